@@ -153,6 +153,17 @@ class Server(ABC):
             shutil.rmtree(self._socket_folder, ignore_errors=True)
             self._socket_folder = None
 
+    def kill(self) -> None:
+        """End the server as a power failure does, but that the system's memory stays."""
+        if self._process is not None:
+            self._process.kill()
+        self.stop()
+
+    @property
+    def socket(self) -> Path:
+        """The Unix socket that the running server listens on."""
+        return self._socket
+
     def __enter__(self) -> Self:
         """Start the server."""
         self.start()

@@ -17,8 +17,7 @@ class Archiving:
     """Runs of ``binx archive``, never two at once.
 
     Args:
-        folder: where the logs are.
-        archive: where they go.
+        archive: where the logs go.
         parquet: where their row changes go; None: nowhere.
         tell: is told of a run that failed.
 
@@ -26,17 +25,25 @@ class Archiving:
         failures: how many runs have failed.
     """
 
-    def __init__(self, folder: Path, archive: str, parquet: str | None, tell: Callable[[str], None]) -> None:
-        self._command = [sys.executable, "-m", "binx", "archive", str(folder), "--to", archive, "--quiet"]
-        self._command += [] if parquet is None else ["--parquet", parquet]
+    def __init__(self, archive: str, parquet: str | None, tell: Callable[[str], None]) -> None:
+        self._options = ["--to", archive, "--quiet", *([] if parquet is None else ["--parquet", parquet])]
         self._tell = tell
+        self._folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._seen = 0
         self.failures = 0
 
-    def start(self) -> None:
-        """Begin a run."""
-        self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    def start(self, folder: Path) -> None:
+        """Archive the logs in a folder from now on, once those of another folder are archived."""
+        if folder != self._folder:
+            if self._folder is not None:
+                self.finish()
+            self._folder = folder
+            self._begin()
+
+    def _begin(self) -> None:
+        command = [sys.executable, "-m", "binx", "archive", str(self._folder), *self._options]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def tend(self, closed: int) -> None:
         """Begin a run where logs were closed since the last one.
@@ -49,17 +56,16 @@ class Archiving:
             self._process = None
         if self._process is None and closed > self._seen:
             self._seen = closed
-            self.start()
+            self._begin()
 
-    def finish(self) -> bool:
-        """Archive what is left; whether all runs went well."""
+    def finish(self) -> None:
+        """Archive what is left, and wait for that."""
         if self._process is not None:
             self._judge(self._process.wait())
-        self.start()
+        self._begin()
         if self._process is not None:
             self._judge(self._process.wait())
             self._process = None
-        return not self.failures
 
     def terminate(self) -> None:
         """End a run that is under way; the next one goes on where it was."""

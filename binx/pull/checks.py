@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError, RefusedError
@@ -10,7 +11,7 @@ from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.event.header import HEADER_SIZE, EventType, parse_header
-from binx.event.mariadb import parse_mariadb_gtid_list
+from binx.event.mariadb import MariadbGtidPosition, parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
@@ -36,6 +37,13 @@ class LastTransaction(NamedTuple):
     start: int
     gtid: str | None
     committed: int
+
+
+def all_up_to(positions: Iterable[MariadbGtidPosition]) -> GtidSet:
+    """What MariaDB's list of the last GTID of each domain and server stands for: all before it too."""
+    return GtidSet(
+        (DomainSource(one.domain, one.server_id), 1, one.sequence) for one in positions if one.sequence
+    )
 
 
 class LogChecks:
@@ -136,10 +144,7 @@ class LogChecks:
         if header.type == EventType.PREVIOUS_GTIDS:
             self.listed = parse_previous_gtids(body, header, self.description).gtids
             return
-        found = parse_mariadb_gtid_list(body, header, self.description).positions
-        self.listed = GtidSet(
-            (DomainSource(one.domain, one.server_id), 1, one.sequence) for one in found if one.sequence
-        )
+        self.listed = all_up_to(parse_mariadb_gtid_list(body, header, self.description).positions)
 
     def follow(self, before: GtidSet) -> None:
         """Compare what the log says came before it with what did.
@@ -215,4 +220,4 @@ class LargeEvent:
         return True
 
 
-__all__ = ["LargeEvent", "LastTransaction", "LogChecks"]
+__all__ = ["LargeEvent", "LastTransaction", "LogChecks", "all_up_to"]

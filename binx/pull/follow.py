@@ -34,7 +34,7 @@ from binx.storage.output import output_errors
 from binx.storage.store import hold_lock
 
 _FIRST_POSITION = 4
-_SHORTEST_SILENCE = 5.0
+_SHORTEST_SILENCE = 1.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.2, 30.0
 _SAME_DAMAGE = 3
 """So often the same event must arrive damaged until it is believed that the server has it so."""
@@ -107,15 +107,16 @@ class Pull:
             self._state = read_state(folder) or PullState()
             try:
                 self._work()
+                if self._archiving is not None and not self.stop.is_set():
+                    self._archiving.finish()
+                self._note_status(None)
             except BinxError as error:
                 self._note_status(str(error))
                 raise
             finally:
-                if self._archiving is not None and (self.stop.is_set() or not self._connected):
+                if self._archiving is not None:
                     self._archiving.terminate()
-            done = self._archiving is None or self._archiving.finish()
-            self._note_status(None)
-            return done
+            return self._archiving is None or not self._archiving.failures
 
     def _work(self) -> None:
         """Connect, and again where the connection ends."""
@@ -144,11 +145,9 @@ class Pull:
         if not self._connected:
             return False
         if isinstance(error, DamagedError):
-            place, times = (str(error), 1)
-            if self._damage[0] == place:
-                times += self._damage[1]
-            self._damage = place, times
-            return times < _SAME_DAMAGE
+            place = f"{error.path} {error.offset}"
+            self._damage = place, self._damage[1] + 1 if self._damage[0] == place else 1
+            return self._damage[1] < _SAME_DAMAGE
         return self.request.follow or (failures < _TRIES and not isinstance(error, DiskFullError))
 
     def _transfer(self) -> None:
@@ -161,9 +160,10 @@ class Pull:
             self._until = control.end()
         chain, tail = self._chain_of(control)
         folder = request.folder / chain.folder
-        if request.archive is not None and self._archiving is None:
-            self._archiving = Archiving(folder, request.archive, request.parquet, self.tell)
-            self._archiving.start()
+        if request.archive is not None:
+            if self._archiving is None:
+                self._archiving = Archiving(request.archive, request.parquet, self.tell)
+            self._archiving.start(folder)
         if not self._connected:
             place = (
                 f"{tail.log}, position {tail.end}" if tail is not None else f"the beginning of {chain.first}"
@@ -190,7 +190,7 @@ class Pull:
             server.dump(log, position, self._server_id)
             Transfer(server, plan, self.progress).run()
         except ServerError as error:
-            raise _explained(error, log) from error.__cause__
+            raise explained(error, log) from error.__cause__
         finally:
             server.close()
 
@@ -233,7 +233,7 @@ class Pull:
                 asked.dump_behind(gtids, self._server_id)
                 return first_log(asked, _LONGEST_DELAY)
             except ServerError as error:
-                raise _explained(error, "the GTIDs") from error.__cause__
+                raise explained(error, "the GTIDs") from error.__cause__
             finally:
                 asked.close()
         if start.log is not None and start.log not in names:
@@ -305,7 +305,7 @@ class Pull:
                 self._state.write(self.request.folder)
 
 
-def _explained(error: ServerError, log: str) -> BinxError:
+def explained(error: ServerError, log: str) -> BinxError:
     """What a server's refusal of a dump means for a mirror."""
     if error.number != _FATAL_DUMP:
         return error
@@ -337,4 +337,4 @@ def check_request(request: PullRequest) -> None:
         raise UsageError("--parquet requires --archive, which Parquet is made from")
 
 
-__all__ = ["Lag", "Pull", "check_request"]
+__all__ = ["Lag", "Pull", "check_request", "explained"]

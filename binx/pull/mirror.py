@@ -22,6 +22,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.gtid_keys import marked_gtids
+from binx.pull.checks import all_up_to
 from binx.source.names import number_of
 from binx.storage.durable import synchronize
 from binx.storage.output import output_errors
@@ -47,7 +48,6 @@ class Tail(NamedTuple):
         start: where its last whole transaction begins; where it has none, behind its first event.
         end: offset behind all that is whole.
         gtids: those of all transactions up to there, also of the logs before.
-        lists: whether the log lists those before it.
         gtid: that of its last transaction.
         committed: when that was committed, in µs since 1970.
     """
@@ -58,7 +58,6 @@ class Tail(NamedTuple):
     start: int
     end: int
     gtids: GtidSet
-    lists: bool
     gtid: str | None
     committed: int | None
 
@@ -108,15 +107,14 @@ def _tail_of(file: BinlogFile) -> Tail:
         if not file.format.in_use:
             raise
     ends = known_ends(file)
-    listed = [] if ends.previous_gtids is None else [ends.previous_gtids]
+    listed = all_up_to(ends.gtid_list or ()) if ends.previous_gtids is None else ends.previous_gtids
     return Tail(
         file.name,
         file.format,
         bytes(file.source.window(MAGIC_SIZE, file.first_position)),
         start,
         scan.accounted,
-        GtidSet(runs).union(*listed),
-        ends.previous_gtids is not None or ends.gtid_list is not None,
+        GtidSet(runs) | listed,
         gtid,
         committed,
     )
@@ -234,7 +232,7 @@ class LogFile:
         self.is_dirty = False
 
     def finish(self) -> None:
-        """Take the mark away that says that the log is in use, and bring all to the disk.
+        """Take the mark away that says that the log is in use, when all else is on the disk.
 
         Raises:
             OutputError: the disk does not take it.
@@ -243,10 +241,8 @@ class LogFile:
             place = MAGIC_SIZE + _FLAGS
             flags = os.pread(self._descriptor, 1, place)[0]
             if flags & EventFlag.IN_USE:
-                # Only once all else is on the disk: a log that is not in use is one that is whole.
                 os.fsync(self._descriptor)
                 os.pwrite(self._descriptor, bytes([flags & ~EventFlag.IN_USE & 0xFF]), place)
-        self.synchronize()
 
     def close(self) -> None:
         """Give the file back."""

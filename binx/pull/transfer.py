@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedError, ServerError
-from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
+from binx.event.format import MAGIC_SIZE, Flavour, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.event.rotate import Rotate
@@ -285,7 +285,10 @@ class Transfer:
         before = self._before if listed is None else self._before | listed
         self._before = before | checks.gtids()
         self._links = True
-        file.finish()
+        # MySQL takes the mark off a log that it died over when it starts again; MariaDB leaves it.
+        if checks.is_closed or checks.description.flavour is Flavour.MYSQL:
+            file.finish()
+        file.synchronize()
         file.close()
         self._settle()
         self._file = self._checks = None

@@ -1,0 +1,198 @@
+"""Logs pulled from real servers are those that the servers have, whatever is in them and whoever asks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from binx.pull.mirror import read_tail
+from testdata.programs import MYSQL_HINT, find_mysql
+from testdata.servers import MySQLServer, Server
+from tests.live.pulling import Proxy, command, differences, measured, pull
+
+MOST_MEMORY = 100
+"""MiB."""
+
+
+@pytest.fixture
+def clean(server: Server) -> Server:
+    """A server without logs of before, and with a table of long texts."""
+    server.sql("DROP DATABASE IF EXISTS pulled")
+    server.sql("SET GLOBAL max_allowed_packet = 1073741824")
+    server.reset()
+    server.sql(
+        "CREATE DATABASE pulled; CREATE TABLE pulled.t (id INT PRIMARY KEY AUTO_INCREMENT, v LONGTEXT)"
+    )
+    return server
+
+
+def insert(server: Server, size: int, count: int = 1) -> None:
+    server.sql(f"INSERT INTO t (v) VALUES (REPEAT('v', {size}));" * count, "pulled")
+
+
+def test_whatever_is_in_them_logs_are_the_servers_own(clean: Server, tmp_path: Path) -> None:
+    insert(clean, 100, 500)
+    clean.flush_logs()
+    if clean.daemon == "mysqld":
+        clean.sql("SET binlog_transaction_compression = ON; INSERT INTO t (v) SELECT v FROM t", "pulled")
+        clean.sql("SET gtid_next = 'AUTOMATIC:audit'; INSERT INTO t (v) VALUES ('tagged')", "pulled")
+        clean.sql("XA START 'x'; INSERT INTO t (v) VALUES ('xa'); XA END 'x'; XA PREPARE 'x'", "pulled")
+        clean.sql("XA COMMIT 'x'")
+    else:
+        clean.sql("SET GLOBAL log_bin_compress = ON")
+        insert(clean, 3000, 20)
+        clean.sql("SET GLOBAL log_bin_compress = OFF")
+        clean.sql("SET binlog_annotate_row_events = ON; INSERT INTO t (v) VALUES ('annotated')", "pulled")
+    clean.flush_logs()
+    for size in (40_000_000, (1 << 24) - 100, (1 << 20) - 40, 1 << 20):
+        clean.sql(
+            f"SET SESSION binlog_format = STATEMENT; INSERT INTO t (v) VALUES ('{'s' * size}')", "pulled"
+        )
+        insert(clean, size)
+    clean.sql("BEGIN;" + "INSERT INTO t (v) VALUES (REPEAT('w', 10000000));" * 30 + "COMMIT", "pulled")
+    clean.flush_logs()
+    insert(clean, 10)
+    _, memory = measured(command(tmp_path, clean.socket))
+    assert differences(clean, tmp_path) == []
+    assert memory <= MOST_MEMORY
+    verified = subprocess.run(
+        [sys.executable, "-m", "binx", "verify", "--json", str(tmp_path)], capture_output=True, check=False
+    )
+    assert json.loads(verified.stdout)["ok"]
+
+
+def test_a_second_pull_goes_on(clean: Server, tmp_path: Path) -> None:
+    for _ in range(3):
+        insert(clean, 1000, 5)
+        assert pull(tmp_path, clean.socket).returncode == 0
+        assert differences(clean, tmp_path) == []
+    clean.flush_logs()
+    insert(clean, 1000)
+    assert pull(tmp_path, clean.socket).returncode == 0
+    assert differences(clean, tmp_path) == []
+
+
+def test_logs_that_were_reset_are_refused_and_go_into_a_new_chain(clean: Server, tmp_path: Path) -> None:
+    insert(clean, 100, 20)
+    assert pull(tmp_path, clean.socket).returncode == 0
+    clean.reset()
+    insert(clean, 100, 40)
+    before = (tmp_path / "mysql-bin.000001").read_bytes()
+    refused = pull(tmp_path, clean.socket)
+    assert refused.returncode == 1
+    assert "--new-chain" in refused.stderr
+    assert (tmp_path / "mysql-bin.000001").read_bytes() == before
+    assert pull(tmp_path, clean.socket, "--new-chain").returncode == 0
+    assert differences(clean, tmp_path / "chain-2") == []
+
+
+def test_a_log_that_was_purged_is_absent(clean: Server, tmp_path: Path) -> None:
+    assert pull(tmp_path, clean.socket).returncode == 0
+    clean.flush_logs()
+    clean.flush_logs()
+    newest = clean.binlogs()[-1].name
+    while len(clean.binlogs()) > 1:
+        # A server keeps a log as long as it believes that a connection reads it.
+        clean.sql(f"PURGE BINARY LOGS TO '{newest}'")
+    gone = pull(tmp_path, clean.socket)
+    assert gone.returncode == 4
+    assert "mysql-bin.000001" in gone.stderr
+
+
+def test_another_server_is_refused_and_followed_after_a_failover(
+    clean: Server, replica: Server, tmp_path: Path
+) -> None:
+    insert(clean, 100, 10)
+    assert pull(tmp_path, clean.socket).returncode == 0
+    tail = read_tail(tmp_path)
+    assert tail is not None
+    replica.reset()
+    if replica.daemon == "mysqld":
+        replica.sql(f"SET GLOBAL gtid_purged = '{tail.gtids}'")
+    else:
+        replica.sql("SET GLOBAL server_id = 11; SET GLOBAL gtid_binlog_state = '0-10-12'")
+    replica.sql("CREATE DATABASE failed_over")
+    assert "--from-gtid auto" in pull(tmp_path, replica.socket).stderr
+    done = pull(tmp_path, replica.socket, "--from-gtid", "auto")
+    assert done.returncode == 0, done.stderr
+    replica.sql("DROP DATABASE failed_over")
+    assert pull(tmp_path, replica.socket, "--from-gtid", "auto").returncode == 0
+    assert differences(replica, tmp_path / "chain-2") == []
+
+
+def test_a_bit_changed_on_the_way_is_never_written(clean: Server, tmp_path: Path) -> None:
+    insert(clean, 200_000, 100)
+    insert(clean, 100, 500)
+    clean.flush_logs()
+    to = tmp_path / "to"
+    with Proxy(clean, tmp_path / "proxy", flips=1 << 20) as proxy:
+        for _ in range(60):
+            done = pull(to, proxy.address)
+            here = (to / "mysql-bin.000001").read_bytes() if (to / "mysql-bin.000001").exists() else b""
+            theirs = clean.binlogs()[0].read_bytes()
+            assert here[22:] == theirs[22 : len(here)]
+            if done.returncode == 0:
+                break
+        assert proxy.flipped > 5
+    assert differences(clean, to) == []
+
+
+def test_status_and_options_of_a_file(clean: Server, tmp_path: Path) -> None:
+    options = tmp_path / "my.cnf"
+    options.write_text(f"[client]\nsocket = {clean.socket}\nuser = 'root' # admin\n")
+    to = tmp_path / "to"
+    words = [sys.executable, "-m", "binx", "pull", "--defaults-file", str(options), "--to", str(to)]
+    assert subprocess.run(words, check=False).returncode == 0
+    words = [sys.executable, "-m", "binx", "pull", "--status", str(to), "--json"]
+    status = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
+    assert not status["running"]
+    assert (status["log"], status["position"]) == ("mysql-bin.000001", clean.binlogs()[0].stat().st_size)
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> MySQLServer:
+    """A MySQL with accounts that need TLS."""
+    programs = find_mysql()
+    if programs is None:
+        pytest.skip(MYSQL_HINT)
+    return MySQLServer(tmp_path_factory.mktemp("secured"), (), programs)
+
+
+def test_tls_with_passwords_and_certificates(
+    secured: MySQLServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with secured as server:
+        server.sql(
+            "CREATE USER sha2@localhost IDENTIFIED WITH caching_sha2_password BY 'söcret' REQUIRE SSL;"
+            "CREATE USER x509@localhost IDENTIFIED WITH caching_sha2_password BY 'other' REQUIRE X509;"
+            "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO sha2@localhost, x509@localhost"
+        )
+        data = server.binlog_folder
+
+        def tried(user: str, password: str, *options: str) -> subprocess.CompletedProcess[str]:
+            monkeypatch.setenv("MYSQL_PWD", password)
+            words = [sys.executable, "-m", "binx", "pull", "--socket", str(server.socket), "--user", user]
+            words += ["--to", str(tmp_path / user), *options]
+            return subprocess.run(words, capture_output=True, text=True, check=False)
+
+        ca = ("--tls-ca", str(data / "ca.pem"))
+        own = ("--tls-cert", str(data / "client-cert.pem"), "--tls-key", str(data / "client-key.pem"))
+        assert tried("sha2", "söcret", "--tls", "required").returncode == 0
+        assert tried("sha2", "söcret", *ca).returncode == 0
+        assert tried("x509", "other", *ca, *own).returncode == 0
+        assert differences(server, tmp_path / "x509") == []
+        for wrong in (
+            tried("sha2", "wrong", "--tls", "required"),
+            tried("sha2", "söcret", "--tls", "disable"),
+            tried("x509", "other", *ca),
+            tried("sha2", "söcret", "--tls-ca", str(data / "public_key.pem")),
+        ):
+            assert wrong.returncode in (1, 2)
+            assert "söcret" not in wrong.stderr
+        foreign = tried("sha2", "söcret", "--tls-ca", "/etc/ssl/certs/ca-certificates.crt")
+        assert foreign.returncode == 1
+        assert "--tls-ca" in foreign.stderr

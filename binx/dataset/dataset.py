@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from binx.dataset.staging_area import staged_name, staging_area_of
-from binx.errors import OutputError, SourceError
+from binx.errors import AbsentError, OutputError, RefusedError, SourceError
 from binx.storage.durable import synchronize
 from binx.storage.output import output_errors
 from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
@@ -135,6 +135,30 @@ class DataSet:
                 manifest = self.manifest(name.removesuffix(".json"))
                 if manifest is not None:
                     yield manifest
+
+    def forget(self, log: str) -> list[str]:
+        """Remove logs from the data set, by their name or that of a source; gives the sources' names.
+
+        Raises:
+            AbsentError: there is none.
+            RefusedError: the next log of the server continues from it.
+            OutputError: something cannot be removed.
+        """
+        found = [one for one in self.manifests() if log in (one["source"]["name"], _source_of(one))]
+        if not found:
+            raise AbsentError(f"the data set has no {log}")
+        for manifest in found:
+            behind = (manifest.get("behind") or {"next": None})["next"]
+            next_one = f"{escape_name(behind or '')}."
+            if behind and not any(one.startswith(next_one) for one in self.store.names(MANIFESTS)):
+                raise RefusedError(f"{log} is the last log, and the export of {behind} continues from it")
+        for manifest in found:
+            # From here on no reader believes its files.
+            self.store.remove(manifest_name(_source_of(manifest)))
+            for entry in manifest["files"]:
+                if entry["kind"] != "schema":
+                    self.store.remove(entry["path"])
+        return [_source_of(manifest) for manifest in found]
 
     def begin(self, source: str) -> Transaction:
         """Begin to write a source's files."""
@@ -268,6 +292,10 @@ class Transaction:
 def manifest_name(source: str) -> str:
     """The name of a source's manifest below the data set's place."""
     return f"{MANIFESTS}/{source}.json"
+
+
+def _source_of(manifest: dict[str, Any]) -> str:
+    return f"{escape_name(manifest['source']['name'])}.{manifest['source']['identity']}"
 
 
 def _json(document: dict[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ that they begin with, and members of ENUM and SET theirs, as in servers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -89,6 +89,18 @@ class Frame:
         return pa.nulls(self.size, pa.bool_())
 
 
+class TableFrame(Frame):
+    """Rows of a table, as a condition sees them: its columns by name, case-folded."""
+
+    def __init__(self, operands: Mapping[str, Operand], size: int) -> None:
+        self._operands = operands
+        self.size = size
+
+    def operand(self, column: ColumnName) -> Operand | None:
+        """A column's values."""
+        return self._operands.get(column.name)
+
+
 def _as_decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
     """Values as they are compared: text as text, and members by name, where a batch has them as stored."""
     decode = _decoder_of(values, logical)
@@ -143,6 +155,10 @@ class Condition:
             f"no table has {columns}, as the condition {self.text!r} requires; tables with row changes:"
             f" {', '.join(tables)}"
         )
+
+    def matching(self, frame: Frame) -> pa.BooleanArray:
+        """A mark for each row that fulfils the condition; never null."""
+        return pc.fill_null(self._evaluate(frame), False)
 
     def passing(self, images: BatchImages) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
         """The changes of a batch, group by group, with a mark for each that passes; marks are never null.

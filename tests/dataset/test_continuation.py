@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from binx.dataset.continuation import find_behind
+from binx.dataset.dataset import DataSet
 from binx.dataset.parquet import to_parquet
-from binx.errors import OutputError
+from binx.errors import AbsentError, OutputError, RefusedError
 from binx.log.file import open_files
 from binx.rows.columns.schema import Provenance
 from binx.rows.ddl.catalog import Catalog
@@ -204,3 +205,21 @@ def test_a_log_that_ends_with_its_servers_death_is_told_by_its_gtids(
     found = behind(tmp_path / "lake", second)
     assert (found is not None) == is_known
     assert found is None or [table.name for table in found.catalog] == ["orders"]
+
+
+def test_logs_can_be_forgotten_but_not_the_one_that_the_next_continues_from(tmp_path: Path) -> None:
+    export(tmp_path / "whole", MYSQL)
+    export_alone(tmp_path / "lake", MYSQL[:2])
+    first, last = (path.name for path in MYSQL[:2])
+    dataset = DataSet(tmp_path / "lake")
+    with pytest.raises(RefusedError, match="continues from it"):
+        dataset.forget(last)
+    with pytest.raises(AbsentError):
+        dataset.forget("mysql-bin.000099")
+    [source] = dataset.forget(first)
+    assert source.startswith(f"{first}.")
+    assert not [path for path in (tmp_path / "lake").rglob(f"{source}*") if path.is_file()]
+    export_alone(tmp_path / "lake", MYSQL[2:])
+    found, whole = contents(tmp_path / "lake"), contents(tmp_path / "whole")
+    assert found == {name: data for name, data in whole.items() if source not in name and name in found}
+    assert {name for name in whole if "/changes" in f"/{name}" and source not in name} <= set(found)

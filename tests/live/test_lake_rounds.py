@@ -71,6 +71,9 @@ def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]: 
     summary = load(options, lambda _: nullcontext(spark))
     stopped = {(one.db, one.table): one.error for one in summary.tables if one.error}
     found = [f"{name} {error}" for name, error in stopped.items() if KEY_NOT_KNOWN not in error]
+    state = json.loads((output / "_state.json").read_text())
+    # A table that is stopped is called as it was before.
+    stopped |= {tuple(one["name"]): "" for one in state["lives"] if state["records"][one["life"]]["error"]}
     for db in DATABASES:
         keyless = {
             table
@@ -83,7 +86,12 @@ def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]: 
         }
         left_out = {name for one, name in stopped if one == db} | {str(name) for name in keyless}
         listed, _ = differences(server, db, output, without_current=left_out)
-        found += [f"{db}: {one}" for one in listed if one.partition(":")[0].partition("[")[0] not in left_out]
+        gone = {str((db, name)) for name in left_out}
+        found += [
+            f"{db}: {one}"
+            for one in listed
+            if not {one.partition(":")[0].partition("[")[0], one.partition(":")[0]} & (left_out | gone)
+        ]
     return found
 
 

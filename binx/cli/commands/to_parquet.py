@@ -128,6 +128,11 @@ _HIGHEST_LEVEL = 22
     help="Decode on this machine, or on Spark executors, one task per log.",
 )
 @SPARK_OPTIONS
+@option(
+    "--forget",
+    is_flag=True,
+    help="Remove logs from the data set that are loaded: FILE is a log's name, such as mysql-bin.000001.",
+)
 @option("--force", is_flag=True, help="Rewrite logs that were already exported.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")
 @selection_options
@@ -152,6 +157,7 @@ def to_parquet_command(
     master: str | None,
     driver_memory: str | None,
     settings: tuple[tuple[str, str], ...],
+    forget: bool,
     force: bool,
     as_json: bool,
     selection: Selection,
@@ -164,6 +170,8 @@ def to_parquet_command(
     """Export row changes to a data set of Parquet files, one commit per log."""
     from binx.dataset.staging import find_beginning
 
+    if forget:
+        return _forget(output, files, quiet=quiet)
     spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
     for name, value in spark.items():
         if value and engine != "spark":
@@ -213,6 +221,19 @@ def to_parquet_command(
         for note in [] if quiet else selector.notes:
             say_note(note)
     return summary.exit_code(selector.missing())
+
+
+def _forget(output: str, logs: tuple[str, ...], *, quiet: bool) -> ExitCode:
+    """Remove logs from a data set."""
+    from binx.dataset.dataset import DataSet
+
+    dataset = DataSet(output)
+    with dataset.locked(), text_output() as text:
+        for log in logs:
+            for source in dataset.forget(log):
+                if not quiet:
+                    text.line(f"{source}\tforgotten")
+    return ExitCode.DONE
 
 
 @contextmanager

@@ -138,6 +138,7 @@ class State:
         records: what else is known of them.
         keys: the keys that options gave, by table.
         losses: what is missing, nobody can tell of which tables.
+        erasures: what ``binx erase`` did, each with how many keys and rows, and the condition's columns.
         garbage: files of the former state, which readers may still have open.
     """
 
@@ -155,6 +156,7 @@ class State:
     records: dict[str, LifeRecord] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
+    erasures: list[dict[str, Any]] = field(default_factory=list)
     garbage: list[str] = field(default_factory=list)
 
     def upto(self, selection: str) -> int:
@@ -184,6 +186,7 @@ class State:
             "selections": self.selections,
             "uptos": [[*table, upto] for table, upto in self.uptos.items()],
             "partial": [[*table, chain] for table, chain in sorted(self.partial)],
+            "erasures": self.erasures,
             "garbage": self.garbage,
         }
 
@@ -212,6 +215,7 @@ class State:
             records={life: LifeRecord.from_json(entry) for life, entry in document["records"].items()},
             keys=document["keys"],
             losses=[Loss(**loss) for loss in document["losses"]],
+            erasures=document.get("erasures", []),
             garbage=document["garbage"],
         )
 

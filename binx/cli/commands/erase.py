@@ -1,0 +1,46 @@
+"""``binx erase``: rows of some keys leave loaded tables, history too."""
+
+from __future__ import annotations
+
+import click
+
+from binx.cli.command import PATH, Example, command, option, parsed
+from binx.cli.options import QUIET
+from binx.cli.terminal import text_output
+from binx.errors import ExitCode
+from binx.source.json_text import json_text
+from binx.source.wording import counted
+from binx.where.condition import Condition
+
+EXAMPLES = (
+    Example(
+        "all that is known of a customer",
+        "binx erase tables --table shop.customers --where \"email = 'bob@example.com'\"",
+    ),
+)
+
+
+@command("erase", examples=EXAMPLES)
+@option("--table", metavar="DB.TABLE", required=True, help="The table, as it is called now.")
+@option("--where", metavar="CONDITION", required=True, type=parsed(Condition), help="Which rows match.")
+@option("--break-lock", is_flag=True, help="Remove the lock of a run that is no longer running.")
+@option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+@QUIET
+@click.argument("output", metavar="OUT", type=PATH)
+def erase_command(
+    table: str, where: Condition, break_lock: bool, as_json: bool, quiet: bool, output: str
+) -> ExitCode:
+    """Erase rows that match a condition from the output of `binx load`, with all history of their keys."""
+    from binx.spark.lake.erase import erase
+
+    found = erase(output, table, where, break_lock=break_lock)
+    with text_output() as text:
+        if as_json:
+            figures = {name: getattr(found, name) for name in found.__slots__}
+            text.line(json_text(figures))
+        elif not quiet:
+            text.line(
+                f"{counted(found.keys, 'key')} erased: {counted(found.history, 'row')} of history,"
+                f" {found.current} of current, {found.scd2} of scd2"
+            )
+    return ExitCode.DONE

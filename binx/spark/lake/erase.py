@@ -1,0 +1,282 @@
+"""``binx erase``: rows of a table that match a condition, and all else that was logged of their keys, go.
+
+Files that have such rows are written anew beside the old ones, the state is committed, and the old ones are
+removed at once. What arrives later of these keys is loaded as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from binx.errors import AbsentError
+from binx.rows.columns.types import Kind, LogicalType
+from binx.spark.lake.arrow.conversions import converted
+from binx.spark.lake.arrow.images import counts, pairs_of, read_images
+from binx.spark.lake.arrow.keys import key_of, to_text
+from binx.spark.lake.chains import once
+from binx.spark.lake.measure import ZSTD_LEVEL, open_parquet, state_rows
+from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, Unit
+from binx.spark.lake.place import Place
+from binx.spark.lake.plan import plan_load
+from binx.spark.lake.state import Output
+from binx.spark.lake.views import write_views
+from binx.where.condition import Condition, TableFrame
+from binx.where.values import Operand
+
+_Key = tuple[Any, ...]
+_KINDS = {
+    "int8": Kind.INT8, "int16": Kind.INT16, "int32": Kind.INT32, "int64": Kind.INT64, "uint64": Kind.UINT64,
+    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "bool": Kind.BOOL, "date32[day]": Kind.DATE,
+    "timestamp[us]": Kind.DATETIME, "timestamp[us, tz=UTC]": Kind.TIMESTAMP, "duration[us]": Kind.TIME,
+    "string": Kind.TEXT, "binary": Kind.BINARY,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased: how many keys, and rows of each kind of file."""
+
+    keys: int
+    history: int
+    current: int
+    scd2: int
+
+
+def erase(path: str, table: str, condition: Condition, *, break_lock: bool = False) -> Erased:
+    """Erase the rows of a table that match a condition, and all that is there of their keys.
+
+    Raises:
+        AbsentError: there is no such table.
+        BinxError: nothing was changed, and why.
+    """
+    place = Place(path)
+    with place.locked(broken=break_lock):
+        output = Output(place)
+        output.begin()
+        try:
+            return _Erasing(output, table, condition).run()
+        except BaseException:
+            output.give_up()
+            raise
+
+
+class _Erasing:
+    def __init__(self, output: Output, table: str, condition: Condition) -> None:
+        self._output, self._place, self._state = output, output.place, output.state
+        self._condition = condition
+        self._table = table
+        self._lives = [
+            life
+            for life in self._trace()
+            if table == str(life.name or (life.units[-1].file.table if life.units else ""))
+        ]
+        if not self._lives:
+            raise AbsentError(f"there is no table {table}", path=path_of(output.place))
+
+    def _trace(self) -> list[Life]:
+        state = self._state
+        ranks = {name: rank for rank, name in enumerate(state.order)}
+        statements = once(state.statements, ranks)
+        return plan_load(state.history, (), statements, state.versions, ranks, {}, keys=state.keys)[1]
+
+    def run(self) -> Erased:
+        """Erase, and commit."""
+        state = self._state
+        keys, rows = 0, {"history": 0, "current": 0, "scd2": 0}
+        replaced: dict[str, ChangesFile] = {}
+        for life in self._lives:
+            own = state.lives.get(life.id)
+            found = self._matching(life, own)
+            if not found:
+                continue
+            keys += len(found)
+            for path, file in {unit.file.path: unit.file for unit in life.units}.items():
+                before = replaced.get(path, file)
+                replaced[path] = self._history(life, before, found)
+                rows["history"] += before.rows - replaced[path].rows
+            if own is not None:
+                state.lives[life.id] = self._current(life, own, found, rows)
+        if not keys:
+            self._output.finish()
+            return Erased(0, **rows)
+        state.history = [replaced.get(file.path, file) for file in state.history]
+        state.version += 1
+        note = {"table": self._table, "load": state.version, "keys": keys, **rows}
+        state.erasures.append({**note, "columns": sorted(self._condition.columns)})
+        had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
+        self._output.commit(state)
+        self._place.remove(state.garbage)
+        write_views(state, self._trace(), self._place)
+        if had_delta:
+            from binx.spark.lake.delta import publish
+
+            publish(state, self._place, had_delta)
+        self._output.finish(tidy=True)
+        return Erased(keys, **rows)
+
+    def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
+        """The keys that match; with those to which their rows moved, or from which they came."""
+        found: set[_Key] = set()
+        moves: list[tuple[_Key, _Key]] = []
+        for unit in life.units:
+            for images in self._images(life, _whole(unit)):
+                keys = _tuples(images, life.epochs[-1])
+                found |= {keys[place] for place in np.flatnonzero(self._marks(images, life.epochs[-1]))}
+                afters = np.flatnonzero(pairs_of(images))
+                moves += [(keys[one - 1], keys[one]) for one in afters if keys[one - 1] != keys[one]]
+        if own is not None:
+            for file in own.files():
+                for rows in self._rows(life, own, file):
+                    keys = _tuples(rows, life.epochs[-1])
+                    found |= {keys[place] for place in np.flatnonzero(self._marks(rows, life.epochs[-1]))}
+        before = -1
+        while before != len(found):
+            before = len(found)
+            found |= {one for pair in moves if found & set(pair) for one in pair}
+        return found
+
+    def _images(self, life: Life, unit: Unit) -> Iterator[pa.Table]:
+        with open_parquet(self._place, unit.file.path) as file:
+            for images in read_images(file, unit, life.epochs[unit.epoch]):
+                yield _forward(life, images, unit.epoch)
+
+    def _rows(self, life: Life, own: LifeState, file: RangeFile) -> Iterator[pa.Table]:
+        before = Epoch(None, own.columns, own.key)
+        rows, _ = state_rows(self._place, [file.path], before, before)
+        yield _forward(life, rows, own.epochs - 1)
+
+    def _marks(self, rows: pa.Table, epoch: Epoch) -> Any:
+        operands = {}
+        for column in epoch.columns:
+            name = f"v{column.id}"
+            values = rows.column(name).combine_chunks()
+            known, misfits = f"p{column.id}", f"m{column.id}"
+            if known in rows.column_names:
+                values = pc.if_else(rows.column(known).combine_chunks(), values, pa.scalar(None, values.type))
+            texts = rows.column(misfits).combine_chunks() if misfits in rows.column_names else None
+            operands[column.name.casefold()] = Operand(values, _logical(values.type), texts)
+        lacking = self._condition.columns - set(operands)
+        if lacking:
+            raise AbsentError(f"{self._table} has no column {min(lacking)}", path=path_of(self._place))
+        marks = self._condition.matching(TableFrame(operands, len(rows)))
+        return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
+
+    def _history(self, life: Life, file: ChangesFile, found: set[_Key]) -> ChangesFile:
+        """A file without the rows of some keys; the same where it has none."""
+        with open_parquet(self._place, file.path) as opened:
+            rows = opened.read(use_threads=False)
+        kept = np.ones(len(rows), bool)
+        for unit in [
+            _whole(replace(one, file=file)) for one in life.units if one.file.identity == file.identity
+        ]:
+            places = np.flatnonzero(np.asarray(counts(rows.column("_commit_version"), unit).to_numpy(), bool))
+            keys = [key for images in self._images(life, unit) for key in _tuples(images, life.epochs[-1])]
+            kept[places] &= np.array([key not in found for key in keys], bool)
+        if kept.all():
+            return file
+        path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+        size = self._write(_filtered(rows, kept), path)
+        return replace(file, path=path, rows=int(kept.sum()), bytes=size)
+
+    def _current(self, life: Life, own: LifeState, found: set[_Key], rows: dict[str, int]) -> LifeState:
+        """The state of a life without some keys."""
+        made = {}
+        firsts: dict[str, pa.Table] = {}
+        before = Epoch(None, own.columns, own.key)
+        for file in own.files():
+            kind = "current" if file in own.ranges else "scd2"
+            [forward] = self._rows(life, own, file)
+            kept = np.array([key not in found for key in _tuples(forward, life.epochs[-1])], bool)
+            rows[kind] += len(kept) - int(kept.sum())
+            made[file.path] = file if kept.all() else self._range(file, kept)
+            plain, _ = state_rows(self._place, [made[file.path].path], before, before)
+            firsts[file.path] = key_of(plain, before).slice(0, 1)
+        full = [place for place, file in enumerate(own.ranges) if made[file.path].rows] or [0]
+        versions = own.versions
+        if versions is not None:
+            closed, *held = versions
+            listed = [tuple(made[one.path] for one in closed if made[one.path].rows)]
+            versions = (*listed, *(tuple(made[files[place].path] for place in full) for files in held))
+        begins = [firsts[own.ranges[place].path] for place in full[1:]]
+        return replace(
+            own,
+            ranges=tuple(made[own.ranges[place].path] for place in full),
+            lows=to_text(pa.concat_tables(begins).combine_chunks()) if begins else "",
+            versions=versions,
+        )
+
+    def _range(self, file: RangeFile, kept: Any) -> RangeFile:
+        with open_parquet(self._place, file.path) as opened:
+            rows = _filtered(opened.read(use_threads=False), kept)
+        path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+        self._write(rows, path, store_schema=False)
+        size = file.bytes * len(rows) // max(1, file.rows)
+        return RangeFile(path, len(rows), size, len(rows) - rows.column("_unknown").null_count)
+
+    def _write(self, rows: pa.Table, path: str, **settings: Any) -> int:
+        inside, filesystem = self._place.inside(path), self._place.filesystem
+        pq.write_table(
+            rows, inside, filesystem=filesystem, compression="zstd", compression_level=ZSTD_LEVEL, **settings
+        )
+        return int(filesystem.get_file_info(inside).size)
+
+    def _drop_delta(self, folder: str) -> bool:
+        """Remove Delta's logs, which tell the least and largest values of files that are gone."""
+        found = [
+            file.path
+            for kind in ("current", "scd2")
+            for file in self._place.files(f"{folder}/{kind}/_delta_log", recursive=True)
+        ]
+        self._place.remove(found)
+        return bool(found)
+
+
+def path_of(place: Place) -> str:
+    """What errors call an output."""
+    return place.shown("")
+
+
+def _whole(unit: Unit) -> Unit:
+    """The rows of a unit, those of open XA transactions too."""
+    return replace(unit, excluded=())
+
+
+def _filtered(rows: pa.Table, kept: Any) -> pa.Table:
+    """Some of the rows; dictionaries have no words that only the others had."""
+    found = rows.filter(pa.array(kept))
+    for place, field in enumerate(found.schema):
+        if pa.types.is_dictionary(field.type):
+            plain = found.column(place).cast(field.type.value_type)
+            found = found.set_column(place, field, plain.dictionary_encode().cast(field.type))
+    return found
+
+
+def _forward(life: Life, rows: pa.Table, epoch: int) -> pa.Table:
+    """Rows in the columns that the life has at its end."""
+    for before, after in zip(life.epochs[epoch:], life.epochs[epoch + 1 :], strict=False):
+        rows, _ = converted(rows, before, after)
+    return rows
+
+
+def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
+    """The keys of rows; where there is no key, their values."""
+    keyed = epoch if epoch.key else replace(epoch, key=tuple(one.id for one in epoch.columns))
+    keys = key_of(rows, keyed)
+    return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
+
+
+def _logical(kind: pa.DataType) -> LogicalType:
+    if pa.types.is_decimal(kind):
+        return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
+    return LogicalType(_KINDS.get(str(kind), Kind.GEOMETRY), "")
+
+
+__all__: Sequence[str] = ["Erased", "erase"]

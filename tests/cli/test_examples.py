@@ -50,7 +50,7 @@ def prepare(folder: Path, shop: Shop) -> Path:
 
 def needs_spark(line: str) -> bool:
     """Whether an example starts Spark."""
-    return line.startswith(("binx load", "spark-submit")) or "--engine spark" in line
+    return line.startswith(("binx load", "binx erase", "spark-submit")) or "--engine spark" in line
 
 
 def needs_server(line: str) -> bool:

@@ -22,7 +22,7 @@ DONE, PARTIAL = 0, 3
 """How commands end; the data set's only log does not have the beginning of its table."""
 
 LINES = [line for line in EVERY if needs_spark(line)]
-INPUTS = ("lake", "mysql-bin.index")
+INPUTS = ("lake", "tables", "mysql-bin.index")
 OUTPUT = ("-o", "--output", "--status")
 
 
@@ -49,12 +49,14 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(session, "local_session", at_hand)
     monkeypatch.setattr(to_parquet, "local_context", context_at_hand)
-    if "--status" in line:
+    if "--status" in line or "erase" in line:
         made = ["load", str(place / "lake"), "--output", str(place / "tables")]
         assert run_command(made) == PARTIAL
     words = list(pairwise(shlex.split(line)))
     given = [str(place / word) if word in INPUTS or before in OUTPUT else word for before, word in words]
     assert run_command(given) == (PARTIAL if words[0][1] == "load" else DONE)
+    if words[0][1] == "erase":
+        return
     (output,) = (place / word for before, word in words if before in OUTPUT)
     assert list(output.rglob("*.parquet"))
 

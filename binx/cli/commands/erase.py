@@ -14,8 +14,8 @@ from binx.where.condition import Condition
 
 EXAMPLES = (
     Example(
-        "all that is known of a customer",
-        "binx erase tables --table shop.customers --where \"email = 'bob@example.com'\"",
+        "all orders of a customer, and their history",
+        "binx erase tables --table shop.orders --where 'customer_id = 42'",
     ),
 )
 

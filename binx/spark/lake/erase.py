@@ -78,6 +78,10 @@ class _Erasing:
             for life in self._trace()
             if table == str(life.name or (life.units[-1].file.table if life.units else ""))
         ]
+        if not self._state.version:
+            raise AbsentError(
+                "has no _state.json: expected the output of `binx load`", path=path_of(self._place)
+            )
         if not self._lives:
             raise AbsentError(f"there is no table {table}", path=path_of(output.place))
 

@@ -143,6 +143,22 @@ class SliceWriter:
         self._output.write(self._rewriter.pending())
         self._rewriter.clear()
 
+    def put_event(self, event: bytes | bytearray, option: str, advice: str) -> None:
+        """Write an event that is made anew, all of which is in the buffer at once.
+
+        Raises:
+            RefusedError: it is too large for the option that asks for it.
+        """
+        size = len(event) + self._checksum_size
+        if size > self.buffer_bytes:
+            raise RefusedError(
+                f"an event of {size:,} bytes is too large for {option}, which takes up to"
+                f" {self.buffer_bytes:,}; {advice}"
+            )
+        if size > self.buffer_bytes - len(self._rewriter.pending()):
+            self._drain()
+        self._rewriter.put_event(event, self._checksum_size)
+
     def _pass_on(self, data: memoryview) -> None:
         if len(data) < _SMALL_RUN:
             if len(data) > self.buffer_bytes - len(self._rewriter.pending()):
@@ -305,22 +321,15 @@ class _RenamingWriter(SliceWriter):
             elif header.type in RENAMED:
                 self._check(part, header)
                 for event in renamer.events(header):
-                    self._put(event, header)
+                    try:
+                        self.put_event(
+                            event, "--rewrite-db", "leave out the transaction, or use --format sql"
+                        )
+                    except RefusedError as error:
+                        raise error.at(offset=header.position, event=header.name) from None
                 rewriter.seek(header.end)
             else:
                 self._copied_to = header.end
-
-    def _put(self, event: bytes | bytearray, header: EventHeader) -> None:
-        if len(event) + self._checksum_size > self.buffer_bytes:
-            raise RefusedError(
-                f"an event of {len(event):,} bytes is too large for --rewrite-db, which takes up to"
-                f" {self.buffer_bytes:,}; leave out the transaction, or use --format sql",
-                offset=header.position,
-                event=header.name,
-            )
-        if len(event) + self._checksum_size > self.buffer_bytes - len(self._rewriter.pending()):
-            self._drain()
-        self._rewriter.put_event(event, self._checksum_size)
 
     def _check(self, part: Part, header: EventHeader) -> None:
         """Compare the checksum of an event that is made anew."""

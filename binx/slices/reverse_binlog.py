@@ -184,12 +184,7 @@ class _Reversing:
         self._nothing += not statements.has_rows
 
     def finish(self) -> None:
-        if self._obstacles:
-            reasons = "".join(f"\n  {line}" for line in self._obstacles.lines())
-            raise RefusedError(
-                "some changes cannot be undone; nothing was written. Choose other transactions, or"
-                f" leave these out with --exclude-gtid:{reasons}"
-            )
+        self._obstacles.refuse()
         if not self._undone:
             raise AbsentError("none of the requested transactions has row changes")
 
@@ -330,14 +325,5 @@ class _ReverseWriter(SliceWriter):
         self._rewriter.put_bytes(MAGIC)
         self._write_head(self._first.file, self._first.description)
         for _, _, _, pieces in events.backwards():
-            event = b"".join(pieces)
-            size = len(event) + self._checksum_size
-            if size > self.buffer_bytes:
-                raise RefusedError(
-                    f"an event of {size:,} bytes is too large for --reverse --format binlog, which takes"
-                    f" up to {self.buffer_bytes:,}; use --format sql"
-                )
-            if size > self.buffer_bytes - len(self._rewriter.pending()):
-                self._drain()
-            self._rewriter.put_event(event, self._checksum_size)
+            self.put_event(b"".join(pieces), "--reverse --format binlog", "use --format sql")
         self._drain()

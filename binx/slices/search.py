@@ -182,19 +182,28 @@ class Search:
                         ends.file.path, "not read: ruled out by GTIDs of neighbouring files, or by positions"
                     )
                 continue
-            scan = self._transactions(ends.file, level, gtids)
-            self._scan = scan
-            steps = _Steps(self)
-            for table in scan:
-                mask = self._mask(ends.file, scan, table)
-                steps.take(table)
-                yield scan, table, mask
-                if self.complete:
-                    steps.tell(ends.file)
-                    return
+            yield from self._read(ends.file, level, gtids)
+
+    def _read(
+        self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
+    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
+        """The transactions of one file, with marks of those that pass."""
+        seen, taken, left_out = 0, self.taken, self.left_out
+        self._scan = scan = self._transactions(file, level, gtids)
+        for table in scan:
+            mask = self._mask(file, scan, table)
+            seen += len(table)
+            yield scan, table, mask
+            if self.complete:
+                break
+        else:
             self._note_unread(scan)
-            steps.tell(ends.file)
-            self._left_out, self._scan = self.left_out, None
+        self._left_out, self._scan = self.left_out, None
+        if self.tells:
+            text = f"{seen:,} transactions read, {self.taken - taken:,} selected"
+            if self.left_out > left_out:
+                text += f", {self.left_out - left_out:,} passed over"
+            tell(file.path, f"{text}; everything requested is found" if self.complete else text)
 
     def numbered(self, level: Level) -> Iterator[Numbered]:
         """The same as :meth:`walk` at a level, with what tells the transactions' places in the chain."""
@@ -219,35 +228,22 @@ class Search:
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
+        from binx.slices.changes import Selected
+
         seqno = 1
         for ends, epoch in zip(self._chain, epochs(self._chain), strict=True):
             if self.complete:
                 return
             with _windows_kept(ends.file) if decoded else nullcontext():
-                for part in self._parts(ends.file, epoch, seqno, rolled_back=rolled_back):
-                    yield part
-                    seqno += len(part.table)
-
-    def _parts(self, file: BinlogFile, epoch: int, seqno: int, *, rolled_back: bool) -> Iterator[Selected]:
-        from binx.slices.changes import Selected
-
-        scan = self._transactions(file, Level.LEVEL_TABLES)
-        steps = _Steps(self)
-        for table in scan:
-            mask = self._mask(file, scan, table)
-            if rolled_back:
-                table.mark_statements(mask)
-            else:
-                table.mark_work(mask)
-            for index in self._lost:
-                mask[index] = 0
-            steps.take(table)
-            yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
-            seqno += len(table)
-            if self.complete:
-                break
-        self._note_unread(scan)
-        steps.tell(file)
+                for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
+                    if rolled_back:
+                        table.mark_statements(mask)
+                    else:
+                        table.mark_work(mask)
+                    for index in self._lost:
+                        mask[index] = 0
+                    yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
+                    seqno += len(table)
 
     def _note_unread(self, scan: TransactionScan) -> None:
         """Tell of the bytes behind the last whole transaction of a log in use."""
@@ -329,26 +325,3 @@ def _windows_kept(file: BinlogFile) -> AbstractContextManager[None]:
     from binx.log.recent import windows_kept
 
     return windows_kept(file, WINDOW_BYTES)
-
-
-class _Steps:
-    """What a search does with one file, told when it leaves the file."""
-
-    def __init__(self, search: Search) -> None:
-        self._search = search
-        self._seen = 0
-        self._taken = search.taken
-        self._left_out = search.left_out
-
-    def take(self, table: TransactionTable) -> None:
-        self._seen += len(table)
-
-    def tell(self, file: BinlogFile) -> None:
-        search = self._search
-        if not search.tells:
-            return
-        text = f"{self._seen:,} transactions read, {search.taken - self._taken:,} selected"
-        left_out = search.left_out - self._left_out
-        if left_out:
-            text += f", {left_out:,} passed over"
-        tell(file.path, f"{text}; everything requested is found" if search.complete else text)

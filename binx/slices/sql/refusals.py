@@ -125,11 +125,16 @@ class Obstacles:
                 return
             obstacle.transactions[transaction] = None
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
+    def refuse(self) -> None:
+        """Raise RefusedError where there is something."""
+        if self._found:
+            reasons = "".join(f"\n  {comment_text(line)}" for line in self._lines())
+            raise RefusedError(
+                "some changes cannot be undone; nothing was written. Choose other transactions, or"
+                f" leave these out with --exclude-gtid:{reasons}"
+            )
 
-    def lines(self) -> list[str]:
-        """A line for each reason, and one for those that are too many to tell."""
+    def _lines(self) -> list[str]:
         lines = []
         for reason, obstacle in list(self._found.items())[:LISTED]:
             more = " …" if obstacle.count > len(obstacle.transactions) else ""
@@ -178,18 +183,9 @@ class UndoStatements:
             )
 
     def finish(self) -> None:
-        """Report what cannot be undone.
-
-        Raises:
-            RefusedError: there is something.
-        """
+        """Raise RefusedError where something cannot be undone."""
         for xid, (_, transaction) in self._prepared.items():
             self._obstacles.add(
                 f"XA transaction {comment_text(xid)}: whether it was committed", [transaction]
             )
-        if self._obstacles:
-            reasons = "".join(f"\n  {comment_text(line)}" for line in self._obstacles.lines())
-            raise RefusedError(
-                "some changes cannot be undone; nothing was written. Choose other transactions, or"
-                f" leave these out with --exclude-gtid:{reasons}"
-            )
+        self._obstacles.refuse()

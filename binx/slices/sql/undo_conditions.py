@@ -7,6 +7,7 @@ condition does not hold the statement does nothing, and the row is listed, inste
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,12 +25,11 @@ from binx.slices.sql.undo_check import TableCheck, UndoCheck
 from binx.slices.texts import changed_values
 
 
-class Ties:
-    """The foreign keys of one table, with the other table's name in the script."""
+class Ties(NamedTuple):
+    """The foreign keys to and of one table, with the other table's name in the script."""
 
-    def __init__(self, to: Sequence[tuple[Name, Child]], of: Sequence[tuple[Name, Child]]) -> None:
-        self.to = to
-        self.of = of
+    to: Sequence[tuple[Name, Child]]
+    of: Sequence[tuple[Name, Child]]
 
 
 class ConditionsSql(BatchSql):

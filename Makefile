@@ -14,9 +14,9 @@ FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl
 # Stack traces of allocations have one frame only: more take over half of the time. Replaying a finding shows all.
 FUZZ_ASAN := detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:malloc_context_size=1:quarantine_size_mb=32
 # Without the tests of the Parquet writer that compare its output with that of the newest pyarrow.
-LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices inspect compare stats verify archive cli
+LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices inspect compare stats verify archive pull cli
 # Without the tests of Spark, whose Java does not run with sanitizers, and those that use no kernel.
-ASAN_TESTS ?= kernels event log rows source storage where dataset slices inspect compare stats verify archive fuzz cli
+ASAN_TESTS ?= kernels event log rows source storage where dataset slices inspect compare stats verify archive pull fuzz cli
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
@@ -100,12 +100,12 @@ man: $(VENV)/.installed ## make the manual pages in man/ from the commands' help
 
 wheel: man ## build the wheel, and collect those of its dependencies, in dist/wheels
 	rm -rf dist/wheels build/lib* build/bdist*
-	$(BIN)/python -m pip wheel --quiet --no-build-isolation --wheel-dir dist/wheels '.[encryption]'
+	$(BIN)/python -m pip wheel --quiet --no-build-isolation --wheel-dir dist/wheels '.[encryption,pull]'
 
 standalone: wheel ## build dist/binx, a folder that runs without Python (and without Spark)
 	[ -x build/standalone/bin/python ] || $(BIN)/python -m venv build/standalone
 	build/standalone/bin/python -m pip install --quiet 'pyinstaller>=6.10' tzdata
-	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx[encryption]'
+	build/standalone/bin/python -m pip install --quiet --no-index --find-links dist/wheels --force-reinstall 'binx[encryption,pull]'
 	build/standalone/bin/pyinstaller --noconfirm --log-level ERROR --name binx --distpath dist --workpath build/pyinstaller \
 		--specpath build --collect-submodules binx --recursive-copy-metadata binx --collect-all tzdata build/standalone/bin/binx
 	mkdir -p dist/binx/man && cp man/*.1 dist/binx/man/ && cp LICENSE dist/binx/

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LOWEST = re.compile(r"^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?>=([0-9.]+)")
-EXTRAS = ("encryption",)
+EXTRAS = ("encryption", "pull")
 """Extras whose lowest versions are tested too."""
 
 
@@ -20,7 +20,8 @@ def pins(text: str) -> Iterator[str]:
     """
     project = tomllib.loads(text)["project"]
     extras = project["optional-dependencies"]
-    for requirement in [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]:
+    found_in = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]
+    for requirement in dict.fromkeys(found_in):
         found = _LOWEST.match(requirement)
         if found is None or "<" not in requirement:
             raise ValueError(f"expected a lower and an upper bound, found {requirement}")

@@ -15,6 +15,7 @@ def test_each_has_both_bounds() -> None:
 
 @pytest.mark.parametrize("requirement", ["click>=8.1", "click<9", "click"])
 def test_one_without_a_bound_is_refused(requirement: str) -> None:
-    text = f'[project]\ndependencies = ["{requirement}"]\noptional-dependencies = {{ encryption = [] }}\n'
+    extras = "{ encryption = [], pull = [] }"
+    text = f'[project]\ndependencies = ["{requirement}"]\noptional-dependencies = {extras}\n'
     with pytest.raises(ValueError, match="a lower and an upper bound"):
         list(pins(text))

@@ -42,7 +42,9 @@ class Archiving:
             self._begin()
 
     def _begin(self) -> None:
-        command = [sys.executable, "-m", "binx", "archive", str(self._folder), *self._options]
+        # In the standalone folder the program is binx itself.
+        program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "binx"]
+        command = [*program, "archive", str(self._folder), *self._options]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
     def tend(self, closed: int) -> None:

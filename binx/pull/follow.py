@@ -168,10 +168,12 @@ class Pull:
             place = (
                 f"{tail.log}, position {tail.end}" if tail is not None else f"the beginning of {chain.first}"
             )
-            self.tell(f"{control.name}: {control.facts.flavour.value} {control.facts.version}, from {place}")
+            tls = ", TLS" if control.client.is_encrypted else ""
+            facts = control.facts
+            self.tell(f"{control.name}: {facts.flavour.value} {facts.version}{tls}, from {place}")
         self._connected = True
         if tail is not None:
-            self.progress.log, self.progress.position = tail.log, tail.end
+            self.progress.log, self.progress.position, self.progress.last = tail.log, tail.end, tail.last
         plan = Plan(
             folder,
             tail,

@@ -22,7 +22,7 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.gtid_keys import marked_gtids
-from binx.pull.checks import all_up_to
+from binx.pull.checks import LastTransaction, all_up_to
 from binx.source.names import number_of
 from binx.storage.durable import synchronize
 from binx.storage.output import output_errors
@@ -48,8 +48,7 @@ class Tail(NamedTuple):
         start: where its last whole transaction begins; where it has none, behind its first event.
         end: offset behind all that is whole.
         gtids: those of all transactions up to there, also of the logs before.
-        gtid: that of its last transaction.
-        committed: when that was committed, in µs since 1970.
+        last: its last transaction; None where it has none.
     """
 
     log: str
@@ -58,8 +57,7 @@ class Tail(NamedTuple):
     start: int
     end: int
     gtids: GtidSet
-    gtid: str | None
-    committed: int | None
+    last: LastTransaction | None
 
 
 def logs_in(folder: Path) -> list[str]:
@@ -95,13 +93,14 @@ def read_tail(folder: Path) -> Tail | None:
 
 def _tail_of(file: BinlogFile) -> Tail:
     scan = Scan(file, Level.LEVEL_EVENTS, verify=True, on_damage=OnDamage.STOP)
-    start, gtid, committed = file.first_position, None, None
+    found: LastTransaction | None = None
     runs = []
     try:
         for table in scan:
             last = len(table) - 1
-            start, gtid = table.value("start", last), table.gtid(last)
-            committed = table.value("commit_timestamp", last)
+            found = LastTransaction(
+                table.value("start", last), table.gtid(last), table.value("commit_timestamp", last)
+            )
             runs += marked_gtids(table, table.mask())
     except BinxError:
         if not file.format.in_use:
@@ -112,11 +111,10 @@ def _tail_of(file: BinlogFile) -> Tail:
         file.name,
         file.format,
         bytes(file.source.window(MAGIC_SIZE, file.first_position)),
-        start,
+        file.first_position if found is None else found.start,
         scan.accounted,
         GtidSet(runs) | listed,
-        gtid,
-        committed,
+        found,
     )
 
 

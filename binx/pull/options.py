@@ -124,11 +124,6 @@ class Start:
     gtids: GtidSet | None = None
     continues: bool = False
 
-    @property
-    def is_given(self) -> bool:
-        """Whether anything was asked for."""
-        return self.log is not None or self.gtids is not None or self.continues
-
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:

@@ -22,12 +22,6 @@ _TASKS_A_SLOT = 2
 def check_executors(context: SparkContext, logs: Sequence[str], store: Store, output: str) -> None:
     """Ask tasks on all executors whether binx can be imported, is this version, and sees the files.
 
-    Args:
-        context: Spark's.
-        logs: absolute paths of logs.
-        store: the output, which is there.
-        output: its path or URI.
-
     Raises:
         BinxError: something is missing on an executor; the message says what on which, and what to do.
     """

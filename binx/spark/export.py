@@ -55,16 +55,6 @@ def to_parquet_on_spark(
 ) -> Iterator[SourceReport]:
     """As :func:`binx.dataset.parquet.to_parquet`, with Spark's executors; the files are the same.
 
-    Args:
-        spark: the session, or its context, which is all that is used of it.
-        files: binary logs in the order of their chain, which executors see at the same paths.
-        place: the data set's folder, which executors see at the same path, or a URI that they reach.
-        selector: the search for the wanted transactions.
-        catalog: tables known beforehand.
-        options: how to write; ``jobs`` are not asked for: each task writes one log.
-        progress: called with the bytes of all files that are done.
-        state: where in the chain the first file stands, where others were before.
-
     Raises:
         RefusedError: something is asked for that takes one pass over all logs in order.
         BinxError: as ``to_parquet``; or executors lack something.

@@ -47,10 +47,6 @@ class LogPlace:
     def opened(self, keys: Keys | None, least: int) -> Iterator[BinlogFile]:
         """Open it.
 
-        Args:
-            keys: of encrypted logs; None for those that the environment names.
-            least: bytes that it must have at least.
-
         Raises:
             StaleError: it is another log, or shorter.
             BinxError: as :meth:`~binx.log.file.BinlogFile.open`.

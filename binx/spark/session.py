@@ -82,13 +82,7 @@ def default_memory() -> str:
 
 
 def local_settings(cores: int, *, small: bool) -> dict[str, str]:
-    """The settings of a local session.
-
-    Args:
-        cores: how many there are.
-        small: whether so few rows are worked on that code for them, which Java and Spark make as they go,
-            costs more than it saves.
-    """
+    """The settings of a local session."""
     settings = {
         "spark.driver.memory": default_memory(),
         # On few cores the parallel collector takes a fifth less of the processor than the default one.
@@ -127,12 +121,6 @@ def local_session(
 
     Workers run this very Python; failed tasks are tried again, as on a cluster. What Java says while it
     starts is kept from the terminal, and shown if it does not start.
-
-    Args:
-        master: Spark's master; by default all cores of this machine.
-        memory: the driver's memory in Spark's notation, as ``4g``.
-        settings: further settings of Spark, which override those made here.
-        small: whether few rows are worked on; see :func:`local_settings`.
 
     Raises:
         BinxError: pyspark or Java is missing, or Spark does not start.
@@ -202,14 +190,7 @@ def _started(start: Callable[[Mapping[str, str]], _Spark], chosen: Mapping[str, 
 
 @contextmanager
 def _quiet_start(home: Path | None) -> Iterator[None]:
-    """Let Java inherit a file as its standard error; show its end where Spark does not start.
-
-    Args:
-        home: what JAVA_HOME is while Spark starts; None to leave it alone.
-
-    Raises:
-        BinxError: Spark does not start.
-    """
+    """Let Java inherit a file as its standard error; show its end where Spark does not start."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as log, _variable("JAVA_HOME", home):
         terminal = os.dup(2)
@@ -252,13 +233,6 @@ def run_load(
     """Load data sets: what ``binx load`` does, on this machine, on a cluster, or started by ``spark-submit``.
 
     Spark is started once something is found to do, and what is wrong with a data set before that.
-
-    Args:
-        options: what to load.
-        master: Spark's master; by default all cores of this machine.
-        memory: the driver's memory in Spark's notation.
-        settings: further settings of Spark.
-        progress: called with the bytes done, all bytes, and what is being done.
 
     Raises:
         BinxError: Spark cannot be started, executors lack something, or nothing was loaded, and why.

@@ -71,18 +71,10 @@ def find_arrivals(
 ) -> Arrivals:
     """Read what is new, and note in the state that it is taken.
 
-    Args:
-        state: what is committed; changed in place.
-        places: the data sets.
-        output: where the state's files are.
-        wanted: whether a table is asked for.
-        selection: the name of that choice.
-        verify: whether files are compared with their hashes.
-
     Raises:
         BinxError: a data set cannot be read.
     """
-    return _Finder(state, places, output, wanted, selection, verify=verify).find()
+    return _Finder(state, places, output, wanted, selection, verify).find()
 
 
 class _Finder:
@@ -93,21 +85,17 @@ class _Finder:
         output: Place,
         wanted: Callable[[TableName], bool],
         selection: str,
-        *,
         verify: bool,
     ) -> None:
-        self._state = state
+        self._state, self._output, self._wanted, self._verify = state, output, wanted, verify
         self._places = {place.uri: place for place in places}
-        self._output = output
-        self._wanted = wanted
-        self._selection = selection
-        self._verify = verify
+        self._default = state.upto(selection)
         self._found = Arrivals()
         self._load = state.version + 1
 
     def find(self) -> Arrivals:
         state, found = self._state, self._found
-        default = state.upto(self._selection)
+        default = self._default
         behind = min([default, *(upto for table, upto in state.uptos.items() if self._wanted(table))])
         loads: list[int] = []
         manifests: list[Manifest] = []
@@ -348,11 +336,7 @@ def _changes(file: DataFile, chain: str) -> ChangesFile:
 
 
 def read_version(name: str, content: bytes | None) -> Version:
-    """A schema record from its JSON.
-
-    Raises:
-        NOT_UNDERSTOOD: it is something else.
-    """
+    """A schema record from its JSON."""
     document: Mapping[str, Any] = json.loads(content or b"null")
 
     def value(column: Mapping[str, Any], fact: str) -> Value | None:

@@ -186,9 +186,6 @@ class Chains:
     def in_order(self, asked: Sequence[str]) -> list[str]:
         """The chains in the order in which they are applied: those that are named, then by first commit time.
 
-        Args:
-            asked: names of chains, or server ids for all chains of a server.
-
         Raises:
             UsageError: a chain that is named is not there.
         """

@@ -50,12 +50,7 @@ class United:
 
 
 def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
-    """The files that hold a table's changes, those of former tables of its name included.
-
-    Args:
-        table: its name.
-        lives: all.
-    """
+    """The files that hold a table's changes, those of former tables of its name included."""
     living = next((life for life in lives if life.name == table), None)
     ids: dict[str, Hashable] = {}
     if living is not None and living.epochs:
@@ -88,10 +83,6 @@ def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list
     """The columns of all parts together: those that the table has, in order, and then those it had.
 
     A type that does not hold another's values exactly gets a column of its own, called ``name@type``.
-
-    Args:
-        parts: of one table.
-        living: identities and names of the columns that the table has.
     """
     names: dict[Hashable, str] = dict(living)
     found: dict[Hashable, list[United]] = {identity: [] for identity in names}

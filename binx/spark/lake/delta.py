@@ -31,11 +31,6 @@ _TOGETHER = 16
 def publish(state: State, place: Place, former: Collection[str]) -> None:
     """Bring Delta's tables up to what is committed.
 
-    Args:
-        state: what is.
-        place: the output.
-        former: folders of tables that the state before had.
-
     Raises:
         BinxError: ``deltalake`` is not installed, or a table cannot be written.
     """

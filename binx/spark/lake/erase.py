@@ -80,10 +80,10 @@ class _Erasing:
         ]
         if not self._state.version:
             raise AbsentError(
-                "has no _state.json: expected the output of `binx load`", path=path_of(self._place)
+                "has no _state.json: expected the output of `binx load`", path=self._place.shown("")
             )
         if not self._lives:
-            raise AbsentError(f"there is no table {table}", path=path_of(output.place))
+            raise AbsentError(f"there is no table {table}", path=output.place.shown(""))
 
     def _trace(self) -> list[Life]:
         state = self._state
@@ -169,7 +169,7 @@ class _Erasing:
             operands[column.name.casefold()] = Operand(values, _logical(values.type), texts)
         lacking = self._condition.columns - set(operands)
         if lacking:
-            raise AbsentError(f"{self._table} has no column {min(lacking)}", path=path_of(self._place))
+            raise AbsentError(f"{self._table} has no column {min(lacking)}", path=self._place.shown(""))
         marks = self._condition.matching(TableFrame(operands, len(rows)))
         return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
 
@@ -241,11 +241,6 @@ class _Erasing:
         ]
         self._place.remove(found)
         return bool(found)
-
-
-def path_of(place: Place) -> str:
-    """What errors call an output."""
-    return place.shown("")
 
 
 def _whole(unit: Unit) -> Unit:

@@ -54,15 +54,7 @@ _SHUFFLED = "slot int, piece int, epoch int, data binary"
 def load_tables(
     spark: SparkSession, plan: Plan, output: str, options: Options, progress: Progress
 ) -> LoadResult:
-    """Write what a plan asks for below ``output``; nothing that was there is changed.
-
-    Args:
-        spark: the session; the driver and all executors have binx.
-        plan: what to do.
-        output: a folder or a URI of ``pyarrow.fs``.
-        options: how.
-        progress: told about each step.
-    """
+    """Write what a plan asks for below ``output``; nothing that was there is changed."""
     return _Job(spark, plan, output, options, progress).run()
 
 
@@ -71,7 +63,6 @@ class _Way:
     """A life on its way through stages.
 
     Attributes:
-        plan: where to.
         stages: the first and last epochs of those to come.
         ranges: the files of the state as it is now.
         lows: where they begin.
@@ -79,7 +70,6 @@ class _Way:
         closed: files of ended versions.
         held: files of versions that hold, one for each range.
         lost: columns of which values are not known since they got another type.
-        error: why the life is stopped.
         is_small: whether one task does all of it.
         rekeyed: whether the stage that is next has another key than the files.
         written: the files that this load wrote.

@@ -30,14 +30,7 @@ _OPTIONAL = {"_present": "partial", "_misfits": "misfits", "_json_diff": "diffs"
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A new file on its way into ``history/``.
-
-    Attributes:
-        file: where it is now.
-        output: the output's folder or URI.
-        empty: spans of commit versions in which it can have no rows.
-        compression: of files that are written anew.
-    """
+    """A new file on its way into ``history/``."""
 
     file: ChangesFile
     output: str
@@ -181,12 +174,9 @@ class Spread:
     """A unit or a file of a state whose keys are to be seen.
 
     Attributes:
-        life: its id.
         source: the unit; None for a file of the state.
         path: the state's file, below the output.
-        before: the columns of the state.
         epoch: the one that gives the key.
-        output: the output's folder or URI.
         lows: where ranges begin.
     """
 
@@ -204,7 +194,6 @@ class Keys:
     """How keys are spread.
 
     Attributes:
-        life: its id.
         sample: some, at even distances.
         met: the numbers of the ranges they fall into.
         links: ranges between which rows moved whose images lack columns.

@@ -47,10 +47,6 @@ class Split:
 
     Attributes:
         source: the unit; None for a file of the state.
-        path: the state's file.
-        before: the columns of the state.
-        epoch: of the images.
-        number: the epoch's.
         lows: where cuts begin.
         pieces: the piece and the slot of each cut.
         versions: whether all images are wanted, not only the last of each key.
@@ -114,19 +110,12 @@ class Piece:
     """Keys of a life that one task works on.
 
     Attributes:
-        life: its id.
-        folder: of ``current/`` and ``scd2/``.
-        epochs: all of the life.
         first: the number of the epoch of the images that come first.
         last: of the one that the state ends in.
         before: the columns of the files of the state.
-        base: these files.
         units: what the task reads by itself; others come through the shuffle.
-        cuts: the numbers of the cuts that belong to it.
         lows: where all cuts of the life begin.
-        scd2: whether versions are kept.
         closed: files of ended versions that get other columns.
-        compression: of files.
         range_bytes: of a range's rows in memory, about.
     """
 
@@ -152,12 +141,10 @@ class Merged:
     """What became of a piece.
 
     Attributes:
-        life: its id.
         ranges: the number of the cut, where the range begins (empty where the cut does), its file, and that
             of the versions that hold.
         closed: files of ended versions.
         lost: columns whose values are not known since they got another type.
-        error: why the life is stopped.
     """
 
     life: str
@@ -168,11 +155,7 @@ class Merged:
 
 
 class Merge:
-    """A piece on its way: images come in, then files are written.
-
-    Args:
-        piece: what to do.
-    """
+    """A piece on its way: images come in, then files are written."""
 
     def __init__(self, piece: Piece) -> None:
         self._piece = piece
@@ -323,12 +306,7 @@ def first_rows(epoch: Epoch) -> pa.Table:
 
 
 def merge(rows: Iterator[tuple[int, int, bytes]], pieces: Mapping[int, Piece]) -> Iterator[Merged]:
-    """Merge pieces one after another.
-
-    Args:
-        rows: piece, epoch and images, the rows of a piece together.
-        pieces: by number.
-    """
+    """Merge pieces one after another."""
     open_: Merge | None = None
     last = -1
     for number, epoch, data in rows:

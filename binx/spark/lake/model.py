@@ -40,7 +40,6 @@ class FileColumn:
     """A column of a schema record.
 
     Attributes:
-        name: in Parquet.
         source_name: on the server.
         arrow_type: as Arrow prints it.
         mysql_type: as COLUMN_TYPE has it; empty where it is not known.
@@ -92,7 +91,6 @@ class ChangesFile:
     Attributes:
         identity: its content hash in the manifest; what tells it from others for good.
         root: the data set's folder or URI; empty for a file of ``history/``, below the output.
-        path: below the root.
         chain: the name of its chain.
         first: the first commit version whose rows count.
         last: the last one.
@@ -139,10 +137,8 @@ class Statement:
     """A row of ``statements/`` that has effects.
 
     Attributes:
-        transaction: GTID or UUID.
         time: of the event, in µs since 1970.
         effects: as ``statements/`` has them (docs/dataset.md).
-        time_zone: the session's.
         strict: whether the SQL mode makes errors of values that do not fit.
     """
 
@@ -200,11 +196,9 @@ class Epoch:
 
     Attributes:
         since: its beginning; None for the life's first.
-        columns: in the table's order.
         key: ids of the columns that identify rows, empty where there are none.
         changes: how rows that are there change at the beginning; other columns stay, dropped ones go.
         time_zone: of the session that began it.
-        strict: its SQL mode.
         flavour: ``mysql`` or ``mariadb``.
     """
 
@@ -269,8 +263,6 @@ class RangeFile:
     """A file of ``current/`` or ``scd2/``.
 
     Attributes:
-        path: below the output.
-        rows: how many.
         bytes: of its rows in memory.
         unknown: rows whose ``_unknown`` names a column.
     """
@@ -288,14 +280,11 @@ class LifeState:
     Attributes:
         folder: of ``current/`` and ``scd2/``, below the output.
         units: how many of the life's units are applied.
-        epochs: how many of its epochs.
         digest: of these, which tells whether they are still the same.
         ranges: the files of ``current/``, in the order of the key.
         lows: where each range begins, as :mod:`.keys` writes it.
         versions: the files of ``scd2/``: those of ended versions, then a file for each range of those that
             hold; None without SCD2.
-        columns: of its files.
-        key: ids of its columns.
         withheld: XA transactions, by chain and commit version, whose rows were left out.
     """
 
@@ -345,13 +334,7 @@ class LifePlan:
 
     Attributes:
         former: None where nothing is loaded or everything is made anew.
-        epochs: all epochs of the life.
-        units: those to apply, in order.
         folder: where ``current/`` and ``scd2/`` will be, below the output.
-        steps: for the state's ``units``.
-        digest: for the state.
-        withheld: for the state.
-        scd2: whether versions are kept.
     """
 
     life: str
@@ -388,8 +371,6 @@ class Options:
     """How files are written.
 
     Attributes:
-        compression: of Parquet files.
-        load: its number.
         range_bytes: of a range's rows in memory, about.
         small_bytes: of files on disk, what a task merges without a shuffle.
     """
@@ -422,9 +403,7 @@ class LifeResult:
 
     Attributes:
         state: the new state; None where it failed, and then the former one stays.
-        notes: what users are told.
         losses: what makes the table incomplete from here on.
-        error: why it was stopped.
     """
 
     life: str

@@ -52,11 +52,6 @@ def without_repeated(
 ) -> list[ChangesFile]:
     """Files of one table and chain without the transactions that another one holds.
 
-    Args:
-        arrived: new files, and whether their exports were made with a condition on rows.
-        history: the files of earlier loads.
-        output: where those are.
-
     Raises:
         RefusedError: exports with a condition on rows repeat transactions; which rows of one the other has,
             nothing tells.

@@ -33,15 +33,7 @@ class Cuts:
 def cut(
     ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]], *, anew: bool, most: int
 ) -> Cuts:
-    """Cut a life's keys so that no task has much more than it should.
-
-    Args:
-        ranges: those that are there; none where the key changes.
-        lows: where they begin.
-        seen: the keys of each unit, with its bytes in memory.
-        anew: whether ranges into which no keys fall are written too.
-        most: bytes in memory that a piece may have, about.
-    """
+    """Cut a life's keys so that no task has much more than it should."""
     found = [(keys, size) for keys, size in seen if keys.sample]
     if not ranges:
         return _new(found, most)

@@ -34,11 +34,7 @@ class Listed(NamedTuple):
 
 
 class Place:
-    """A folder tree.
-
-    Args:
-        uri: a path, or a URI that ``pyarrow.fs`` takes.
-    """
+    """A folder tree."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri.removeprefix("file://")
@@ -154,9 +150,6 @@ class Place:
 
         On a local file system the lock ends with its process. Elsewhere each writer announces itself with a
         file and then lists all: of two at the same time at least one sees the other and gives up.
-
-        Args:
-            broken: whether announcements of others are of writers that run no longer.
 
         Raises:
             OutputError: another writer holds it, or it cannot be written.

@@ -28,11 +28,7 @@ class Prepared:
 
 
 def follow_prepared(statements: Iterable[Statement]) -> Prepared:
-    """What became of prepared transactions.
-
-    Args:
-        statements: in order.
-    """
+    """What became of prepared transactions."""
     found = Prepared()
     open_: dict[str, tuple[str, int]] = {}
     for statement in statements:

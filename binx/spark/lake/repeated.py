@@ -28,15 +28,7 @@ def drop_repeated(
     ranks: Mapping[str, int],
     output: Place,
 ) -> list[ChangesFile]:
-    """New files without the transactions that another chain has already, or that one before brings too.
-
-    Args:
-        arrived: new files.
-        history: what is there.
-        gtids: those of each chain.
-        ranks: the order of chains.
-        output: where history is.
-    """
+    """New files without the transactions that another chain has already, or that one before brings too."""
     others = {
         chain: {other for other, theirs in gtids.items() if other != chain and not own.isdisjoint(theirs)}
         for chain, own in gtids.items()

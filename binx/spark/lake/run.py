@@ -91,11 +91,6 @@ Session = Callable[[bool], "AbstractContextManager[SparkSession]"]
 def load(options: LoadOptions, session: Session, progress: Progress = lambda *_: None) -> Summary:
     """Load what is new, commit it, and tell what was done.
 
-    Args:
-        options: what to load.
-        session: starts Spark.
-        progress: told about each step.
-
     Raises:
         BinxError: nothing was changed, and why.
     """
@@ -198,11 +193,7 @@ class _Load:
         )
 
     def _check_asked(self, lives: Sequence[Life], arrivals: Arrivals) -> None:
-        """Whether the tables that options name are there.
-
-        Raises:
-            AbsentError: one is not.
-        """
+        """Whether the tables that options name are there."""
         names = {str(life.name) for life in lives if life.name} | set(map(str, arrivals.listed))
         names |= {str(file.table) for file in self._state.history}
         asked = [("--key", table) for table in self._options.keys]

@@ -48,7 +48,6 @@ class LifeRecord:
     """What is known of a life beside its files.
 
     Attributes:
-        name: its name.
         whole: whether the logs have its beginning.
         reasons: what the logs themselves do not tell, in sentences.
         losses: what loads found to be missing; kept until the table is rebuilt.
@@ -223,9 +222,6 @@ class State:
 class Output:
     """The output folder, held by this load's lock.
 
-    Args:
-        place: where it is.
-
     Attributes:
         place: the same.
         state: what is committed; a load changes it, and commits it.
@@ -292,11 +288,7 @@ class Output:
 
 
 def _read_state(place: Place) -> tuple[bytes | None, State]:
-    """What is committed; a new state where nothing is.
-
-    Raises:
-        BinxError: the file is something else.
-    """
+    """What is committed; a new state where nothing is."""
     content = place.read(STATE)
     if content is None:
         return None, State()

@@ -47,10 +47,6 @@ class Timeline:
     """Lives as they come about, statement by statement.
 
     ``empty`` are parts of files that can have no rows, as the table had other columns there.
-
-    Args:
-        versions: schema records.
-        ranks: of chains.
     """
 
     def __init__(self, versions: Mapping[tuple[TableName, str], Version], ranks: Mapping[str, int]) -> None:
@@ -69,12 +65,7 @@ class Timeline:
         return self._prepared.committed
 
     def trace(self, files: Sequence[ChangesFile], statements: Sequence[Statement]) -> list[Life]:
-        """All lives, dropped ones too.
-
-        Args:
-            files: of changes, old and new.
-            statements: with effects.
-        """
+        """All lives, dropped ones too."""
         ordered = sorted(statements, key=lambda one: (self._ranks[one.chain], one.scn, one.ordinal))
         self._prepared = follow_prepared(ordered)
         operations: list[tuple[Position, int, int, Any]] = []

@@ -79,13 +79,7 @@ Dialect = DuckDb | Spark
 
 
 def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
-    """Write the views of what is committed.
-
-    Args:
-        state: what is.
-        lives: as traced from the state's history.
-        place: the output.
-    """
+    """Write the views of what is committed."""
     for dialect in (DuckDb(), Spark()):
         place.put(dialect.path, "".join(_views(state, lives, place, dialect)).encode())
 

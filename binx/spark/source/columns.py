@@ -87,11 +87,6 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> pa.RecordBatch:
     """A batch of binx with the columns, their order and the types that Spark expects.
 
-    Args:
-        batch: the rows.
-        target: what is expected; of columns that the batch lacks, the values are null.
-        whole: whether it is an error where the batch has a column that is not expected.
-
     Raises:
         BinxError: a column cannot be cast, or is not expected.
     """

@@ -101,13 +101,6 @@ class _Begun:
 class Planner:
     """Cuts the logs of a chain, one after another, into slices.
 
-    Args:
-        request: what is read.
-        names: of all logs, in order.
-        catalog: the tables known before the first log; by default those of the request's dump.
-        epoch: how many logs before the first began with a server's start.
-        seqno: the number of the first transaction.
-
     Attributes:
         catalog: the tables known behind what was cut.
         epoch: logs so far that began with a server's start.
@@ -141,16 +134,7 @@ class Planner:
         self._begun: _Begun | None = None
 
     def slices(self, ends: FileEnds, *, resumed: bool = False, growing: bool = False) -> Iterator[Slice]:
-        """Cut a log.
-
-        Args:
-            ends: the log.
-            resumed: whether its first part was cut before; its resumption says where this one begins.
-            growing: whether its end may not be there yet.
-
-        Raises:
-            BinxError: it cannot be read as far as it must be.
-        """
+        """Cut a log."""
         file = ends.file
         if not resumed:
             self.epoch += file.format.at_startup
@@ -229,12 +213,7 @@ def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
 
 
 def table_schema(request: Request) -> pa.Schema:
-    """The columns of a table's row changes in all their versions, by a pass that decodes no row.
-
-    Raises:
-        AbsentError: no log has changes of the table.
-        BinxError: a log cannot be read.
-    """
+    """The columns of a table's row changes in all their versions, by a pass that decodes no row."""
     schemas: list[pa.Schema] = []
     seen: dict[str, None] = {}
     with opened_chain(request) as chain:

@@ -20,13 +20,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
-    """A selection with what filters ask of commit time and GTID; None where nothing can pass.
-
-    Args:
-        selection: what was asked for by options.
-        filters: those of ``pyspark.sql.datasource``, which must all be true; what is not understood is left
-            to Spark.
-    """
+    """A selection with what filters ask of commit time and GTID; None where nothing can pass."""
     if selection.limit is not None:
         # The first N are counted before rows are filtered.
         return selection

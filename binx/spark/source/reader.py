@@ -99,12 +99,7 @@ class FilteredBinlogSource(BinlogSource):
 
 
 class BinlogReader(DataSourceReader):
-    """Reads logs as they are when the query is planned.
-
-    Args:
-        request: what is read.
-        schema: the columns that are wanted.
-    """
+    """Reads logs as they are when the query is planned."""
 
     def __init__(self, request: Request, schema: StructType) -> None:
         self._request = request
@@ -112,11 +107,7 @@ class BinlogReader(DataSourceReader):
         self._is_empty = False
 
     def partitions(self) -> list[InputPartition]:
-        """What each task reads.
-
-        Raises:
-            BinxError: a log cannot be read as far as it must be.
-        """
+        """What each task reads."""
         tasks = [] if self._is_empty else plan(self._request)
         return [InputPartition(tuple(slices)) for slices in tasks]
 
@@ -144,13 +135,7 @@ class FilteredBinlogReader(BinlogReader):
 
 
 class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads whole transactions as they come.
-
-    Args:
-        request: what is read.
-        schema: the columns that are wanted.
-        whole: whether a column of a table that is not among them is an error.
-    """
+    """Reads whole transactions as they come."""
 
     def __init__(self, request: Request, schema: StructType, *, whole: bool) -> None:
         self._request = request

@@ -28,12 +28,6 @@ def read_slices(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of slices.
 
-    Args:
-        request: what is read.
-        slices: where.
-        target: the Arrow schema that Spark expects.
-        whole: whether it is an error where a table has columns that are not expected.
-
     Raises:
         StaleError: a log is not the one that was planned for.
         BinxError: a log cannot be read, or a column cannot be cast.

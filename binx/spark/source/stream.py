@@ -33,9 +33,6 @@ Offset = dict[str, Step]
 class Stream:
     """What a streaming query reads.
 
-    Args:
-        request: what was asked for.
-
     Raises:
         RefusedError: it asks what only a read that ends can answer.
     """
@@ -50,13 +47,7 @@ class Stream:
         self._tables: dict[str, tuple[Step, Catalog]] = {}
 
     def latest(self, start: Offset, most: int | None = None, target: Offset | None = None) -> Offset:
-        """How far can be read.
-
-        Args:
-            start: how far was read before.
-            most: bytes that are taken, about; None for all.
-            target: what is behind is left for later.
-        """
+        """How far can be read."""
         left = most
         offset = dict(start)
         with _logs(self._request) as groups:
@@ -148,11 +139,7 @@ def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
 def _remaining(
     chain: Sequence[FileEnds], start: Step | None, until: Step | None
 ) -> Iterator[tuple[FileEnds, bool]]:
-    """The logs between two steps, set up to be read there; the first may be one of which a part was read.
-
-    Raises:
-        AbsentError: a log that was to be read is not there any more.
-    """
+    """The logs between two steps, set up to be read there; the first may be one of which a part was read."""
     place, is_begun = 0, False
     if start is not None:
         place, is_begun = _place(chain, start)

@@ -16,13 +16,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, set[str]]:
-    """Rows in the columns that a table has from an epoch on, and the columns not known in some.
-
-    Args:
-        rows: images or a state.
-        before: the epoch that they are in.
-        after: the next one.
-    """
+    """Rows in the columns that a table has from an epoch on, and the columns not known in some."""
     changes = {change.id: change for change in after.changes}
     ids = {column.id for column in before.columns}
     heads = [name for name in rows.column_names if not name[1:].isdigit()]

@@ -63,14 +63,7 @@ def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
 def read_images(
     file: pq.ParquetFile, unit: Unit, epoch: Epoch, names: list[str] | None = None
 ) -> Iterator[pa.Table]:
-    """The images of a unit, a row group at a time; an update's two images are never apart.
-
-    Args:
-        file: the unit's.
-        unit: which rows.
-        epoch: its columns, or some of them.
-        names: the columns of the file that are read; None for all.
-    """
+    """The images of a unit, a row group at a time; an update's two images are never apart."""
     held: pa.Table | None = None
     for group in range(file.metadata.num_row_groups):
         if not _reaches(file, group, unit):
@@ -219,13 +212,7 @@ def is_partial(rows: pa.Table) -> bool:
 
 
 def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, str]) -> pa.Table:
-    """The rows of a file of ``current/`` or ``scd2/`` as images.
-
-    Args:
-        rows: as the file has them.
-        columns: the columns that the file was written with.
-        names: what they are called in it.
-    """
+    """The rows of a file of ``current/`` or ``scd2/`` as images."""
     count = len(rows)
     time = "_commit_timestamp" if "_commit_timestamp" in rows.column_names else "valid_from"
     found: dict[str, Any] = {
@@ -253,14 +240,7 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
 
 
 def stored_rows(rows: pa.Table, epoch: Epoch, names: Mapping[int, str], misfits: bool) -> pa.Table:
-    """Images as a file of ``current/`` has them: the table's columns, then the loader's own.
-
-    Args:
-        rows: one for each row of the table.
-        epoch: the table's columns.
-        names: what they are called.
-        misfits: whether the table may have values that their types do not hold.
-    """
+    """Images as a file of ``current/`` has them: the table's columns, then the loader's own."""
     found: dict[str, Any] = {}
     for column in epoch.columns:
         values, known = rows.column(f"v{column.id}"), f"p{column.id}"

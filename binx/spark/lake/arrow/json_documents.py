@@ -8,12 +8,7 @@ from binx.rows.json_documents import parsed, path_of, printed
 
 
 def applied(document: str, differences: list[dict[str, Any]] | str) -> str | None:
-    """The document with differences applied; None where it lacks what one of them names.
-
-    Args:
-        document: as the server prints it.
-        differences: as ``_json_diff`` has them for a column, or their text.
-    """
+    """The document with differences applied; None where it lacks what one of them names."""
     try:
         found = parsed(document)
         listed = parsed(differences) if isinstance(differences, str) else differences

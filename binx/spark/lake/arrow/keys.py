@@ -75,12 +75,7 @@ class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):
 
 
 def bounds_of(keys: pa.Table, lows: pa.Table | None) -> list[int]:
-    """Where each range begins among keys that are in order, and where the last one ends.
-
-    Args:
-        keys: of rows.
-        lows: where ranges begin, in order, without the first.
-    """
+    """Where each range begins among keys that are in order, and where the last one ends."""
     ours = _Tuples(keys)
     theirs = [] if lows is None else _Tuples(lows.cast(keys.schema))
     return [0, *(bisect_left(ours, low) for low in theirs), len(keys)]
@@ -97,12 +92,7 @@ def last_of_each(rows: pa.Table, epoch: Epoch) -> pa.Table:
 
 
 def ranges_of(keys: pa.Table, lows: pa.Table | None) -> Numbers:
-    """The number of the range that each key falls into.
-
-    Args:
-        keys: of rows.
-        lows: where ranges begin, in order, without the first.
-    """
+    """The number of the range that each key falls into."""
     if lows is None or not len(lows):
         return np.zeros(len(keys), np.int64)
     both = pa.concat_tables([lows.cast(keys.schema), keys])

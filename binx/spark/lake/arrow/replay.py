@@ -20,14 +20,7 @@ from binx.spark.lake.model import Epoch
 
 
 def replay(state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool) -> tuple[pa.Table, pa.Table]:
-    """The state after the images, and the versions that they ended.
-
-    Args:
-        state: rows of the kind ``BASE``, each key once.
-        images: later ones, in any order.
-        epoch: the columns and the key of both.
-        versions: whether ended versions are wanted; they have ``_until``.
-    """
+    """The state after the images, and the versions that they ended."""
     rows = united([state, in_order(images)], epoch)
     if not versions and not is_partial(rows):
         return _as_state(_living(last_of_each(rows, epoch))), rows.slice(0, 0)
@@ -77,12 +70,7 @@ def _as_state(rows: pa.Table) -> pa.Table:
 
 
 class _Lines:
-    """Rows in order of their keys, and in it of time; places are those in this order.
-
-    Args:
-        rows: in order of time.
-        epoch: their columns and key.
-    """
+    """Rows in order of their keys, and in it of time; places are those in this order."""
 
     def __init__(self, rows: pa.Table, epoch: Epoch) -> None:
         keys = key_of(rows, epoch)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import Name, Server, renumbered
-from tests.spark.test_state import ORDERS, Rows, insert, orders
+from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
 OTHER: Name = ("shop", "visits")
 ORDER = "_commit_version, _row, _change_type <> 'update_preimage'"
@@ -344,3 +344,38 @@ def test_an_empty_folder_is_no_data_set(tmp_path: Path, load: Load) -> None:
     code, answer = load(tmp_path, tmp_path / "out")
     assert code == 4
     assert "has no _manifest/*.json" in answer["error"]
+
+
+def test_small_files_of_history_are_joined_and_nothing_else_changes(tmp_path: Path, load: Load) -> None:
+    server = orders()
+    for number in range(6):
+        server.transaction(insert(number), insert(number + 50))
+        if number == 3:
+            server.alter(ORDERS, "ALTER TABLE orders ADD more INT", [*FIELDS, ("more", pa.int32())])
+        server.rotate()
+    for log in server.logs[:-1]:
+        server.export(tmp_path / "in", log, whole=True)
+        assert load(tmp_path / "in", tmp_path / "out", "--scd2")[0] == 0
+
+    def rows(name: str) -> list[Any]:
+        connection = duckdb.connect()
+        connection.execute((tmp_path / "out/views.sql").read_text())
+        return sorted(connection.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
+
+    def state() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((tmp_path / "out/_state.json").read_text())
+        return found
+
+    views = ("shop.orders", "shop.orders_history", "shop.orders_versions")
+    before = [rows(view) for view in views]
+    count, ranges = len(state()["history"]), state()["lives"][0]["ranges"]
+    code, _ = load(tmp_path / "in", tmp_path / "out", "--compact")
+    assert (code, len(state()["history"]), state()["lives"][0]["ranges"]) == (0, 2, ranges)
+    assert count > 4
+    assert [rows(view) for view in views] == before
+    assert load(tmp_path / "in", tmp_path / "out")[1]["changed"] is False
+    server.transaction(insert(99))
+    server.export(tmp_path / "in", server.logs[-1], whole=True)
+    assert load(tmp_path / "in", tmp_path / "out")[1]["tables"][0]["current"] == 13
+    assert load(tmp_path / "in", tmp_path / "out", "--rebuild", "shop.orders")[0] == 0
+    assert len(rows("shop.orders")) == 13

@@ -51,6 +51,7 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 )
 @option("--scd2", is_flag=True, help="Also write every version of each row.")
 @option("--rebuild", metavar="DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
+@option("--compact", is_flag=True, help="Join small files of history/, those of each table and day.")
 @option(
     "--accept-losses", is_flag=True, help="Note what is missing as seen: it no longer changes the exit code."
 )
@@ -80,6 +81,7 @@ def load_command(
     chains: tuple[str, ...],
     scd2: bool,
     rebuild: tuple[str, ...],
+    compact: bool,
     accept_losses: bool,
     verify: bool,
     compression: str,
@@ -111,6 +113,7 @@ def load_command(
         accept_losses=accept_losses,
         compression=compression,
         format=table_format,
+        compact=compact,
         break_lock=break_lock,
     )
     with progress_bar("load", quiet=quiet) as bar:

@@ -160,11 +160,16 @@ def _made(
     scd2: bool,
 ) -> LifePlan:
     assert life.name is not None
-    steps = _steps(life.units)
-    digest = _digest(life, steps, len(life.epochs))
+    steps, digest = applied(life)
     return LifePlan(
-        life.id, life.name, folder, former, tuple(life.epochs), units, len(steps), digest, withheld, scd2
+        life.id, life.name, folder, former, tuple(life.epochs), units, steps, digest, withheld, scd2
     )
+
+
+def applied(life: Life) -> tuple[int, str]:
+    """The steps of a life and their digest, for the state that has them all."""
+    steps = _steps(life.units)
+    return len(steps), _digest(life, steps, len(life.epochs))
 
 
 def _after(units: Sequence[Unit], count: int) -> list[Unit]:

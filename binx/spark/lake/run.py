@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from binx.errors import AbsentError, BinxError
 from binx.spark.lake.arrivals import Arrivals, find_arrivals
 from binx.spark.lake.chains import once
+from binx.spark.lake.compact import compact
 from binx.spark.lake.job import Progress, load_tables
 from binx.spark.lake.model import ChangesFile, Life, LoadResult, Options, Plan, TableName
 from binx.spark.lake.place import Place
@@ -45,6 +46,7 @@ class LoadOptions:
         accept_losses: whether what is missing is noted as seen.
         compression: of Parquet files.
         format: that of the tables beside Parquet.
+        compact: whether small files of history are joined.
         break_lock: whether another load that holds the output runs no longer.
     """
 
@@ -59,6 +61,7 @@ class LoadOptions:
     accept_losses: bool = False
     compression: str = "zstd"
     format: str = PARQUET
+    compact: bool = False
     break_lock: bool = False
 
     def wants(self, table: TableName) -> bool:
@@ -162,14 +165,17 @@ class _Load:
         self._take_history(result, stopped)
         self._take_lives(plan, lives, result, arrivals, stopped)
         self._note(arrivals, stopped)
-        changed = changed or bool(plan.arrived or plan.lives or plan.finished)
+        lives = _settled(lives, result)
+        if options.compact:
+            lives = compact(state, lives, lambda: self._plan(())[1], self._output.place)
+        changed = changed or bool(plan.arrived or plan.lives or plan.finished or options.compact)
         for name, text in stopped.items():
             self._summary(name).error = text
         if changed:
             state.version = self._load
             self._output.commit(state)
         if changed or not shown:
-            write_views(state, _settled(lives, result), self._output.place)
+            write_views(state, lives, self._output.place)
         if options.format == DELTA:
             from binx.spark.lake.delta import publish
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError, RefusedError
@@ -10,12 +9,15 @@ from binx.event.format import CHECKSUM_SIZE, FormatDescription
 from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.event.header import HEADER_SIZE, EventType, parse_header
-from binx.event.mariadb import MariadbGtidPosition, parse_mariadb_gtid_list
+from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
+from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
 from binx.log.selection.gtid_keys import marked_gtids
+
+LARGE_BYTES = 1 << 20
+"""An event of more bytes is not kept whole in memory."""
 
 _NO_END = 2**63 - 1
 _HEAD_BYTES = 128 * 1024
@@ -39,13 +41,6 @@ class LastTransaction(NamedTuple):
     committed: int
 
 
-def all_up_to(positions: Iterable[MariadbGtidPosition]) -> GtidSet:
-    """What MariaDB's list of the last GTID of each domain and server stands for: all before it too."""
-    return GtidSet(
-        (DomainSource(one.domain, one.server_id), 1, one.sequence) for one in positions if one.sequence
-    )
-
-
 class LogChecks:
     """The checks of one log from an event on, none of which lets anything pass that is damaged.
 
@@ -62,6 +57,7 @@ class LogChecks:
         self._scanner = Scanner(Level.LEVEL_EVENTS, _NO_END, position, _COMPILED, True)
         self._scanner.set_format(description.checksum_size, description.post_header_lengths)
         self._runs: list[tuple[object, int, int]] = []
+        self._large: LargeEvent | None = None
         self.listed: GtidSet | None = None
         """The GTIDs that the log says came before it; None where it did not say so yet."""
 
@@ -83,6 +79,32 @@ class LogChecks:
         if not controls or controls[-1][0] not in (EventType.ROTATE, EventType.STOP):
             return False
         return controls[-1][1] + controls[-1][2] == self.position
+
+    @property
+    def reached(self) -> int:
+        """Where the next byte that is taken stands, which may be within a large event."""
+        return self.position + (0 if self._large is None else self._large.seen)
+
+    def take(self, window: memoryview) -> int:
+        """Check what has arrived; a large event piece by piece, whose last piece tells whether it is damaged.
+
+        Args:
+            window: the log's bytes from :attr:`reached` on.
+
+        Returns:
+            How many of its bytes were taken; an event that it cuts is left.
+
+        Raises:
+            DamagedError, UnsupportedError: as :meth:`feed`.
+        """
+        if self._large is None and len(window) >= HEADER_SIZE and event_size(window) > LARGE_BYTES:
+            self._large = LargeEvent(self)
+        if self._large is None:
+            return self.feed(window)
+        count = self._large.take(window)
+        if self._large.end():
+            self._large = None
+        return count
 
     def feed(self, window: memoryview) -> int:
         """Check whole events.
@@ -144,7 +166,10 @@ class LogChecks:
         if header.type == EventType.PREVIOUS_GTIDS:
             self.listed = parse_previous_gtids(body, header, self.description).gtids
             return
-        self.listed = all_up_to(parse_mariadb_gtid_list(body, header, self.description).positions)
+        found = parse_mariadb_gtid_list(body, header, self.description).positions
+        self.listed = GtidSet(
+            (DomainSource(one.domain, one.server_id), 1, one.sequence) for one in found if one.sequence
+        )
 
     def follow(self, before: GtidSet) -> None:
         """Compare what the log says came before it with what did.
@@ -220,4 +245,4 @@ class LargeEvent:
         return True
 
 
-__all__ = ["LargeEvent", "LastTransaction", "LogChecks", "all_up_to"]
+__all__ = ["LARGE_BYTES", "LargeEvent", "LastTransaction", "LogChecks"]

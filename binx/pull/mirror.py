@@ -9,20 +9,15 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from binx.errors import BinxError, OutputError, RefusedError
-from binx.event.format import MAGIC, MAGIC_SIZE, FormatDescription
+from binx.errors import BinxError, DamagedError, OutputError, RefusedError, SourceError
+from binx.event.format import MAGIC, MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
-from binx.event.header import EventFlag
-from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import known_ends
-from binx.log.damage.on_damage import OnDamage
-from binx.log.file import BinlogFile
-from binx.log.scan import Scan
-from binx.log.selection.gtid_keys import marked_gtids
-from binx.pull.checks import LastTransaction, all_up_to
+from binx.event.header import HEADER_SIZE, EventFlag, event_size
+from binx.pull.checks import LastTransaction, LogChecks
 from binx.source.names import number_of
 from binx.storage.durable import synchronize
 from binx.storage.output import output_errors
@@ -32,6 +27,7 @@ _NEXT_POSITION = slice(13, 17)
 _CREATED = slice(19 + 2 + 50, 19 + 2 + 50 + 4)
 _CHECKSUM = slice(-4, None)
 _COMPARED_BYTES = 1 << 20
+_READ_BYTES = 4 << 20
 
 
 class DiskFullError(OutputError):
@@ -74,47 +70,58 @@ def read_tail(folder: Path) -> Tail | None:
 
     Raises:
         DamagedError: a log that was closed is damaged.
+        SourceError: it cannot be read.
         OutputError: the folder cannot be written.
     """
     while names := logs_in(folder):
         path = folder / names[-1]
         try:
-            file = BinlogFile.open(str(path))
-        except BinxError:
-            if path.stat().st_size > _COMPARED_BYTES:
-                raise
-            with output_errors(path):
-                path.unlink()
-            continue
-        with file:
-            return _tail_of(file)
+            with path.open("rb", buffering=0) as file:
+                head = file.read(_COMPARED_BYTES)
+                if _is_begun(head):
+                    return _tail_of(file, path.name, head)
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
+        except BinxError as error:
+            raise error.at(path=str(path)) from error.__cause__
+        with output_errors(path):
+            path.unlink()
     return None
 
 
-def _tail_of(file: BinlogFile) -> Tail:
-    scan = Scan(file, Level.LEVEL_EVENTS, verify=True, on_damage=OnDamage.STOP)
-    found: LastTransaction | None = None
-    runs = []
+def _is_begun(head: bytes) -> bool:
+    """Whether a log has its first event; a failing machine leaves it cut, or as zeros."""
+    size = event_size(head[MAGIC_SIZE:]) if len(head) >= MAGIC_SIZE + HEADER_SIZE else 0
+    return len(head) == _COMPARED_BYTES or 0 < size <= len(head) - MAGIC_SIZE
+
+
+def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
+    """Check a log as it was checked when it arrived."""
+    description = parse_format(head, MAGIC_SIZE)
+    format_event = head[MAGIC_SIZE : MAGIC_SIZE + event_size(head[MAGIC_SIZE:])]
+    verify_format_checksum(format_event, description)
+    first = MAGIC_SIZE + len(format_event)
+    checks = LogChecks(name, description, first)
+    window = memoryview(bytearray(_READ_BYTES))
     try:
-        for table in scan:
-            last = len(table) - 1
-            found = LastTransaction(
-                table.value("start", last), table.gtid(last), table.value("commit_timestamp", last)
-            )
-            runs += marked_gtids(table, table.mask())
-    except BinxError:
-        if not file.format.in_use:
+        while True:
+            file.seek(checks.reached)
+            count = file.readinto(window)
+            if not count or not checks.take(window[:count]):
+                break
+        if not description.in_use and checks.whole != file.seek(0, os.SEEK_END):
+            raise DamagedError("expected a closed log to end behind a transaction", offset=checks.whole)
+    except DamagedError:
+        if not description.in_use:
             raise
-    ends = known_ends(file)
-    listed = all_up_to(ends.gtid_list or ()) if ends.previous_gtids is None else ends.previous_gtids
     return Tail(
-        file.name,
-        file.format,
-        bytes(file.source.window(MAGIC_SIZE, file.first_position)),
-        file.first_position if found is None else found.start,
-        scan.accounted,
-        GtidSet(runs) | listed,
-        found,
+        name,
+        description,
+        format_event,
+        first if checks.last is None else checks.last.start,
+        checks.whole,
+        checks.gtids() | (checks.listed or GtidSet()),
+        checks.last,
     )
 
 

@@ -13,15 +13,13 @@ from typing import NamedTuple
 
 from binx.errors import ConnectionLostError, DamagedError
 from binx.event.format import CHECKSUM_SIZE
-from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.kernels.packets import PacketStop, PacketStream
 from binx.pull.client import server_error
 
 RECEIVED_BYTES = 1 << 20
 EVENTS_BYTES = 4 << 20
-LARGE_BYTES = 1 << 20
-"""An event of more bytes is not kept whole in memory."""
 
 _OK, _END, _ERROR = 0x00, 0xFE, 0xFF
 _STATE_SIZE = 6
@@ -147,11 +145,6 @@ class Arrivals:
         """Bytes of the file's events that were not taken yet; the last event may be cut."""
         return self._events[self._start : self._end]
 
-    @property
-    def has_large(self) -> bool:
-        """Whether the window begins with an event that is taken piece by piece."""
-        return self._end - self._start >= HEADER_SIZE and event_size(self.window) > LARGE_BYTES
-
     def take(self, count: int) -> None:
         """Pass over the first bytes of the window."""
         self._start += count
@@ -207,4 +200,4 @@ class Arrivals:
 
 HEARTBEATS = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
 
-__all__ = ["HEARTBEATS", "LARGE_BYTES", "Arrivals", "SpecialEvent"]
+__all__ = ["HEARTBEATS", "Arrivals", "SpecialEvent"]

@@ -18,7 +18,7 @@ from binx.event.format import MAGIC_SIZE, Flavour, parse_format, verify_format_c
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.event.rotate import Rotate
-from binx.pull.checks import LargeEvent, LastTransaction, LogChecks
+from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, Tail, has_same_format
 from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
 from binx.pull.server import LogPlace, Server
@@ -107,7 +107,7 @@ class Transfer:
         self._arrivals = Arrivals(server.client.socket, server.name, semi_sync=plan.semi_sync)
         self._file: LogFile | None = None
         self._checks: LogChecks | None = None
-        self._large: LargeEvent | None = None
+        self._whole = 0
         self._before = GtidSet() if plan.tail is None else plan.tail.gtids
         self._links = plan.tail is not None
         self._log = ""
@@ -169,25 +169,17 @@ class Transfer:
             return
         if checks is None or file is None:
             raise DamagedError("expected a format description first, found another event")
-        while True:
-            if self._large is None and arrivals.has_large:
-                self._large = LargeEvent(checks)
-            window = arrivals.window
-            if self._large is None:
-                position = checks.position
-                count = checks.feed(window)
-                self._follow()
-            else:
-                position = checks.position + self._large.seen
-                count = self._large.take(window)
+        while window := arrivals.window:
+            position = checks.reached
+            count = checks.take(window)
             if not count:
                 return
+            self._follow()
             file.put(position, window[:count])
+            self._whole = checks.whole
             self._progress.written += count
             self._behind += count
             arrivals.take(count)
-            if self._large is not None and self._large.end():
-                self._large = None
 
     def _follow(self) -> None:
         """Compare a new log with those before it, as soon as it says what they were."""
@@ -252,13 +244,13 @@ class Transfer:
                     " were reset, or it is another server: begin anew with --new-chain",
                     path=str(path),
                 )
-            self._file = LogFile(path, tail.end)
+            self._file, self._whole = LogFile(path, tail.end), 0
             self._checks = LogChecks(self._log, tail.description, tail.start)
             self._links = False
             return
-        self._file = LogFile.begin(path, event)
-        self._checks = LogChecks(self._log, description, MAGIC_SIZE + len(event))
-        self._progress.log, self._progress.position = self._log, MAGIC_SIZE + len(event)
+        self._file, self._whole = LogFile.begin(path, event), MAGIC_SIZE + len(event)
+        self._checks = LogChecks(self._log, description, self._whole)
+        self._progress.log, self._progress.position = self._log, self._whole
 
     @property
     def _is_comparing(self) -> bool:
@@ -336,10 +328,10 @@ class Transfer:
         if checks is None or file is None:
             return
         try:
-            if checks.position >= file.stored and file.path.exists():
-                file.cut(checks.whole)
+            if self._whole >= file.stored and file.path.exists():
+                file.cut(self._whole)
                 file.synchronize()
-                self._progress.log, self._progress.position = checks.log, checks.whole
+                self._progress.log, self._progress.position = checks.log, self._whole
         finally:
             file.close()
 

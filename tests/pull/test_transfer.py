@@ -17,6 +17,7 @@ from tests.pull.wire import Sender, Wire, events_of, heartbeat, rotate
 FOLDERS = ("mysql-9.7/shop", "mariadb-10.11/shop")
 NAMES = ("mysql-bin.000001", "mysql-bin.000002")
 IN_USE_AT = 4 + 17
+LOG_START = (TESTDATA / FOLDERS[0] / NAMES[0]).read_bytes()[:100]
 
 
 def logs_of(folder: str) -> list[bytes]:
@@ -85,6 +86,24 @@ def test_a_killed_pulls_half_transaction_is_cut(tmp_path: Path) -> None:
     assert tail.start < tail.end <= len(log) // 2
     pulled(bytes(Wire().log(NAMES[0], log, tail.start).data), tmp_path, end_of(log, NAMES[0]))
     assert (tmp_path / NAMES[0]).read_bytes()[IN_USE_AT + 1 :] == log[IN_USE_AT + 1 :]
+
+
+@pytest.mark.parametrize("left", [b"", LOG_START[:3], LOG_START[:60], bytes(200)])
+def test_a_log_that_was_only_begun_is_begun_again(left: bytes, tmp_path: Path) -> None:
+    log = logs_of(FOLDERS[0])[0]
+    (tmp_path / NAMES[0]).write_bytes(left)
+    assert read_tail(tmp_path) is None
+    pulled(bytes(Wire().log(NAMES[0], log).data), tmp_path, end_of(log, NAMES[0]))
+    assert (tmp_path / NAMES[0]).stat().st_size == len(log)
+
+
+def test_a_closed_log_that_is_damaged_here_is_no_tail(tmp_path: Path) -> None:
+    log = logs_of(FOLDERS[0])[0]
+    for damaged in (log[:-10], log[:-1000] + bytes([log[-1000] ^ 1]) + log[-999:]):
+        (tmp_path / NAMES[0]).write_bytes(damaged)
+        with pytest.raises(DamagedError):
+            read_tail(tmp_path)
+        assert (tmp_path / NAMES[0]).read_bytes() == damaged
 
 
 def test_damage_is_not_written(tmp_path: Path) -> None:

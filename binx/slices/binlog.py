@@ -29,7 +29,6 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, pa
 from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.slices.options import DatabaseNames
-from binx.slices.renaming import RENAMED, EventRenamer
 from binx.slices.search import Run
 from binx.slices.slice_plan import Part, Range, SlicePlan, plan_slice
 from binx.source import READ_BYTES
@@ -50,7 +49,6 @@ _OF_THE_SOURCE_FILE = EventFlag.IN_USE | EventFlag.ARTIFICIAL | EventFlag.RELAY_
 # MariaDB pads an empty list to six bytes, so that a server that knows no GTIDs can be sent another event of
 # the same size in its place (sql/log_event.h, Gtid_list_log_event::get_data_size).
 _EMPTY_GTID_LIST = bytes(6)
-_GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
 _LENGTHS_SINCE = (8, 0, 2)
 _LARGEST_GTID_EVENT = 64 * 1024
 
@@ -96,7 +94,11 @@ def write_binlog(
         OutputError: the output cannot be written.
     """
     plan = plan_slice(runs, verbatim=verbatim)
-    writer = _RenamingWriter if databases else SliceWriter
+    writer = SliceWriter
+    if databases:
+        from binx.slices.renaming import RenamingWriter
+
+        writer = RenamingWriter
     return writer(plan, output, verbatim=verbatim, verify=verify, databases=databases).write()
 
 
@@ -239,7 +241,7 @@ class SliceWriter:
             )
         content = event[: header.size - description.checksum_size]
         if self._verify and description.checksum_size:
-            _compare_checksum(header, content, event[len(content) :])
+            compare_checksums(header, zlib.crc32(content), event[len(content) :])
         following = self._size_behind(part, header.end, taken.end)
         number = rewriter.next_sequence_number() if self._serial else 0
         body = rewrite_gtid(
@@ -291,88 +293,6 @@ class SliceWriter:
         rewriter.seek(header.end)
 
 
-class _RenamingWriter(SliceWriter):
-    """Writes one plan with other names of databases.
-
-    Events that name one are made anew, and compressed transactions are written uncompressed; the rest is
-    copied as it is.
-    """
-
-    buffer_bytes = 64 * 1024 * 1024
-    _copied_to = 0
-
-    def _copy_part(self, part: Part) -> None:
-        self._copied_to = 0
-        super()._copy_part(part)
-
-    def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
-        rewriter, renamer = self._rewriter, EventRenamer(self._databases, part.file, part.description)
-        while True:
-            # An event that is copied may go on in the next window.
-            if rewriter.position < self._copied_to:
-                rest = Range(rewriter.position, self._copied_to, 0, apart=True)
-                if not super()._copy_range(part, rest, window, origin):
-                    return False
-            if rewriter.position >= taken.end:
-                return True
-            header = _header_at(part.file, rewriter.position, taken.end)
-            if header.type in _GTIDS:
-                self._write_gtid(part, taken)
-            elif header.type in RENAMED:
-                self._check(part, header)
-                for event in renamer.events(header):
-                    try:
-                        self.put_event(
-                            event, "--rewrite-db", "leave out the transaction, or use --format sql"
-                        )
-                    except RefusedError as error:
-                        raise error.at(offset=header.position, event=header.name) from None
-                rewriter.seek(header.end)
-            else:
-                self._copied_to = header.end
-
-    def _check(self, part: Part, header: EventHeader) -> None:
-        """Compare the checksum of an event that is made anew."""
-        size = part.description.checksum_size
-        if not self._verify or not size:
-            return
-        source, found = part.file.source, 0
-        for begin in range(header.position, header.end - size, READ_BYTES):
-            found = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), found)
-        _compare_sums(header, found, bytes(source.window(header.end - size, header.end)))
-
-    def _size_behind(self, part: Part, position: int, stop: int) -> int:
-        """Bytes that the events behind a GTID event will take, up to the next one."""
-        renamer, size = EventRenamer(self._databases, part.file, part.description), 0
-        while position < stop:
-            header = _header_at(part.file, position, stop)
-            if header.type in _GTIDS:
-                break
-            if header.type in RENAMED:
-                for event in renamer.events(header, first_look=True):
-                    size += len(event) + self._checksum_size
-            else:
-                window = part.file.source.window(position, position + HEADER_SIZE)
-                _, events, content = measure(
-                    window, position, position, header.end, part.description.checksum_size
-                )
-                size += content + events * self._checksum_size
-            position = header.end
-        return size
-
-
-def _header_at(file: BinlogFile, position: int, stop: int) -> EventHeader:
-    header = parse_header(
-        file.source.window(position, min(stop, position + HEADER_SIZE)), position, origin=position
-    )
-    if header.end > stop:
-        raise DamagedError(
-            f"expected an event that ends within the transaction, found one of {header.size} bytes",
-            offset=position,
-        )
-    return header
-
-
 def _event_at(file: BinlogFile, position: int, stop: int) -> tuple[EventHeader, bytes]:
     """The header and the first bytes of an event, all of them where it has a usual size."""
     window = file.source.window(position, min(stop, position + _LARGEST_GTID_EVENT))
@@ -380,11 +300,8 @@ def _event_at(file: BinlogFile, position: int, stop: int) -> tuple[EventHeader, 
     return header, bytes(window[: header.size])
 
 
-def _compare_checksum(header: EventHeader, content: bytes, stored: bytes) -> None:
-    _compare_sums(header, zlib.crc32(content), stored)
-
-
-def _compare_sums(header: EventHeader, found: int, stored: bytes) -> None:
+def compare_checksums(header: EventHeader, found: int, stored: bytes) -> None:
+    """Raise ChecksumError where a checksum is not the one that is stored."""
     expected = int.from_bytes(stored, "little")
     if found != expected:
         raise ChecksumError(

@@ -6,8 +6,10 @@ Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Table_map_event``) an
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 
+from binx.errors import DamagedError, RefusedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.load_data import ExecuteLoadQuery
@@ -15,10 +17,15 @@ from binx.event.parse import parse_event
 from binx.event.payload import whole_events
 from binx.event.query import Query
 from binx.event.query_status import StatusCode
+from binx.kernels.copy.rewrite import measure
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
+from binx.slices.binlog import SliceWriter, compare_checksums
 from binx.slices.options import DatabaseNames
+from binx.slices.slice_plan import Part, Range
+from binx.source import READ_BYTES
 
+_GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
 _TABLE_MAP_POST_HEADER = 8
 _QUERY_POST_HEADER = 13
 _LOAD_QUERY_POST_HEADER = 26
@@ -96,6 +103,88 @@ class EventRenamer:
         """Status variables with the databases that a parallel replica takes the statement to change."""
         old = _listed([name.encode() for name in databases])
         return status.replace(old, _listed([self._names[name].encode() for name in databases]), 1)
+
+
+class RenamingWriter(SliceWriter):
+    """Writes one plan with other names of databases.
+
+    Events that name one are made anew, and compressed transactions are written uncompressed; the rest is
+    copied as it is.
+    """
+
+    buffer_bytes = 64 * 1024 * 1024
+    _copied_to = 0
+
+    def _copy_part(self, part: Part) -> None:
+        self._copied_to = 0
+        super()._copy_part(part)
+
+    def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
+        rewriter, renamer = self._rewriter, EventRenamer(self._databases, part.file, part.description)
+        while True:
+            # An event that is copied may go on in the next window.
+            if rewriter.position < self._copied_to:
+                rest = Range(rewriter.position, self._copied_to, 0, apart=True)
+                if not super()._copy_range(part, rest, window, origin):
+                    return False
+            if rewriter.position >= taken.end:
+                return True
+            header = _header_at(part.file, rewriter.position, taken.end)
+            if header.type in _GTIDS:
+                self._write_gtid(part, taken)
+            elif header.type in RENAMED:
+                self._check(part, header)
+                for event in renamer.events(header):
+                    try:
+                        self.put_event(
+                            event, "--rewrite-db", "leave out the transaction, or use --format sql"
+                        )
+                    except RefusedError as error:
+                        raise error.at(offset=header.position, event=header.name) from None
+                rewriter.seek(header.end)
+            else:
+                self._copied_to = header.end
+
+    def _check(self, part: Part, header: EventHeader) -> None:
+        """Compare the checksum of an event that is made anew."""
+        size = part.description.checksum_size
+        if not self._verify or not size:
+            return
+        source, found = part.file.source, 0
+        for begin in range(header.position, header.end - size, READ_BYTES):
+            found = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), found)
+        compare_checksums(header, found, bytes(source.window(header.end - size, header.end)))
+
+    def _size_behind(self, part: Part, position: int, stop: int) -> int:
+        """Bytes that the events behind a GTID event will take, up to the next one."""
+        renamer, size = EventRenamer(self._databases, part.file, part.description), 0
+        while position < stop:
+            header = _header_at(part.file, position, stop)
+            if header.type in _GTIDS:
+                break
+            if header.type in RENAMED:
+                for event in renamer.events(header, first_look=True):
+                    size += len(event) + self._checksum_size
+            else:
+                window = part.file.source.window(position, position + HEADER_SIZE)
+                _, events, content = measure(
+                    window, position, position, header.end, part.description.checksum_size
+                )
+                size += content + events * self._checksum_size
+            position = header.end
+        return size
+
+
+def _header_at(file: BinlogFile, position: int, stop: int) -> EventHeader:
+    header = parse_header(
+        file.source.window(position, min(stop, position + HEADER_SIZE)), position, origin=position
+    )
+    if header.end > stop:
+        raise DamagedError(
+            f"expected an event that ends within the transaction, found one of {header.size} bytes",
+            offset=position,
+        )
+    return header
 
 
 def rename_table_map(content: bytearray, names: DatabaseNames, description: FormatDescription) -> None:

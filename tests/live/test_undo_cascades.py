@@ -268,6 +268,7 @@ def test_rows_are_not_restored_across_statements_on_their_table(
     assert len(mariadb.query("SELECT * FROM small.both_ WHERE a = 2")) == 1
 
 
+UNCHECKED = "SET foreign_key_checks = 0; DELETE FROM child WHERE id = 1; SET foreign_key_checks = 1;"
 CONFLICTS = """
 CREATE DATABASE small; USE small;
 CREATE TABLE parent (id INT PRIMARY KEY, u INT UNIQUE) ENGINE = InnoDB;
@@ -292,6 +293,8 @@ ON DELETE CASCADE) ENGINE = InnoDB; INSERT INTO tree VALUES (1, 1), (2, 2);
             "parent id=14",
         ),
         ("DELETE FROM child", "DELETE FROM parent WHERE id = 2", "child id=2"),
+        (f"{UNCHECKED} DELETE FROM child WHERE id = 2", "DELETE FROM parent WHERE id = 2", "child id=2"),
+        (f"{UNCHECKED} UPDATE child SET p = 4 WHERE id = 2", "DELETE FROM parent WHERE id = 2", "child id=2"),
         ("DELETE FROM child", "INSERT INTO child VALUES (2, 3, 9)", "child id=2"),
         ("DELETE FROM tree", "INSERT INTO tree VALUES (2, NULL)", "tree id=2"),
     ],

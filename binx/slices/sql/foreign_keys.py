@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from binx.event.charset import charset
 from binx.event.format import Flavour
+from binx.event.rows import RowsFlag
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.ddl.catalog import Catalog
@@ -249,14 +250,23 @@ def gone_rows(child: Child, table: SqlTable, images: BatchImages, file: BinlogFi
                 yield Gone(place, value, other, after is None)
 
 
+def checked_rows(images: BatchImages, file: BinlogFile) -> pa.BooleanArray | None:
+    """Which changes were made with foreign key checks; None where all were."""
+    flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
+    marks = row_marks(images, file) if flagged else None
+    if marks is None:
+        return None
+    bit = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), marks.type)
+    checked = pc.not_equal(pc.bit_wise_and(marks, bit), bit)
+    return checked if checked.false_count else None
+
+
 def _unchecked(images: BatchImages, file: BinlogFile) -> frozenset[Place]:
     """The changes that were made without foreign key checks, which foreign keys do not follow."""
-    marks = row_marks(images, file)
-    if marks is None:
+    checked = checked_rows(images, file)
+    if checked is None:
         return frozenset()
-    bit = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), marks.type)
-    chosen = pc.equal(pc.bit_wise_and(marks, bit), bit)
-    return frozenset(places_of(images, chosen_images(images, Images(None, ()), chosen)))
+    return frozenset(places_of(images, chosen_images(images, Images(None, ()), pc.invert(checked))))
 
 
 def columns_of(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.rows import RowsFlag
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.parts import Part, assembled, kernel_part
 from binx.slices.options import OnConflict
@@ -33,12 +32,23 @@ class Ties(NamedTuple):
 
 
 class ConditionsSql(BatchSql):
-    """Conditions on other rows than the one that a statement is about."""
+    """Conditions on other rows than the one that a statement is about.
 
-    def __init__(self, table: SqlTable, images: BatchImages, dialect: SqlDialect, ties: Ties) -> None:
+    Args:
+        checked: which changes are undone with foreign key checks; None where all are.
+    """
+
+    def __init__(
+        self,
+        table: SqlTable,
+        images: BatchImages,
+        dialect: SqlDialect,
+        ties: Ties,
+        checked: pa.BooleanArray | None = None,
+    ) -> None:
         super().__init__(table, images, dialect)
         self._ties = ties
-        self._unchecked = bool(images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS)
+        self._checked = checked
 
     def deletable(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
         """That no row refers to the one to be deleted, as the foreign key would change that, or forbid it.
@@ -47,10 +57,12 @@ class ConditionsSql(BatchSql):
             known: the row, by the images that tell its columns.
         """
         for written, child in self._ties.to:
-            if not (child.key.on_delete == CHANGES_NOTHING and self._unchecked):
-                yield from self._unless_referred_to(written, child, known)
+            parts = self._unless_referred_to(written, child, known)
+            if child.key.on_delete == CHANGES_NOTHING:
+                parts = self._where_checked(next(iter(known.values())), parts)
+            yield from parts
 
-    def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Iterator[Part]:
+    def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
         """That an update meets no other row with a key's values, and leaves none without what it needs."""
         before = group.before
         assert before is not None
@@ -59,22 +71,35 @@ class ConditionsSql(BatchSql):
             which = self._changed(group, places)
             if which is not None and all(place in known for place in self._table.key):
                 yield from _where(which, self._unless_taken(places, before, known))
-        if self._unchecked:
-            return
         for written, child in self._ties.to:
             referenced = columns_of(self._table, child.key.referenced)
             which = self._changed(group, referenced)
             if which is not None and child.key.on_update != CASCADE:
-                yield from _where(which, self._unless_referred_to(written, child, known))
+                parts = self._unless_referred_to(written, child, known)
+                yield from self._where_checked(before, _where(which, parts), which)
         for written, child in self._ties.of:
             own = columns_of(self._table, child.key.columns)
             which = self._changed(group, own)
             if which is not None and own is not None:
-                yield from _where(which, self.if_there(written, child, own, before))
+                parts = self.if_there(written, child, own, before)
+                yield from self._where_checked(before, _where(which, parts), which)
+
+    def _where_checked(
+        self, rows: Images, parts: Iterable[bytes | Part], which: pa.BooleanArray | None = None
+    ) -> Iterator[bytes | Part]:
+        """Parts for those of some rows that are undone with foreign key checks."""
+        if self._checked is None:
+            yield from parts
+            return
+        checked = rows.pick(self._checked)
+        checked = checked if which is None else pc.and_(which, checked)
+        if checked.true_count:
+            yield from _where(checked, parts)
 
     def may_lack(self, check: UndoCheck) -> bool:
         """Whether rows that are inserted may lack what they refer to, which must not end the script."""
-        return bool(self._ties.of) and not self._unchecked and check.on_conflict is OnConflict.SKIP
+        some = self._checked is None or self._checked.true_count
+        return bool(self._ties.of and some) and check.on_conflict is OnConflict.SKIP
 
     def insert_if_there(self, before: Images, check: TableCheck) -> Iterator[bytes | Part]:
         """An INSERT of a row that does nothing where what it refers to is gone, or its key is taken."""
@@ -87,7 +112,7 @@ class ConditionsSql(BatchSql):
         for written, child in self._ties.of:
             places = columns_of(table, child.key.columns)
             if places is not None and {*places} <= {*before.columns}:
-                yield from self.if_there(written, child, places, before)
+                yield from self._where_checked(before, self.if_there(written, child, places, before))
         first = table.names[inserted[0]]
         yield f" ON DUPLICATE KEY UPDATE {first}={table.name}.{first}".encode()
         shown = {

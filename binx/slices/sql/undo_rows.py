@@ -22,7 +22,7 @@ from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.pieces import Changes
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows
-from binx.slices.sql.foreign_keys import logs_cascades
+from binx.slices.sql.foreign_keys import checked_rows, logs_cascades
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
 from binx.slices.sql.tables import SqlDialect, SqlTable
@@ -64,7 +64,8 @@ class UndoRows(SqlRows):
         self._cascades.take(table, images, file)
         ties = self._cascades.ties_of(*table.logged)
         self._check.know(written for written, _ in ties.to)
-        batch = _BatchUndo(table, images, self.dialect, self._obstacles, self._check, ties)
+        checked = checked_rows(images, file)
+        batch = _BatchUndo(table, images, self.dialect, self._obstacles, self._check, ties, checked)
         return batch.render(file)
 
 
@@ -77,8 +78,9 @@ class _BatchUndo(ConditionsSql):
         obstacles: Obstacles,
         check: UndoCheck,
         ties: Ties,
+        checked: pa.BooleanArray | None,
     ) -> None:
-        super().__init__(table, images, dialect, ties)
+        super().__init__(table, images, dialect, ties, checked)
         self._obstacles = obstacles
         self._check = check
         self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
@@ -128,7 +130,7 @@ class _BatchUndo(ConditionsSql):
     def _is_as_before(self, group: ChangeGroup) -> Iterator[bytes | Part]:
         """That a row is as it was: what a foreign key changed, and was logged, may be changed back by it."""
         before = group.before
-        if before is None or self._force or not self._unchecked or not logs_cascades(self._dialect):
+        if before is None or self._force or self._checked is None or not logs_cascades(self._dialect):
             return
         yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
         yield from self._condition(dict.fromkeys(before.columns, before))

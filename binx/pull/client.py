@@ -113,6 +113,9 @@ class Client:
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
                 number = -1
             raise server_error(number, text, self._server) from error
+        except RuntimeError as error:
+            # A package is missing that a way of logging in needs.
+            raise BinxError(str(error)) from error
         except (OSError, IndexError, ValueError) as error:
             # PyMySQL lets some of them through, and takes answers that are cut for what they are not.
             raise server_error(0, str(error), self._server) from error

@@ -196,3 +196,19 @@ def test_tls_with_passwords_and_certificates(
         foreign = tried("sha2", "söcret", "--tls-ca", "/etc/ssl/certs/ca-certificates.crt")
         assert foreign.returncode == 1
         assert "--tls-ca" in foreign.stderr
+
+
+def test_mariadbs_own_way_of_logging_in(
+    mariadb: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if mariadb.attempt(b"INSTALL SONAME 'auth_ed25519'"):
+        pytest.skip("this MariaDB has no auth_ed25519")
+    mariadb.sql(
+        "CREATE USER ed@localhost IDENTIFIED VIA ed25519 USING PASSWORD('secret');"
+        "GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO ed@localhost"
+    )
+    words = [sys.executable, "-m", "binx", "pull", "--socket", str(mariadb.socket), "--user", "ed"]
+    for password, status in (("secret", 0), ("wrong", 1)):
+        monkeypatch.setenv("MYSQL_PWD", password)
+        assert subprocess.run([*words, "--to", str(tmp_path)], check=False).returncode == status
+    assert differences(mariadb, tmp_path) == []

@@ -28,16 +28,7 @@ from binx.where.tables import RowsSeen
 
 @dataclass(frozen=True, slots=True)
 class TaskLog:
-    """A log to be opened by a task.
-
-    Attributes:
-        place: where it is.
-        size: its bytes.
-        resumption: of a relay log, where its first transaction begins; None for its beginning.
-        keyrings: paths of keyring files; they must be the same everywhere.
-        key_file: path of a file with a key.
-        identities: paths of files of age identities.
-    """
+    """A log to be opened by a task."""
 
     place: LogPlace
     size: int
@@ -72,13 +63,7 @@ def _paths_in(variable: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A log to be looked through.
-
-    Attributes:
-        log: the log.
-        selection: which transactions are wanted.
-        names: of all logs in order, where the selection has positions.
-    """
+    """A log to be looked through."""
 
     log: TaskLog
     selection: Selection
@@ -87,15 +72,7 @@ class Survey:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task does: a log, and all that it must know of those before.
-
-    Attributes:
-        log: the log.
-        output: the data set's folder, or its URI.
-        request: what is asked of it.
-        place: where it stands.
-        is_doubtful: whether it may be damaged, so that what comes behind it is known only when it is written.
-    """
+    """What one task does: a log, and all that it must know of those before."""
 
     log: TaskLog
     output: str
@@ -106,15 +83,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a task has done.
-
-    Attributes:
-        attempt: the folder that it wrote to, in the source's staging.
-        exported: what it wrote; None where it could not.
-        error: why the log cannot be written; the same would come of trying again.
-        rows_seen: which tables a condition was asked of.
-        is_behind_known: whether damage in the log may have changed where the next one stands.
-    """
+    """What a task has done."""
 
     attempt: str
     exported: ExportedLog | None = None

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A log, as the driver found it.
-
-    Attributes:
-        path: an absolute path or a URI.
-        identity: the source identity, by which another log of that name is told apart.
-        others: of a relay log, the next ones, into which its last transaction goes on.
-        joined_size: of a relay log, where that transaction ends; None where there are no others.
-    """
+    """A log, as the driver found it."""
 
     path: str
     identity: str

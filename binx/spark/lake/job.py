@@ -65,12 +65,9 @@ class _Way:
     Attributes:
         stages: the first and last epochs of those to come.
         ranges: the files of the state as it is now.
-        lows: where they begin.
-        before: the columns of these files; None where there are none.
         closed: files of ended versions.
         held: files of versions that hold, one for each range.
         lost: columns of which values are not known since they got another type.
-        is_small: whether one task does all of it.
         rekeyed: whether the stage that is next has another key than the files.
         written: the files that this load wrote.
     """

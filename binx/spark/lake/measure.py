@@ -171,14 +171,7 @@ def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesF
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A unit or a file of a state whose keys are to be seen.
-
-    Attributes:
-        source: the unit; None for a file of the state.
-        path: the state's file, below the output.
-        epoch: the one that gives the key.
-        lows: where ranges begin.
-    """
+    """A unit or a file of a state whose keys are to be seen."""
 
     life: str
     source: Unit | None
@@ -191,13 +184,7 @@ class Spread:
 
 @dataclass(slots=True)
 class Keys:
-    """How keys are spread.
-
-    Attributes:
-        sample: some, at even distances.
-        met: the numbers of the ranges they fall into.
-        links: ranges between which rows moved whose images lack columns.
-    """
+    """How keys are spread."""
 
     life: str
     sample: str = ""

@@ -43,14 +43,7 @@ _HELD_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A unit, or a file of the state whose key changes, that goes to the pieces of its life.
-
-    Attributes:
-        source: the unit; None for a file of the state.
-        lows: where cuts begin.
-        pieces: the piece and the slot of each cut.
-        versions: whether all images are wanted, not only the last of each key.
-    """
+    """A unit, or a file of the state whose key changes, that goes to the pieces of its life."""
 
     source: Unit | None
     path: str
@@ -107,17 +100,7 @@ def unpacked(data: bytes) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Keys of a life that one task works on.
-
-    Attributes:
-        first: the number of the epoch of the images that come first.
-        last: of the one that the state ends in.
-        before: the columns of the files of the state.
-        units: what the task reads by itself; others come through the shuffle.
-        lows: where all cuts of the life begin.
-        closed: files of ended versions that get other columns.
-        range_bytes: of a range's rows in memory, about.
-    """
+    """Keys of a life that one task works on."""
 
     life: str
     folder: str
@@ -143,8 +126,6 @@ class Merged:
     Attributes:
         ranges: the number of the cut, where the range begins (empty where the cut does), its file, and that
             of the versions that hold.
-        closed: files of ended versions.
-        lost: columns whose values are not known since they got another type.
     """
 
     life: str

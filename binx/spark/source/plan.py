@@ -99,13 +99,7 @@ class _Begun:
 
 
 class Planner:
-    """Cuts the logs of a chain, one after another, into slices.
-
-    Attributes:
-        catalog: the tables known behind what was cut.
-        epoch: logs so far that began with a server's start.
-        seqno: the number of the next transaction.
-    """
+    """Cuts the logs of a chain, one after another, into slices."""
 
     def __init__(
         self,

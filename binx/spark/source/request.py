@@ -36,21 +36,7 @@ class What(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is read, and how.
-
-    Attributes:
-        paths: files, ``.index`` files, folders, patterns, URIs.
-        what: what the rows are.
-        table: database and name, of row changes.
-        selection: which transactions.
-        schema: a dump of tables' definitions; None for none.
-        keyring: a server's keyring file; None for those that the environment names.
-        identity: a file of age identities; None for those that the environment names.
-        split_bytes: bytes of a log that a task reads, about.
-        batch_rows: rows of a batch, at most.
-        verify: whether checksums of events are compared.
-        trigger_bytes: bytes that a batch of a stream reads, about; None for all there are.
-    """
+    """What is read, and how."""
 
     paths: tuple[str, ...]
     what: What

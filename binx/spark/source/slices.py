@@ -17,18 +17,7 @@ from binx.spark.source.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A part of a log that one task reads.
-
-    Attributes:
-        log: where it is.
-        start: offset of the first transaction.
-        stop: offset behind the last one.
-        transactions: how many there are.
-        format: the format description in force at the start.
-        epoch: how many logs of the chain, up to this one, began with a server's start.
-        seqno: the first transaction's number in the chain, from 1.
-        tables: the tables known at the start, packed; empty where nobody asks.
-    """
+    """A part of a log that one task reads."""
 
     log: LogPlace
     start: int

@@ -44,6 +44,7 @@ class Tail(NamedTuple):
         start: where its last whole transaction begins; where it has none, behind its first event.
         end: offset behind all that is whole.
         gtids: those of all transactions up to there, also of the logs before.
+        is_linked: whether the log says which GTIDs came before it; else those are of the log before.
         last: its last transaction; None where it has none.
     """
 
@@ -53,6 +54,7 @@ class Tail(NamedTuple):
     start: int
     end: int
     gtids: GtidSet
+    is_linked: bool
     last: LastTransaction | None
 
 
@@ -74,19 +76,26 @@ def read_tail(folder: Path) -> Tail | None:
         OutputError: the folder cannot be written.
     """
     while names := logs_in(folder):
-        path = folder / names[-1]
-        try:
-            with path.open("rb", buffering=0) as file:
-                head = file.read(_COMPARED_BYTES)
-                if _is_begun(head):
-                    return _tail_of(file, path.name, head)
-        except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
-        except BinxError as error:
-            raise error.at(path=str(path)) from error.__cause__
-        with output_errors(path):
-            path.unlink()
+        tail = _read(folder / names[-1])
+        if tail is None:
+            with output_errors(folder):
+                (folder / names[-1]).unlink()
+            continue
+        before = _read(folder / names[-2]) if len(names) > 1 and not tail.is_linked else None
+        return tail if before is None else tail._replace(gtids=before.gtids | tail.gtids)
     return None
+
+
+def _read(path: Path) -> Tail | None:
+    """Check a log as it was checked when it arrived; None where it has no first event."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            head = file.read(_COMPARED_BYTES)
+            return _tail_of(file, path.name, head) if _is_begun(head) else None
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
+    except BinxError as error:
+        raise error.at(path=str(path)) from error.__cause__
 
 
 def _is_begun(head: bytes) -> bool:
@@ -96,7 +105,6 @@ def _is_begun(head: bytes) -> bool:
 
 
 def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
-    """Check a log as it was checked when it arrived."""
     description = parse_format(head, MAGIC_SIZE)
     format_event = head[MAGIC_SIZE : MAGIC_SIZE + event_size(head[MAGIC_SIZE:])]
     verify_format_checksum(format_event, description)
@@ -121,6 +129,7 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
         first if checks.last is None else checks.last.start,
         checks.whole,
         checks.gtids() | (checks.listed or GtidSet()),
+        checks.listed is not None,
         checks.last,
     )
 

@@ -246,7 +246,7 @@ class Transfer:
                 )
             self._file, self._whole = LogFile(path, tail.end), 0
             self._checks = LogChecks(self._log, tail.description, tail.start)
-            self._links = False
+            self._links = not tail.is_linked
             return
         self._file, self._whole = LogFile.begin(path, event), MAGIC_SIZE + len(event)
         self._checks = LogChecks(self._log, description, self._whole)

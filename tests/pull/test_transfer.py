@@ -88,6 +88,23 @@ def test_a_killed_pulls_half_transaction_is_cut(tmp_path: Path) -> None:
     assert (tmp_path / NAMES[0]).read_bytes()[IN_USE_AT + 1 :] == log[IN_USE_AT + 1 :]
 
 
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_log_that_was_only_begun_still_follows_those_before(folder: str, tmp_path: Path) -> None:
+    first, second = logs_of(folder)
+    (tmp_path / NAMES[0]).write_bytes(first)
+    before = read_tail(tmp_path)
+    begin = 4 + len(next(events_of(second)))
+    (tmp_path / NAMES[1]).write_bytes(second[:IN_USE_AT] + b"\1" + second[IN_USE_AT + 1 : begin])
+    tail = read_tail(tmp_path)
+    assert before is not None
+    assert tail is not None
+    assert (tail.log, tail.end, tail.gtids) == (NAMES[1], begin, before.gtids)
+    pulled(bytes(Wire().log(NAMES[1], second, begin).data), tmp_path, end_of(second, NAMES[1]))
+    (tmp_path / NAMES[1]).write_bytes(first[:IN_USE_AT] + b"\1" + first[IN_USE_AT + 1 : begin])
+    with pytest.raises(RefusedError, match="lacks"):
+        pulled(bytes(Wire().log(NAMES[1], first, begin).data), tmp_path, None)
+
+
 @pytest.mark.parametrize("left", [b"", LOG_START[:3], LOG_START[:60], bytes(200)])
 def test_a_log_that_was_only_begun_is_begun_again(left: bytes, tmp_path: Path) -> None:
     log = logs_of(FOLDERS[0])[0]

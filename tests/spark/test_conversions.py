@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -56,6 +57,18 @@ CASES: list[tuple[str, str, Any, Any]] = [
     ("json", "varchar(20)", '{"a": 1}', '{"a": 1}'),
     ("varchar(20)", "json", "{}", UNKNOWN),
     ("int", "varchar(20)", None, None),
+    # Of what was hashed it must be known that its text stays.
+    ("hash(varchar(20))", "hash(varchar(40))", "5e1f", "5e1f"),
+    ("hash(varchar(20))", "hash(text)", "5e1f", "5e1f"),
+    ("hash(varchar(20))", "hash(varchar(10))", "5e1f", UNKNOWN),
+    ("hash(varchar(20))", "hash(char(40))", "5e1f", UNKNOWN),
+    ("hash(int)", "hash(bigint)", "5e1f", "5e1f"),
+    ("hash(bigint)", "hash(int)", "5e1f", UNKNOWN),
+    ("hash(decimal(10,2))", "hash(decimal(12,2))", "5e1f", "5e1f"),
+    ("hash(decimal(10,2))", "hash(decimal(12,4))", "5e1f", UNKNOWN),
+    ("hash(int)", "hash(varchar(20))", "5e1f", UNKNOWN),
+    ("varchar(64)", "hash(varchar(64))", "in clear", UNKNOWN),
+    ("hash(varchar(64))", "varchar(64)", "5e1f", UNKNOWN),
 ]
 
 
@@ -98,6 +111,13 @@ def test_an_hour_that_there_were_two_of_is_not_known() -> None:
 
 def test_null_becomes_what_the_server_gives_where_it_is_no_longer_allowed() -> None:
     assert after("int", "bigint", pa.array([None], pa.int32()), value=Value("0"))["v1"] == 0
+
+
+def test_null_is_not_known_where_nothing_tells_what_it_became() -> None:
+    before, behind = column("int"), replace(column("int"), nullable=False)
+    epoch = Epoch(None, (behind,), (), (Change(1, before),))
+    rows, _ = converted(pa.table({"v1": pa.array([None, 5], pa.int32())}), Epoch(None, (before,), ()), epoch)
+    assert rows.to_pylist() == [{"v1": None, "p1": False}, {"v1": 5, "p1": True}]
 
 
 def test_mariadb_cuts_the_fractions_that_mysql_rounds() -> None:

@@ -129,7 +129,8 @@ def server_error(number: int, text: str, server: str) -> ServerError:
         text: what the server said.
         server: what it is called.
     """
-    said = f"the server says: {text} ({number})" if number > 0 else f"the connection failed: {text}"
+    is_own = number <= 0 or number // 1000 == _CLIENT_ERRORS
+    said = f"the connection failed: {text}" if is_own else f"the server says: {text} ({number})"
     if number in LOST and "CERTIFICATE_VERIFY_FAILED" not in text:
         return ConnectionLostError(said, server=server, number=number)
     if number in _ACCESS_DENIED:
@@ -142,6 +143,8 @@ def server_error(number: int, text: str, server: str) -> ServerError:
 
 
 _NOT_PRIVILEGED = 1227
+_CLIENT_ERRORS = 2
+"""Errors from 2000 to 2999 are of the client itself."""
 
 
 def _package() -> ModuleType:

@@ -15,10 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import reduce
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import DEFAULT_CHARSET, charset
@@ -27,13 +31,20 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.where.literals import as_number, literal_of
 from binx.where.values import Literal, Operand, check_expression, compared, is_null, matched
 
-if TYPE_CHECKING:
-    from sqlglot import exp
-
 BEFORE, AFTER = "before", "after"
 _SHOWN = 60
 _OPERAND_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
 
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}
+_JOINS = {exp.And: pc.and_kleene, exp.Or: pc.or_kleene, exp.Xor: pc.xor}
 _FLIPPED = {"=": "=", "<>": "<>", "<=>": "<=>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -179,8 +190,6 @@ class Condition:
             yield group, pc.fill_null(found, False)
 
     def _compiled(self, node: exp.Expr) -> Evaluate:
-        from sqlglot import exp
-
         if isinstance(node, exp.Paren):
             return self._compiled(node.this)
         if isinstance(node, exp.Connector):
@@ -191,12 +200,12 @@ class Condition:
         if isinstance(node, exp.Is):
             return self._is(node)
         if isinstance(node, exp.In) and node.expressions:
-            return self._any([self._listed(node.this, "=", item) for item in node.expressions], pc.or_kleene)
+            return _joined([self._listed(node.this, "=", item) for item in node.expressions], pc.or_kleene)
         if isinstance(node, exp.Between):
             return self._between(node)
         if isinstance(node, exp.Like | exp.RegexpLike):
             return self._match(node)
-        sign = _signs().get(type(node))
+        sign = _SIGNS.get(type(node))
         if sign is not None:
             return self._comparison(node.this, sign, node.expression)
         if isinstance(node, exp.Column | exp.Boolean):
@@ -209,7 +218,7 @@ class Condition:
         numeric = any(literal is not None and literal.number for literal in map(literal_of, bounds))
         signs = zip((">=", "<="), bounds, strict=True)
         parts = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
-        return self._any(parts, pc.and_kleene)
+        return _joined(parts, pc.and_kleene)
 
     def _listed(self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False) -> Evaluate:
         """A comparison within IN or BETWEEN."""
@@ -221,26 +230,13 @@ class Condition:
         return self._with_literal(left, sign, literal._replace(listed=True))
 
     def _connected(self, node: exp.Connector) -> Evaluate:
-        from sqlglot import exp
-
-        left, right = self._compiled(node.left), self._compiled(node.right)
-        join = {exp.And: pc.and_kleene, exp.Or: pc.or_kleene, exp.Xor: pc.xor}.get(type(node))
+        parts = [self._compiled(node.left), self._compiled(node.right)]
+        join = _JOINS.get(type(node))
         if join is None:
             raise _refused(node)
-        return lambda frame: join(left(frame), right(frame))
-
-    def _any(self, parts: list[Evaluate], join: Callable[..., pa.BooleanArray]) -> Evaluate:
-        def evaluate(frame: Frame) -> pa.BooleanArray:
-            found = parts[0](frame)
-            for part in parts[1:]:
-                found = join(found, part(frame))
-            return found
-
-        return evaluate
+        return _joined(parts, join)
 
     def _is(self, node: exp.Is) -> Evaluate:
-        from sqlglot import exp
-
         if isinstance(node.expression, exp.Boolean):
             truth = self._comparison(node.this, "<>", exp.Literal.number(0))
             wanted = bool(node.expression.this)
@@ -256,8 +252,6 @@ class Condition:
         return evaluate
 
     def _match(self, node: exp.Like | exp.RegexpLike) -> Evaluate:
-        from sqlglot import exp
-
         pattern = literal_of(node.expression)
         if not isinstance(node.this, exp.Column) or pattern is None or not isinstance(pattern.value, str):
             raise _refused(node)
@@ -276,8 +270,6 @@ class Condition:
         return evaluate
 
     def _comparison(self, left: exp.Expr, sign: str, right: exp.Expr) -> Evaluate:
-        from sqlglot import exp
-
         if not isinstance(left, exp.Column):
             if not isinstance(right, exp.Column):
                 raise _refused(left)
@@ -291,8 +283,6 @@ class Condition:
         return self._with_literal(left, sign, literal)
 
     def _with_literal(self, node: exp.Expr, sign: str, literal: Literal) -> Evaluate:
-        from sqlglot import exp
-
         if not isinstance(node, exp.Column):
             raise _refused(node)
         column = self._column(node)
@@ -325,10 +315,11 @@ class Condition:
         return ColumnName(image, name)
 
 
-def _parsed(text: str) -> exp.Expr:
-    import sqlglot
-    from sqlglot.errors import SqlglotError
+def _joined(parts: list[Evaluate], join: Callable[..., pa.BooleanArray]) -> Evaluate:
+    return lambda frame: reduce(join, (part(frame) for part in parts))
 
+
+def _parsed(text: str) -> exp.Expr:
     try:
         found = sqlglot.parse(text, dialect="mysql")
     except (SqlglotError, RecursionError) as error:
@@ -341,20 +332,6 @@ def _parsed(text: str) -> exp.Expr:
     if len(found) != 1 or found[0] is None:
         raise UsageError(f"expected one condition, found {text!r}")
     return found[0]
-
-
-def _signs() -> dict[type[exp.Expr], str]:
-    from sqlglot import exp
-
-    return {
-        exp.EQ: "=",
-        exp.NEQ: "<>",
-        exp.LT: "<",
-        exp.LTE: "<=",
-        exp.GT: ">",
-        exp.GTE: ">=",
-        exp.NullSafeEQ: "<=>",
-    }
 
 
 def _refused(node: exp.Expr) -> UsageError:

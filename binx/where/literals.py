@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import binascii
+from collections.abc import Callable
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+
+from sqlglot import exp
 
 from binx.errors import UsageError
 from binx.where.numbers import leading_number
 from binx.where.values import Literal, clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from sqlglot import exp
 
 _SHOWN = 60
 
@@ -31,8 +28,6 @@ def literal_of(node: exp.Expr) -> Literal | None:
     Raises:
         UsageError: what says that it is a date, a time or bytes is none.
     """
-    from sqlglot import exp
-
     if isinstance(node, exp.Paren):
         return literal_of(node.this)
     if isinstance(node, exp.Null):
@@ -75,8 +70,6 @@ def _typed(node: exp.Cast) -> Literal:
 
 def _digits(node: exp.HexString | exp.BitString) -> Literal:
     """The bytes of ``x'…'`` and ``b'…'``, which are a number beside numbers."""
-    from sqlglot import exp
-
     digits = str(node.this)
     try:
         if isinstance(node, exp.HexString):

@@ -165,17 +165,7 @@ def _texts(operand: Operand) -> pa.Array:
         values = values.dictionary_decode()
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return values
-    if operand.type.kind is Kind.BINARY:
-        return pc.cast(values, pa.string(), safe=False) if not _is_utf8(values) else values.cast(pa.string())
-    return values.cast(pa.string())
-
-
-def _is_utf8(values: pa.Array) -> bool:
-    try:
-        values.cast(pa.string())
-    except pa.ArrowInvalid:
-        return False
-    return True
+    return pc.cast(values, pa.string(), safe=operand.type.kind is not Kind.BINARY)
 
 
 def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:

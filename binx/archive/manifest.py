@@ -51,28 +51,16 @@ class ArchivedLog:
     """A log that the archive holds.
 
     Attributes:
-        name: the binary log's own name.
         identity: of the source, as the data set has it.
-        bytes: of the log.
-        sha256: of the log's bytes, in hex.
         head_crc32: of the magic and the first event.
         tail_bytes: how many of the last bytes the next one is of.
         tail_crc32: of these.
-        server_id: of the server that wrote it.
-        server_version: of that server.
         flavour: ``mysql`` or ``mariadb``; ``unknown`` where the first event is damaged.
         create_timestamp: of the format description; not 0 where the log is the first after a start.
         header_timestamp: when the log was begun, in seconds since 1970.
-        in_use: whether it is marked as being written.
-        ending: ``closed``, ``open`` or ``in use``.
         unfinished_bytes: behind its last whole transaction.
         decrypted: whether the source was encrypted, and the archive is not.
-        next_file: the name that its ROTATE gives; None where there is none.
-        previous_gtids: what it says was there before it; None where it does not say.
-        gtid_set: of its whole transactions.
-        transactions: how many are whole.
         first_commit: the earliest commit time, in µs since 1970; None without transactions.
-        last_commit: the latest.
         problems: what is wrong in it though its bytes are as its server wrote them, in sentences.
         objects: what is stored of it; of a damaged log no index.
         damage: why its bytes are not those that its server wrote, in sentences; it is kept as it was found.

@@ -38,7 +38,6 @@ class ArchiveRun:
     """One run; iterate it once, for the logs as they are done.
 
     Attributes:
-        request: what is to be done.
         progress: called with the bytes of the logs to be taken that are done, and with all there are.
         report: what was done; whole when the iteration is over.
     """

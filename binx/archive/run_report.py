@@ -79,11 +79,7 @@ class LogReport:
     """What became of one log.
 
     Attributes:
-        state: see State.
-        log: its path.
         archived: what the archive says of it; None where it does not hold it.
-        error: why it was not taken.
-        tables: what became of it in the data set.
     """
 
     state: State
@@ -126,18 +122,12 @@ class RunReport:
     """What a run has done.
 
     Attributes:
-        held: logs that the archive holds now.
         archived: of them those that were taken in this run; those that would be in a dry run.
         remaining: closed logs that are left for the next run, because of a limit.
-        open: logs that are still being written.
         damaged: logs that are damaged: not taken, or taken as they are.
-        failed: logs that could not be taken for another reason.
-        problems: problems of logs that were taken.
-        tables: logs that Parquet was written of.
         losses: what Parquet lacks of the logs that it was written of.
         pruned: logs that were removed from the source; those that would be in a dry run.
         purge: what removes on the server the logs that the archive holds; None where there are none.
-        seconds: how long it took.
     """
 
     held: int = 0
@@ -249,15 +239,8 @@ class CheckReport:
     """What a check has found.
 
     Attributes:
-        logs: how many the archive holds.
-        bytes: of these logs.
-        stored_bytes: of their objects.
-        transactions: whole ones.
-        encrypted: how many of the logs are.
         unopened: how many of these no identity that is at hand opens.
-        gtids: of all of them.
         missing: GTIDs that no log holds though earlier and later ones of their source are there.
-        problems: what is wrong.
         notes: what is normal and worth knowing, in sentences.
         tail: logs of the source that are not archived yet; None where no source was given.
     """

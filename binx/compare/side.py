@@ -94,13 +94,9 @@ class SideReading:
     """One side's logs on their way through.
 
     Args:
-        chain: the files in their order, with their ends read.
-        selection: which transactions are compared.
-        catalog: tables known beforehand.
         unreadable: tables, as (db, table), whose rows nobody can tell apart; those found are added.
         keys: of GTIDs, for both sides.
         purged: GTIDs that the server has, though its logs and their heads do not tell.
-        verify: whether checksums are compared.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
     """
 

@@ -43,10 +43,8 @@ class ExportContext(NamedTuple):
     """What an export of a log needs to know beside the log.
 
     Attributes:
-        dataset: where to.
         selector: the search for the wanted transactions; it tells afterwards what was not found.
         catalog: tables known beforehand; it is moved on.
-        options: how to write.
         state: where in the chain the log stands; it is moved on.
         has_thread: whether files are written by a thread beside the one that decodes.
     """

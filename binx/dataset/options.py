@@ -23,15 +23,11 @@ class ParquetOptions(NamedTuple):
     """How a data set is written.
 
     Attributes:
-        compression: ``zstd``, ``snappy``, ``lz4`` or ``none``.
         compression_level: of zstd; None for :data:`DEFAULT_ZSTD_LEVEL`.
-        decoder: batching, memory and Arrow types.
-        verify: whether checksums of events are compared.
         force: whether a source that is committed already with the same request is written again.
         jobs: how many logs are decoded at the same time; with more than one, files are written beside the
             decoding too. None for as many as there are processors, but two at most, as each log takes memory.
             What is written is the same.
-        on_damage: what is done where a source is damaged.
         where: a condition; only row changes that fulfil it are written, and the transactions that have some.
         where_limit: how many transactions have some, at most.
         personal: what is dropped and hashed before anything is written.

@@ -32,8 +32,6 @@ class SourceReport:
     """What a log has come to.
 
     Attributes:
-        gtids: of the transactions that were taken.
-        sums: for the manifest.
         losses: sentences about single transactions.
         doubtful: changes that were rolled back, though they may be of a table that keeps them.
         undone: changes that their own transaction undid.
@@ -42,8 +40,6 @@ class SourceReport:
         unnamed: tables with columns whose names nothing tells, each once.
         records: of the tables that were met, each made when it is asked for.
         incidents: how often the server says that changes are missing.
-        uncounted: rows events that nobody can count.
-        unknown: events of types that binx does not know.
     """
 
     def __init__(self) -> None:

@@ -88,12 +88,8 @@ class Showing:
     """Selected transactions event by event.
 
     Args:
-        chain: the files in their order, with their ends read.
-        selection: which transactions.
-        catalog: tables known beforehand.
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
             :class:`~binx.inspect.readable.LongValue`; else as ``extract --format json`` does.
-        verify: whether checksums are compared.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
     """
 

@@ -104,14 +104,11 @@ class RowLife:
     """Finds the changes of a row.
 
     Args:
-        chain: the files in their order, with their ends read.
         selection: which transactions are looked at; its tables must be one table's name.
         key: the primary key's values as text, in the key's order; empty where a condition is given.
         condition: what a change must fulfil, before or after; None where a key is given.
-        catalog: the tables known beforehand.
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
             :class:`~binx.inspect.readable.LongValue`; else as ``extract --format json`` does.
-        verify: whether checksums are compared.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
 
     Raises:

@@ -76,18 +76,13 @@ class EventListing:
     """The events of logs as lines; iterate over :meth:`lines` once.
 
     Args:
-        files: the logs in their order.
         first: the place of the first that is listed.
         last: the place of the last one; None for the last of all.
         types: the numbers of the event types that are listed; None for all.
-        inner: list events within compressed payloads too.
         start: of the first one, list no event that ends at or before this offset.
         stop: of the last one, list no event that begins at or behind this offset.
-        limit: how many at most.
-        verify: whether checksums are compared.
         on_damage: whether the listing goes on behind what cannot be followed.
         as_json: JSON objects; else fields with tabs between.
-        zone: the time zone of moments.
     """
 
     def __init__(

@@ -37,46 +37,8 @@ from binx.stats.transaction import ListedTransaction, duration_json, moment_json
 class Statistics:
     """What is in a chain of logs, or in those of its transactions that were asked for.
 
-    Attributes:
-        files: the logs, in their order; those that cannot hold what was asked for are not there.
-        transactions: how many.
-        events: how many; None where only the index was read, or only some transactions were asked for.
-        bytes: of all files.
-        first: the transaction with the earliest commit time.
-        last: the one with the latest.
-        tables: row changes by table, those with most bytes first; None where only the index was read.
-        kinds: by kind of transaction, the most frequent first.
-        largest: the transactions with most bytes.
-        longest: those with most time between first statement and commit, by the clock at least a second.
-        histogram: transactions over time; None where there are none.
-        warnings: what deserves a look.
-        quick: whether only the index was read.
-        complete: whether every byte could be read.
-        rows: row changes; None where only the index was read.
-        statements: statements logged as text, DDL included; None where only the index was read.
-        ddl: how many transactions are DDL.
-        ddl_statements: the first of them, at most 200; None where only the index was read.
-        servers: by the server that made the change first.
-        threads: the connections that wrote most bytes.
-        threads_complete: False where there were more connections than could be counted, so that some lack
-            their first transactions.
-        servers_complete: the same of servers.
-        tables_complete: False where there were more tables than could be kept, so that some of those with few
-            bytes are not there, or lack some changes.
-        databases: row changes by database, those with most bytes first; None where ``tables`` is.
-        bursts: when far more was written than usually, the largest first.
-        selection: which transactions were asked for; empty for all.
-        selected_bytes: of the transactions.
-        absent_gtids: GTIDs asked for that are in none of the files.
-        notes: how positions were understood.
-        breakdown: by the dimensions that were asked for; None without any.
-        sizes: by size, in steps of four.
-        event_types: by event type, those with most bytes first; None as ``events``.
-        compression: of whole transactions.
-        checksummed_bytes: of the files whose events have checksums.
-        gtid_set: the GTIDs of all transactions; None where those of a file are not told.
-        missing_gtids: the GTIDs that are not there though later ones of their source are, see
-            :func:`binx.log.chain.gtid_gaps.missing_gtids`; empty where only some transactions were asked for.
+    The names are those of the JSON, which ``docs/statistics.md`` explains. What only rows or events tell is
+    None where the index alone was read.
     """
 
     files: tuple[FileFigures, ...]

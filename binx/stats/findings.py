@@ -1,28 +1,4 @@
-"""What in the figures deserves a DBA's look.
-
-=========================  ========================================================================
-code                       found
-=========================  ========================================================================
-``damaged``                bytes of a file that could not be read
-``in_use``                 a file that its server has open, or had when it died
-``chain``                  files that do not follow each other
-``unknown_events``         events of types that binx does not know, which are marked as ignorable
-``unknown_metadata``       fields of table maps that binx does not know
-``uncounted_rows``         changed tables with columns whose size is not known
-``incident``               the server says that changes are missing in its log
-``missing_gtids``          GTIDs that are not in the files though later ones of their source are
-``no_checksums``           files whose events have no checksums
-``no_primary_key``         changed tables of which the log says that they have no primary key
-``no_column_names``        changed tables whose columns the log does not name
-``statements_as_text``     transactions with changes that were logged as statements
-``rolled_back``            transactions that end in ROLLBACK
-``huge_transaction``       transactions of over 100 MiB, or of over a quarter of logs of 10 MiB and more
-``long_transaction``       transactions that took over a minute from their first statement to their commit
-``clock_back``             commit times that go back by more than a second
-``time_back``              the same of event times, where GTID events have no commit times
-``cascades_not_logged``    foreign keys that change rows by themselves, which the log does not hold
-=========================  ========================================================================
-"""
+"""What in the figures deserves a DBA's look; ``docs/statistics.md`` explains each code."""
 
 from __future__ import annotations
 

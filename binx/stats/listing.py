@@ -53,12 +53,8 @@ class Listing:
     Args:
         chain: the logs in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
         selection: which transactions; its limit counts before the order does.
-        order: what they are sorted by.
         reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
-        limit: how many at most.
         quick: read the index alone, so that rows and tables stay unknown.
-        verify: whether checksums are compared.
-        on_damage: what is done where a log is damaged.
         where: a condition; only transactions come that change a row which fulfils it.
         tables: the tables known beforehand, for the condition; left as they are.
 

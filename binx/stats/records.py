@@ -10,14 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A transaction's place in the logs.
-
-    Attributes:
-        transaction: its GTID, or the UUID that stands for it.
-        commit_timestamp: µs since 1970.
-        file: the log's name.
-        start: offset of its first byte.
-    """
+    """A transaction's place in the logs."""
 
     transaction: str
     commit_timestamp: int
@@ -33,31 +26,13 @@ class FileFigures:
     the bytes of all.
 
     Attributes:
-        path: as given by the user.
-        name: the log's name.
-        bytes: its size.
-        server_version: of the server that wrote it.
-        flavour: ``mysql`` or ``mariadb``.
-        server_id: of that server.
-        create_timestamp: when the file was created, µs since 1970.
-        at_startup: whether it is the first log after a server start.
         epoch: how many logs of the chain so far began with a server start.
-        checksum: ``CRC32`` or ``OFF``.
-        in_use: whether it is marked as open in its server.
         ending: ``closed``, ``in use``, ``damaged``, or ``open`` (intact, without ROTATE or STOP at its end).
-        next_file: the name in the ROTATE event at its end.
-        transactions: how many.
         events: how many, without those inside compressed payloads; None with a selection, or if only the
             index was read.
         first: its transaction with the earliest commit time.
-        last: the one with the latest.
         gtid_set: the GTIDs of its transactions; None if the selected ones have over 65,536 intervals.
         previous_gtids: the GTIDs that the file lists as logged before it; None if it has no list.
-        header_bytes: events of the file itself.
-        transaction_bytes: complete transactions.
-        unfinished_bytes: what follows the last complete transaction in a file in use.
-        damaged_bytes: what could not be read.
-        problem: why, if there are any.
     """
 
     path: str
@@ -158,14 +133,7 @@ class ThreadFigures:
 
 @dataclass(frozen=True, slots=True)
 class EventFigures:
-    """All events of one type.
-
-    Attributes:
-        type: the type's name.
-        events: number of events in the files.
-        bytes: their size, with headers and checksums.
-        compressed_events: number of further events inside compressed payloads.
-    """
+    """All events of one type; ``compressed_events`` are further ones, inside compressed payloads."""
 
     type: str
     events: int
@@ -187,9 +155,7 @@ class Bucket:
 class Histogram:
     """Transactions over commit time, in at most 240 contiguous intervals of equal length.
 
-    Attributes:
-        bucket_seconds: length of an interval; intervals begin at its multiples since 1970.
-        buckets: the intervals; ``start`` is in µs since 1970.
+    They begin at multiples of that length since 1970.
     """
 
     bucket_seconds: int
@@ -200,12 +166,7 @@ class Histogram:
 class Burst:
     """A period in which far more was written than usual, see :func:`binx.stats.sums.bursts`.
 
-    Attributes:
-        start: µs since 1970.
-        end: µs since 1970.
-        transactions: number committed in it.
-        bytes: their size.
-        times_usual: bytes of its intervals relative to the median interval.
+    ``times_usual`` are the bytes of its intervals relative to the median interval.
     """
 
     start: int
@@ -219,11 +180,7 @@ class Burst:
 class Compression:
     """Transactions that MySQL compressed as a whole (TRANSACTION_PAYLOAD).
 
-    Attributes:
-        transactions: how many.
-        bytes: their size in the files.
-        uncompressed_bytes: size of their payloads before compression.
-        ratio: ``uncompressed_bytes`` divided by ``bytes``; None if there are none.
+    ``ratio`` is ``uncompressed_bytes`` divided by ``bytes``; None if there are none.
     """
 
     transactions: int
@@ -234,16 +191,7 @@ class Compression:
 
 @dataclass(frozen=True, slots=True)
 class DdlStatement:
-    """A DDL statement, which is a transaction of its own.
-
-    Attributes:
-        transaction: its GTID or UUID.
-        commit_timestamp: µs since 1970.
-        file: the log's name.
-        start: offset of its transaction.
-        db: the session's default database.
-        sql: the text, cut after 2,000 characters.
-    """
+    """A DDL statement, which is a transaction of its own; its text is cut after 2,000 characters."""
 
     transaction: str
     commit_timestamp: int
@@ -255,13 +203,7 @@ class DdlStatement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A warning.
-
-    Attributes:
-        code: identifier for programs, see :mod:`binx.stats.findings`.
-        message: what was found and what it means.
-        count: number of occurrences, in the unit of the message.
-    """
+    """A warning; ``count`` is the number of occurrences, in the unit of the message."""
 
     code: str
     message: str

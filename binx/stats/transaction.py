@@ -50,32 +50,11 @@ class TableChanges(NamedTuple):
 class ListedTransaction(NamedTuple):
     """One transaction; a tuple, because there may be a million of them.
 
+    The names are those of the data set's ``transactions`` (``docs/dataset.md``); times are in µs since 1970.
+
     Attributes:
         commit_version: the SCN; None behind 4 GiB, where there is none.
-        transaction: the GTID, or where there is none the UUID that stands for it.
-        gtid: None where there is none.
-        xid: the storage engine's number of the commit.
-        server_id: of the server that made the change first.
-        epoch: how many logs of the chain, up to this one, began with their server's start.
-        seqno: the transaction's number in the chain, from 1; None where files before it were not read.
-        kind: see KIND_NAMES.
-        how: ``length`` or ``boundary``: what told its end.
-        file: the log's name.
-        start: offset of its first byte.
-        end: offset behind its last byte.
-        bytes: in the file.
-        uncompressed_bytes: of a compressed transaction's payload.
-        commit_timestamp: µs since 1970.
-        commit_time_source: ``gtid_event`` or ``terminal_event``.
-        original_commit_timestamp: on the server that made the change first, µs since 1970, where logged.
-        begin_timestamp: when the first statement began, µs since 1970, in whole seconds.
-        last_committed: the logical clock's value that it depends on.
-        sequence_number: its own value of the logical clock.
-        thread_id: the connection.
-        events: how many.
-        rows: row changes.
-        statements: statements as text.
-        tables: what it did to which table.
+        seqno: None where files before it were not read.
         statement: of a schema statement the text on one line, where rows were looked at; not in JSON.
     """
 
@@ -166,10 +145,6 @@ class Page:
     """A table of a scan's transactions, with what is needed to describe them.
 
     Args:
-        file: the log.
-        scan: its scan.
-        table: the transactions.
-        epoch: the log's epoch.
         first_seqno: the number in the chain of the table's first transaction.
         mask: the transactions that are wanted, one byte each; None for all.
         numbered: whether the number is that in the chain; not so where files before were passed over, and

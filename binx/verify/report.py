@@ -12,25 +12,13 @@ class FileReport(NamedTuple):
     """One file, as far as it was read; header, transaction, damaged and unfinished bytes add up to its size.
 
     Attributes:
-        path: as given by the user.
-        name: the binary log's name.
-        bytes: its size.
         server_version: of the server that wrote it; None if the file is not a binary log.
-        server_id: of that server.
         checksum: ``CRC32`` or ``OFF``.
-        relay_log: whether it is a relay log.
-        in_use: whether it is marked as being written.
         ending: ``closed``, ``open``, ``in use`` or ``damaged``.
-        next_file: the name in the ROTATE event at its end, or None.
-        transactions: number of complete transactions.
         by_length: how many of them end where the length in their GTID event says; the others are delimited
             by their events only.
         events: number of events of complete transactions and of the file itself, including those in payloads.
-        gtid_set: GTIDs of the complete transactions.
-        previous_gtids: the GTIDs that the file lists as logged before it.
         header_bytes: the magic and the events of the file itself.
-        transaction_bytes: complete transactions.
-        damaged_bytes: bytes that could not be read.
         unfinished_bytes: an incomplete transaction at the end of a file in use.
     """
 

@@ -51,11 +51,7 @@ def _index_of(store: Store, path: str, file: BinlogFile) -> IndexFile | None:
 def open_in_order(
     store: Store, logs: Iterable[ArchivedLog], stack: ExitStack
 ) -> list[tuple[FileEnds, ArchivedLog]]:
-    """Open archived logs, in the order of their chains.
-
-    Raises:
-        SourceError, EncryptedError, DamagedError: as :func:`open_archived`.
-    """
+    """Open archived logs, in the order of their chains."""
     opened = [(known_ends(open_archived(store, log, stack)), log) for log in logs]
     return [pair for chain in by_chain(opened) for pair in chain]
 

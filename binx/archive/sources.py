@@ -78,9 +78,6 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     A log is closed where it is marked as not in use and ends with ROTATE or STOP, or where a later log of
     its server is there. MariaDB ends a log with ROTATE some time before it takes the mark away, while it
     writes to the next one already: such a log is closed when there is a second later one.
-
-    Raises:
-        SourceError, UsageError, AbsentError: as :func:`binx.log.chain.inputs.named_logs`.
     """
     logs = named_logs([source])
     read: list[FileEnds] = []

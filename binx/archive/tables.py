@@ -43,9 +43,6 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
 
     It is that of ``to-parquet`` over all logs at once: of those that the data set holds, the schema
     statements are read again, which the index files tell the places of.
-
-    Raises:
-        BinxError: as :func:`binx.dataset.parquet.to_parquet`; logs before it are committed.
     """
     dataset = DataSet(place)
     readable = [log for log in logs if not log.is_unidentified]

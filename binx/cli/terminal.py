@@ -124,20 +124,12 @@ class TextOutput:
         return len(text)
 
     def write_bytes(self, data: bytes | memoryview) -> None:
-        """Add text that is UTF-8 already, and many lines at once.
-
-        Raises:
-            OutputError: as :meth:`write`.
-        """
+        """Add text that is UTF-8 already, and many lines at once."""
         self.flush()
         self._stream.write(data)
 
     def write_chunks(self, chunks: Iterable[bytes]) -> None:
-        """Add text in UTF-8 that comes in chunks, of which no more than one is held.
-
-        Raises:
-            OutputError: as :meth:`write`.
-        """
+        """Add text in UTF-8 that comes in chunks, of which no more than one is held."""
         for chunk in chunks:
             if len(chunk) < _BUFFER_CHARACTERS:
                 self._parts.append(chunk)

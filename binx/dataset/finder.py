@@ -73,11 +73,7 @@ class Finder:
         scan.step, scan.payloads = STEP_BYTES, payloads
 
     def __iter__(self) -> Iterator[Found]:
-        """Yield the transactions, in the file's order.
-
-        Raises:
-            BinxError: as the scan and the search do.
-        """
+        """Yield the transactions, in the file's order."""
         for table in self._scan:
             if len(table):
                 yield self._found(table)

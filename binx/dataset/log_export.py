@@ -118,11 +118,7 @@ class LogExport:
         salvaging.forget_behind_damage()
 
     def write(self, transaction: Transaction, progress: Callable[[int], None]) -> None:
-        """Decode the log, and have its files written.
-
-        Raises:
-            BinxError: as :func:`~binx.dataset.parquet.to_parquet`.
-        """
+        """Decode the log, and have its files written."""
         context, decoder = self._context, self._decoder
         background = Background(context.options.decoder.memory // 2, has_thread=context.has_thread)
         files = self._files = SourceFiles(transaction, context.options, background)
@@ -153,11 +149,7 @@ class LogExport:
         )
 
     def staged(self) -> Staged:
-        """Wait for the files that were written.
-
-        Raises:
-            BinxError: as :func:`~binx.dataset.parquet.to_parquet`.
-        """
+        """Wait for the files that were written."""
         if self._files is None:
             raise ValueError(f"{self.source} is not decoded")
         report = self._report

@@ -85,9 +85,6 @@ def export_log(
         row_filter: takes out row changes by what they hold; it is moved on.
         needs_behind: whether it must be known where the next log stands, even if this one is written already.
         has_thread: whether files are written by a thread beside the one that decodes.
-
-    Raises:
-        BinxError: as :func:`~binx.dataset.parquet.to_parquet`.
     """
     selector = Selector(request.selection, request.names, in_parts=True)
     selector.take_passed(place.passed)

@@ -125,11 +125,7 @@ class _Chain:
         self._is_stopped = False
 
     def export(self, place: Place) -> Iterator[SourceReport]:
-        """Write and commit the logs.
-
-        Raises:
-            BinxError: as :func:`to_parquet`.
-        """
+        """Write and commit the logs."""
         request, limit = self._request, self._request.options.where_limit
         all_rows = request.row_filter(place)
         jobs = min(request.options.jobs_here, len(self._files)) if self._can_be_shared() else 1

@@ -194,11 +194,7 @@ class Spill:
         self._size = 0
 
     def put(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Set a batch aside; gives where it is.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Set a batch aside; gives where it is."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)

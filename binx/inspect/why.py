@@ -163,9 +163,6 @@ class RowLife:
         """Yield the changes, without their rows, and as lines of JSON in chunks to be taken before the next.
 
         A line has the members of ``extract --format json --rows``, then ``file``, ``start`` and who made it.
-
-        Raises:
-            BinxError: as the iteration does.
         """
         for told, written in self._all():
             yield told, _line(told, written)

@@ -89,9 +89,6 @@ def decompressed(source: Source, *, of_logs: bool = True) -> Source:
     Args:
         source: the file; it is closed with what is returned.
         of_logs: whether there must be a binary log inside; of a ``.zst`` alone it may be anything.
-
-    Raises:
-        SourceError, NotABinlogError, DamagedError: as :func:`open_source`; the source is closed then.
     """
     try:
         head = bytes(source.window(0, _HEAD))

@@ -73,11 +73,7 @@ class RemoteFile(ChunkedSource):
 
     @classmethod
     def find(cls, uri: str) -> Self | None:
-        """Open a file that need not be there; None where it is not.
-
-        Raises:
-            SourceError, UsageError, NotABinlogError: as :meth:`open`.
-        """
+        """Open a file that need not be there; None where it is not."""
         try:
             return cls.open(uri)
         except SourceError as error:
@@ -87,11 +83,7 @@ class RemoteFile(ChunkedSource):
 
     @classmethod
     def inside(cls, system: FileSystem, path: str, uri: str) -> Self:
-        """Open a file of a file system that is reached already.
-
-        Raises:
-            SourceError, NotABinlogError: as :meth:`open`.
-        """
+        """Open a file of a file system that is reached already."""
         try:
             file = system.open_input_file(path)
         except FileNotFoundError as error:

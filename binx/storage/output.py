@@ -116,11 +116,7 @@ class ShownStream(OutputStream):
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
     def write(self, data: Buffer, /) -> int:
-        """Write all characters; counted are the bytes that were given.
-
-        Raises:
-            OutputError: as :meth:`OutputStream.write`.
-        """
+        """Write all characters; counted are the bytes that were given."""
         given = bytes(data)
         text = self._decoder.decode(given)
         shown = "".join(map(_harmless, text))

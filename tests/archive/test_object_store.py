@@ -100,13 +100,6 @@ def _archive_failing_at(number: int, source: Path, uri: str, monkeypatch: pytest
     return None if run.held else str(reports[0].error)
 
 
-def test_a_bucket_that_is_not_there_is_an_error(bucket: Bucket, tmp_path: Path) -> None:
-    absent = bucket.uri.replace(bucket.name, "absent-bucket")
-    with pytest.raises(OutputError, match=r"cannot be (written|reached)") as caught:
-        archive(copy_logs(tmp_path / "logs", 1), absent)
-    assert "endpoint_override" not in str(caught.value)
-
-
 def test_another_run_on_this_machine_is_kept_away(bucket: Bucket, tmp_path: Path) -> None:
     with open_store(bucket.uri).locked(), pytest.raises(OutputError, match="another binx process"):
         archive(copy_logs(tmp_path / "logs", 1), bucket.uri)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -126,12 +125,3 @@ def test_spans_and_tables_go_on_without_it(tmp_path: Path) -> None:
     assert any("is unknown" in warning for warning in report.warnings)
     with pytest.raises(AbsentError, match=r"first event of mysql-bin.000002.* was damaged"):
         restore_span(store, Selection(gtids=GtidSet.parse(f"{UUID}:500")), str(tmp_path / "none"))
-
-
-def test_people_and_programs_are_told(tmp_path: Path) -> None:
-    source = headless(tmp_path / "logs")
-    ended = binx("archive", "--on-damage", "keep", "--json", source, "--to", tmp_path / "archive")
-    assert ended.code == 3
-    assert f"{SECOND}: damaged, archived as it is: format: " in ended.err
-    logs = {Path(one["log"]).name: one for one in map(json.loads, ended.lines) if "log" in one}
-    assert (logs[SECOND]["state"], logs[SECOND]["transactions"]) == ("kept damaged", 0)

@@ -34,17 +34,6 @@ def test_programs_get_objects(tmp_path: Path) -> None:
     assert (run["run"], run["held"], run["archived"]) == ("ok", 1, 0)
 
 
-def test_a_damaged_log_gives_exit_code_3_and_its_problems(tmp_path: Path) -> None:
-    source = copy_logs(tmp_path / "logs", 1, 2)
-    data = bytearray((source / "mysql-bin.000001").read_bytes())
-    data[100_000] ^= 1
-    (source / "mysql-bin.000001").write_bytes(data)
-    ended = binx("archive", source, "--to", tmp_path / "archive")
-    assert ended.code == 3
-    assert "mysql-bin.000001: damaged, not archived" in ended.err
-    assert [line.partition(":")[0] for line in ended.lines] == [f"{source}/mysql-bin.000002"]
-
-
 def test_what_fails_gives_exit_code_1(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1)
     (source / "mysql-bin.000001").chmod(0o644)

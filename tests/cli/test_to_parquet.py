@@ -155,31 +155,6 @@ def test_gtids_that_are_not_there_are_named(shop: Shop, tmp_path: Path) -> None:
     assert ended.err.endswith(f"binx: error: not in these files: {source}:4444\n")
 
 
-def test_a_second_writer_is_refused(shop: Shop, tmp_path: Path) -> None:
-    import fcntl
-
-    (tmp_path / "lake").mkdir()
-    with (tmp_path / "lake" / "_lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        ended = binx("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
-    assert ended.code == 1
-    assert "another binx process" in ended.err
-
-
-def test_a_gap_in_the_chain_is_told(shop: Shop, tmp_path: Path) -> None:
-    ended = binx("to-parquet", shop.logs[0], shop.logs[2], "-o", tmp_path / "lake")
-    assert ended.code == 0
-    first, second = ended.err.splitlines()
-    assert first == (
-        f"binx: warning: {shop.logs[0]}, {shop.logs[2]}:"
-        " expected mysql-bin.000002 to follow, found mysql-bin.000003"
-    )
-    assert second.endswith(
-        "the rows of shop.customers and its definition have different columns (only one has phone):"
-        " a statement that changed the table is missing from the logs"
-    )
-
-
 def test_help_tells_the_defaults_that_hold() -> None:
     from binx.dataset.options import MEMORY_BYTES
     from binx.rows.decoder import ROW_GROUP_ROWS

@@ -20,7 +20,6 @@ from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, open_files
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import DecoderOptions
 from binx.storage import hashing
 from binx.where.condition import Condition
 from tests.dataset.slices import TESTDATA
@@ -192,16 +191,6 @@ def test_whoever_takes_no_more_reports_ends_all_work(tmp_path: Path) -> None:
             file.close()
     assert len(list((tmp_path / "out").glob("_manifest/*"))) == 1
     assert not (tmp_path / "out/_staging").exists()
-
-
-@pytest.mark.parametrize("memory", [64 * 1024, 1024 * 1024])
-def test_little_memory_changes_no_row(memory: int, tmp_path: Path) -> None:
-    paths = CHAINS["mysql-9.7/shop"]
-    export(tmp_path / "alone", paths, 1)
-    export(tmp_path / "small", paths, 2, more={"decoder": DecoderOptions(memory=memory)})
-    for path in sorted((tmp_path / "alone").rglob("*.parquet")):
-        other = tmp_path / "small" / path.relative_to(tmp_path / "alone")
-        assert pq.read_table(other).equals(pq.read_table(path)), path
 
 
 def damage(paths: list[Path], place: int, folder: Path) -> None:

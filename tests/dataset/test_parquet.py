@@ -183,35 +183,6 @@ def test_each_file_says_which_schema_version_it_has(dataset: Path, manifests: li
                 assert (record["db"], record["table"]) == (entry["db"], entry["table"])
 
 
-def test_the_same_input_gives_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
-    export(tmp_path)
-    assert contents(tmp_path) == contents(dataset)
-
-
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_the_number_of_threads_changes_nothing(jobs: int, dataset: Path, tmp_path: Path) -> None:
-    options = ParquetOptions(jobs=jobs)
-    assert [report.path for report in export(tmp_path, options=options)] == [str(path) for path in CHAIN]
-    assert contents(tmp_path) == contents(dataset)
-
-
-@pytest.mark.parametrize("chain", ["mysql-9.7/shop/mysql-bin.0*", "mariadb-10.11/shop/*-bin.0*"])
-@pytest.mark.parametrize(
-    "selection", [Selection(), Selection(tables=("*.orders",), limit=40)], ids=["all", "some"]
-)
-def test_what_is_found_ahead_of_the_decoding_changes_nothing(
-    chain: str, selection: Selection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Logs of many steps, of which some are found while the one before is decoded."""
-    monkeypatch.setattr(finding, "STEP_BYTES", 4000)
-    paths = sorted(path for path in TESTDATA.glob(chain) if path.suffix[1:].isdigit())
-    assert paths
-    for jobs in (1, 2, 4):
-        export(tmp_path / str(jobs), paths, selection, ParquetOptions(jobs=jobs))
-    assert contents(tmp_path / "2") == contents(tmp_path / "1")
-    assert contents(tmp_path / "4") == contents(tmp_path / "1")
-
-
 @pytest.mark.parametrize("damaged", [1, 3, -1])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_damage_is_told_alike_however_far_ahead_it_is_found(
@@ -280,17 +251,6 @@ def test_running_again_keeps_everything_and_says_so(tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
     assert [report.kept for report in export(tmp_path, CHAIN[:2])] == [True, True]
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")} == before
-
-
-def test_exporting_one_by_one_gives_what_exporting_together_gives_when_the_logs_name_the_columns(
-    dataset: Path, tmp_path: Path
-) -> None:
-    """The shop's tables are named by their metadata; only what is known of earlier logs differs."""
-    for path in CHAIN:
-        export(tmp_path, [path])
-    together = {name for name in contents(dataset) if name.startswith("changes/")}
-    apart = {name for name in contents(tmp_path) if name.startswith("changes/")}
-    assert apart == together
 
 
 def test_a_kept_source_still_names_the_columns_of_the_next(tmp_path: Path) -> None:

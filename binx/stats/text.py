@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from binx.kernels.render.invisible import INVISIBLE
 from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import printable
 
@@ -30,6 +29,8 @@ _UNIT = 1024
 _LATEST = 253_402_300_799_999_999
 """The last µs of the year 9999."""
 _SECONDS = len("2026-11-21 09:49:11")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories of characters that a terminal does not show, or obeys."""
 _COMBINING = frozenset({"Mn", "Me"})
 _PERIODS = (("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _UUID_SHOWN = 8
@@ -113,7 +114,7 @@ def safe_text(text: str) -> str:
 
 
 def _visible(character: str) -> str:
-    if unicodedata.category(character) not in INVISIBLE:
+    if unicodedata.category(character) not in _INVISIBLE:
         return character
     code = ord(character)
     if code <= 0xFF:

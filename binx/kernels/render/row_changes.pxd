@@ -23,11 +23,9 @@ cpdef enum Spelling:
     SPELL_TIME = 13
     SPELL_ASKED = 14
     SPELL_ESCAPED = 15
-    SPELL_SHOWN = 16
-    SPELL_VISIBLE = 17
-    SPELL_EVENT = 18
-    SPELL_ORDINAL = 19
-    SPELL_BETWEEN = 20
+    SPELL_EVENT = 16
+    SPELL_ORDINAL = 17
+    SPELL_BETWEEN = 18
 
 cpdef enum State:
     STATE_DONE = 0

@@ -11,10 +11,9 @@ class Spelling(IntEnum):
     ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
     ``REAL`` is text that gets an exponent where it has none; ``SIGNED`` to ``TIME`` are numbers of fixed
     width: DECIMAL unscaled, moments and spans in µs, days; ``ASKED`` is told by Python, value by value;
-    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8; ``SHOWN`` is a string of JSON and ``VISIBLE``
-    text, in both of which what is invisible is escaped too. The last three have
-    no column: ``EVENT`` is a text before the first row of a rows event, ``BETWEEN`` before each other row;
-    ``ORDINAL`` the row's number in its event.
+    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8. The last three have no column: ``EVENT`` is a text
+    before the first row of a rows event, ``BETWEEN`` before each other row; ``ORDINAL`` the row's number in
+    its event.
     """
 
     SPELL_NOTHING = 0
@@ -33,11 +32,9 @@ class Spelling(IntEnum):
     SPELL_TIME = 13
     SPELL_ASKED = 14
     SPELL_ESCAPED = 15
-    SPELL_SHOWN = 16
-    SPELL_VISIBLE = 17
-    SPELL_EVENT = 18
-    SPELL_ORDINAL = 19
-    SPELL_BETWEEN = 20
+    SPELL_EVENT = 16
+    SPELL_ORDINAL = 17
+    SPELL_BETWEEN = 18
 
 class State(IntEnum):
     """Why the writing stopped."""

@@ -84,7 +84,7 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
         else:
             target[0] = c"'"
             target += 1
-    elif part.spelling == SPELL_JSON or part.spelling == SPELL_SHOWN:
+    elif part.spelling == SPELL_JSON:
         target[0] = c'"'
         target += 1
     out.size = target - out.data
@@ -145,7 +145,7 @@ cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *va
         put(out, part.texts[ODD_CLOSE].data, part.texts[ODD_CLOSE].size)
     elif part.spelling == SPELL_SQL:
         put_byte(out, c"'")
-    elif part.spelling == SPELL_JSON or part.spelling == SPELL_SHOWN:
+    elif part.spelling == SPELL_JSON:
         put_byte(out, c'"')
     elif part.spelling == SPELL_REAL and memchr(value.data, c"e", value.size) == NULL:
         put(out, b"e0", 2)
@@ -161,11 +161,9 @@ cdef inline int64_t spell_bytes(
     if spelling == SPELL_TEXT or spelling == SPELL_REAL or (spelling == SPELL_SQL and text_class == TEXT_PLAIN):
         put(out, data, stop - first)
     elif spelling == SPELL_JSON:
-        return put_text(out, value.data, first, stop, value.size, True, False)
+        return put_text(out, value.data, first, stop, value.size, True)
     elif spelling == SPELL_ESCAPED:
-        return put_text(out, value.data, first, stop, value.size, False, False)
-    elif spelling == SPELL_SHOWN or spelling == SPELL_VISIBLE:
-        return put_text(out, value.data, first, stop, value.size, spelling == SPELL_SHOWN, True)
+        return put_text(out, value.data, first, stop, value.size, False)
     elif spelling == SPELL_BASE64:
         put_base64(out, data, stop - first)
     elif spelling == SPELL_SQL and text_class == TEXT_QUOTES:

@@ -16,7 +16,6 @@ from binx.kernels.render.digits cimport (
 )
 from binx.kernels.output cimport Output
 from binx.kernels.json.text cimport append_escaped, sequence_size
-from binx.kernels.render.visible cimport code_point, is_invisible, put_invisible
 
 cdef enum:
     # What a byte of a value becomes at most: \u00NN, or \\xNN where it is no UTF-8.
@@ -114,11 +113,11 @@ cdef inline void put_with_escapes(Output *out, const uint8_t *text, int64_t size
 
 
 cdef inline int64_t put_text(
-    Output *out, const uint8_t *text, int64_t at, int64_t stop, int64_t size, bint json, bint visible
+    Output *out, const uint8_t *text, int64_t at, int64_t stop, int64_t size, bint json
 ) except -1 nogil:
     r"""A text's bytes from ``at`` to ``stop``, as they stand within a JSON string or alone; ``\xNN`` for what is no UTF-8.
 
-    What is invisible is escaped as well where so asked. Returns where it ended: a character that begins before ``stop`` is written whole.
+    Returns where it ended: a character that begins before ``stop`` is written whole.
     """
     cdef const char *digits = b"0123456789abcdef"
     cdef int64_t plain = at
@@ -128,21 +127,9 @@ cdef inline int64_t put_text(
         byte = text[at]
         if byte >= 0x80:
             length = sequence_size(text + at, size - at)
-            if length and not (visible and is_invisible(code_point(text + at, length))):
-                at += length
-                continue
             if length:
-                put(out, text + plain, at - plain)
-                put_invisible(out, code_point(text + at, length))
                 at += length
-                plain = at
                 continue
-        elif visible and (byte == 0x7F or (byte < 0x20 and not json)):
-            put(out, text + plain, at - plain)
-            put_invisible(out, byte)
-            at += 1
-            plain = at
-            continue
         elif not json or (byte >= 0x20 and byte != c'"' and byte != c"\\"):
             at += 1
             continue

@@ -11,7 +11,7 @@ from binx.source.wording import counted
 from binx.stats.text import number_text, safe_text
 
 if TYPE_CHECKING:
-    from binx.compare.diff import ChangePair, Difference, LogDiff
+    from binx.compare.diff import ChangePair, Difference, Lacking, LogDiff
     from binx.compare.side import ShownChange, Side
     from binx.event.gtid.sets import GtidSet
 
@@ -30,10 +30,8 @@ def diff_lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
     yield _titled("in both", found.common)
     yield from _listed("before B", found.left.gtids & found.right.before, "B had these before its first log")
     yield from _listed("before A", found.right.gtids & found.left.before, "A had these before its first log")
-    for name, other, gtids, errant, purged, unlogged in (
-        ("A", "B", found.only_left, found.errant_left, found.purged_left, found.unlogged_left),
-        ("B", "A", found.only_right, found.errant_right, found.purged_right, found.unlogged_right),
-    ):
+    for name, other, lacking in (("A", "B", found.only_left), ("B", "A", found.only_right)):
+        gtids, errant, purged, unlogged = lacking
         yield _titled(f"only in {name}", gtids.count)
         if gtids:
             yield f"  {gtids}"
@@ -131,8 +129,8 @@ def diff_document(found: LogDiff) -> str:
         "equal": found.equal,
         "left": _side(found.left),
         "right": _side(found.right),
-        "only_left": _only(found.only_left, found.errant_left, found.purged_left, found.unlogged_left),
-        "only_right": _only(found.only_right, found.errant_right, found.purged_right, found.unlogged_right),
+        "only_left": _only(found.only_left),
+        "only_right": _only(found.only_right),
         "common": found.common,
         "compared": found.compared,
         "different": _counted(found.different),
@@ -160,9 +158,9 @@ def _side(one: Side) -> dict[str, Any]:
     }
 
 
-def _only(gtids: GtidSet, errant: GtidSet, purged: GtidSet, unlogged: GtidSet) -> dict[str, Any]:
-    named = {"errant": errant, "perhaps_purged": purged, "statements": unlogged}
-    return {**_counted(gtids), **{name: str(part) for name, part in named.items()}}
+def _only(lacking: Lacking) -> dict[str, Any]:
+    named = {"errant": lacking.errant, "perhaps_purged": lacking.purged, "statements": lacking.unlogged}
+    return {**_counted(lacking.gtids), **{name: str(part) for name, part in named.items()}}
 
 
 def _counted(gtids: GtidSet) -> dict[str, Any]:

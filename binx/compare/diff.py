@@ -45,6 +45,26 @@ class Difference:
     pairs: tuple[ChangePair, ...]
 
 
+class Lacking(NamedTuple):
+    """What one side has, and the other neither in its logs nor before them.
+
+    Attributes:
+        gtids: all of it.
+        errant: those of sources that the other side knows no transaction of, or that are no younger than the
+            youngest it knows of the source: replication will not bring them. A tag that it does not know, of
+            a server that it does, may still come.
+        purged: those before the first one that the other side's logs have of their source: it may have them
+            from a dump or a backup, which logs do not tell. Not among the errant.
+        unlogged: MariaDB's transactions whose statements changed no rows on the other side, as it seems: a
+            replica logs nothing of them in row format. Not among the errant.
+    """
+
+    gtids: GtidSet
+    errant: GtidSet
+    purged: GtidSet
+    unlogged: GtidSet
+
+
 @dataclass(frozen=True, slots=True)
 class LogDiff:
     """How two servers' logs differ.
@@ -52,18 +72,8 @@ class LogDiff:
     Attributes:
         left: the one side.
         right: the other.
-        only_left: GTIDs that the right side has neither in its logs nor before them.
-        only_right: the same the other way round.
-        errant_left: of ``only_left``, those of sources that the right side knows no transaction of, or that
-            are no younger than the youngest it knows of the source: replication will not bring them. A tag
-            that it does not know, of a server that it does, may still come.
-        errant_right: the same the other way round.
-        purged_left: of ``only_left``, those before the first one that the right side's logs have of their
-            source: it may have them from a dump or a backup, which logs do not tell. Not among the errant.
-        purged_right: the same the other way round.
-        unlogged_left: of ``only_left``, MariaDB's transactions whose statements changed no rows on the right
-            side, as it seems: a replica logs nothing of them in row format. Not among the errant.
-        unlogged_right: the same the other way round.
+        only_left: what the right side lacks.
+        only_right: what the left side lacks.
         common: how many transactions both have in their logs.
         compared: whether their contents were compared.
         different: GTIDs whose contents differ.
@@ -78,14 +88,8 @@ class LogDiff:
 
     left: Side
     right: Side
-    only_left: GtidSet
-    only_right: GtidSet
-    errant_left: GtidSet
-    errant_right: GtidSet
-    purged_left: GtidSet
-    purged_right: GtidSet
-    unlogged_left: GtidSet
-    unlogged_right: GtidSet
+    only_left: Lacking
+    only_right: Lacking
     common: int
     compared: bool
     different: GtidSet
@@ -98,13 +102,13 @@ class LogDiff:
     @property
     def equal(self) -> bool:
         """Whether nothing was found that one side lacks or has otherwise."""
-        lacking = (self.only_left - self.unlogged_left) | (self.only_right - self.unlogged_right)
-        return self.different.is_empty and lacking.is_empty
+        lacking = [one.gtids - one.unlogged for one in (self.only_left, self.only_right)]
+        return not any([self.different, *lacking])
 
     @property
     def whole(self) -> bool:
         """Whether all that both sides have was compared."""
-        left_out = self.statements | self.unlogged_left | self.unlogged_right
+        left_out = self.statements | self.only_left.unlogged | self.only_right.unlogged
         return not self.not_compared and left_out.is_empty
 
 
@@ -160,20 +164,13 @@ def diff_logs(
                 path=chain[0].file.path,
             )
     one, other = facts
-    lacking = [_lacking(one, other), _lacking(other, one)]
     found = _compared(sides[0], sides[1]) if contents else {verdict: GtidSet() for verdict in Verdict}
     different = found[Verdict.DIFFERENT]
     return LogDiff(
         left=one,
         right=other,
-        only_left=lacking[0].gtids,
-        only_right=lacking[1].gtids,
-        errant_left=lacking[0].errant,
-        errant_right=lacking[1].errant,
-        purged_left=lacking[0].purged,
-        purged_right=lacking[1].purged,
-        unlogged_left=lacking[0].unlogged,
-        unlogged_right=lacking[1].unlogged,
+        only_left=_lacking(one, other),
+        only_right=_lacking(other, one),
         common=(one.gtids & other.gtids).count,
         compared=contents,
         different=different,
@@ -194,16 +191,7 @@ def _facts(sides: Sequence[SideReading], unreadable: set[tuple[str, str]]) -> li
             return facts
 
 
-class _Lacking(NamedTuple):
-    """What one side has and the other lacks; see :class:`LogDiff`."""
-
-    gtids: GtidSet
-    errant: GtidSet
-    purged: GtidSet
-    unlogged: GtidSet
-
-
-def _lacking(side: Side, other: Side) -> _Lacking:
+def _lacking(side: Side, other: Side) -> Lacking:
     """What a side has and another lacks, and what of it replication will not bring.
 
     A MariaDB server knows a domain's place by the sequence number alone, whichever server made it. A MySQL
@@ -233,7 +221,7 @@ def _lacking(side: Side, other: Side) -> _Lacking:
     unlogged = GtidSet(
         interval for interval in GtidSet(passed) & side.without_rows if isinstance(interval[0], DomainSource)
     )
-    return _Lacking(gtids, GtidSet(passed) - purged - unlogged, purged, unlogged - purged)
+    return Lacking(gtids, GtidSet(passed) - purged - unlogged, purged, unlogged - purged)
 
 
 def _place(source: GtidSource) -> object:

@@ -57,18 +57,21 @@ def test_what_one_side_lacks(folder: Path, contents: bool, tmp_path: Path) -> No
     middle = last.replace(last.replace("-", ":").rpartition(":")[2], "700")
     lacking = without(shop(folder), f"{middle},{last}", tmp_path / "mysql-bin.000001")
     found = diff(shop(folder), [lacking], contents=contents)
-    assert found.only_left == GtidSet.parse(f"{middle},{last}")
-    assert found.only_right.is_empty
-    assert found.errant_left == GtidSet.parse(middle), "the youngest may still come"
+    assert found.only_left.gtids == GtidSet.parse(f"{middle},{last}")
+    assert found.only_right.gtids.is_empty
+    assert found.only_left.errant == GtidSet.parse(middle), "the youngest may still come"
     assert not found.equal
     turned = diff([lacking], shop(folder), contents=contents)
-    assert (turned.only_right, turned.errant_right) == (found.only_left, found.errant_left)
+    assert (turned.only_right.gtids, turned.only_right.errant) == (
+        found.only_left.gtids,
+        found.only_left.errant,
+    )
 
 
 @pytest.mark.parametrize("folder", SERVERS, ids=lambda folder: folder.name)
 def test_what_stands_before_the_first_log_is_not_lacking(folder: Path) -> None:
     found = diff(shop(folder), shop(folder)[1:])
-    assert found.only_left.is_empty
+    assert found.only_left.gtids.is_empty
     assert found.equal
     assert 0 < found.common < found.left.gtids.count
 
@@ -77,7 +80,7 @@ def test_transactions_of_an_unknown_server_are_errant(tmp_path: Path) -> None:
     other = MYSQL / "small" / "xa.binlog"
     found = diff(shop(MYSQL), [other])
     assert found.common == 0
-    assert found.errant_right == found.only_right == found.right.gtids
+    assert found.only_right.errant == found.only_right.gtids == found.right.gtids
 
 
 def test_the_first_transactions_of_a_tag_may_still_come(tmp_path: Path) -> None:
@@ -88,9 +91,9 @@ def test_the_first_transactions_of_a_tag_may_still_come(tmp_path: Path) -> None:
     found = diff([log], [before])
     own = found.right.gtids
     (server,) = {str(source) for source, _, _ in own}
-    lacking = {str(source) for source, _, _ in found.only_left if str(source).startswith(server)}
+    lacking = {str(source) for source, _, _ in found.only_left.gtids if str(source).startswith(server)}
     assert lacking == {server, f"{server}:nightly_batch", f"{server}:_x123456789012345678901234567890"}
-    assert all(not str(source).startswith(server) for source, _, _ in found.errant_left)
+    assert all(not str(source).startswith(server) for source, _, _ in found.only_left.errant)
 
 
 def altered(path: Path, old: bytes, new: bytes, target: Path) -> Path:
@@ -141,11 +144,11 @@ def test_what_a_log_begins_behind_is_perhaps_purged_and_not_errant(folder: Path,
     before = GtidSet([(source, first, first + 99)])
     later = without(shop(folder), str(before), tmp_path / "mysql-bin.000001")
     found = diff(shop(folder), [later], contents=False)
-    assert (found.only_left, found.purged_left) == (before, before)
-    assert found.errant_left.is_empty
+    assert (found.only_left.gtids, found.only_left.purged) == (before, before)
+    assert found.only_left.errant.is_empty
     with open_chain(shop(folder)) as ours, open_chain([str(later)]) as theirs:
         told = diff_logs(ours, theirs, Selection(), purged=(GtidSet(), before))
-    assert told.only_left.is_empty
+    assert told.only_left.gtids.is_empty
     assert told.equal
 
 

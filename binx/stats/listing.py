@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
-from binx.errors import BinxError, UsageError
+from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.selection import Measure, measures
 from binx.kernels.walk.scan import Level
@@ -217,6 +217,8 @@ class Listing:
         try:
             for page in self._pages():
                 take(page)
+        except OutputError:
+            raise
         except BinxError as error:
             return error
         return None

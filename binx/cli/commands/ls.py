@@ -40,7 +40,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
 from binx.log.selection.selection import Selection
-from binx.stats.lines import ALIASES, LineWriter, parse_columns
+from binx.stats.lines import LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
 from binx.stats.text import short_source
 from binx.stats.transaction import ListedTransaction
@@ -61,8 +61,6 @@ EXAMPLES = (
         "binx ls --table shop.orders --json mysql-bin.* | jq -r '[.gtid, .thread_id] | @tsv'",
     ),
 )
-
-_SHORTER = ", ".join(f"{short} for {name}" for short, name in ALIASES.items())
 
 _SOURCES_TOLD = 4
 """Servers whose UUIDs are told in full, at most."""

@@ -47,7 +47,6 @@ EXAMPLES = (
     ),
 )
 
-_BY = ", ".join(one.value for one in Dimension)
 _TOP = 10
 _STANDARD_OUTPUT = "-"
 

@@ -13,7 +13,7 @@ from binx.stats.figures import Statistics
 from binx.stats.page.charts import meter, mixture, time_charts
 from binx.stats.page.markup import Child, Markup, element, joined
 from binx.stats.page.style import STYLE
-from binx.stats.sections import BARS, BYTES, Section, breakdown_section, sections
+from binx.stats.sections import BARS, Section, breakdown_section, sections
 from binx.stats.text import bytes_text, duration_text, number_text, second_text
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -121,7 +121,7 @@ def _table(section: Section) -> Markup:
     """A table; sizes have a bar beside them, and row changes one of how they divide."""
     titles = [column.title for column in section.columns]
     changes = [titles.index(name) for name in _CHANGES] if set(_CHANGES) <= set(titles) else []
-    sizes = next((place for place, column in enumerate(section.columns) if column.form is BYTES), None)
+    sizes = titles.index("Bytes") if "Bytes" in titles else None
     has_bars = any(column.form.kind == BARS for column in section.columns)
     if has_bars or len(section.rows) < 2 or sizes is None:
         sizes = None

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from binx.stats.sections import NUMBERS, Column, Section
 from binx.stats.text import fit_text, pad_text, safe_text, text_width
+
+if TYPE_CHECKING:
+    from binx.stats.sections import Column, Section
 
 GAP = "  "
 UNKNOWN = "-"
@@ -101,7 +103,7 @@ def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> lis
 def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
     return [
         GAP.join(
-            pad_text(fit_text(text, size), size, right=column.form.kind == NUMBERS)
+            pad_text(fit_text(text, size), size, right=column.form.is_number)
             for text, size, column in zip(texts, widths, columns, strict=True)
         ).rstrip()
         for texts in cells

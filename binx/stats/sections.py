@@ -48,6 +48,11 @@ class Form(NamedTuple):
     short: Callable[[Any], str]
     kind: str = NUMBERS
 
+    @property
+    def is_number(self) -> bool:
+        """Whether a column of them is flush right."""
+        return self.kind == NUMBERS
+
 
 class Column(NamedTuple):
     """A column of a table.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -157,17 +157,8 @@ class RunReport:
         """The same for JSON."""
         return {
             "run": "failed" if self.failed else "problems" if self.has_problems else "ok",
-            "held": self.held,
-            "archived": self.archived,
-            "remaining": self.remaining,
+            **asdict(self),
             "open": [printable(path) for path in self.open],
-            "damaged": self.damaged,
-            "failed": self.failed,
-            "problems": self.problems,
-            "tables": self.tables,
-            "losses": self.losses,
-            "pruned": self.pruned,
-            "purge": self.purge,
             "seconds": round(self.seconds, 3),
         }
 

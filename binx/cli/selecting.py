@@ -221,31 +221,13 @@ WHERE = option(
     help="Changing a row that matches, before or after the change: \"status = 'paid'\".",
 )
 
-_SELECTION_NAMES = (
-    "gtids",
-    "exclude_gtids",
-    "since",
-    "until",
-    "start",
-    "stop",
-    "databases",
-    "tables",
-    "server_ids",
-    "thread_ids",
-    "xids",
-    "kinds",
-    "texts",
-    "min_bytes",
-    "limit",
-)
-
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which transactions; the function gets them as one ``selection``."""
 
     @wraps(function)
     def with_selection(**values: Any) -> Any:
-        chosen = {name: values.pop(name) for name in _SELECTION_NAMES}
+        chosen = {name: values.pop(name) for name in Selection._fields}
         paths = values["files"] if "files" in values else [values["left"], values["right"]]
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet | _ShortGtids, ...] = chosen[name]

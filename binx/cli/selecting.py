@@ -207,7 +207,8 @@ _SELECTION_OPTIONS = combined(
 )
 
 
-def _condition(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
+    """The condition of a text; what reads it is loaded only where a condition is given."""
     from binx.where.condition import Condition
 
     return Condition(text)
@@ -216,7 +217,7 @@ def _condition(text: str) -> Condition:
 WHERE = option(
     "--where",
     metavar="CONDITION",
-    type=parsed(_condition),
+    type=parsed(parse_condition),
     section=SELECTION,
     help="Changing a row that matches, before or after the change: \"status = 'paid'\".",
 )

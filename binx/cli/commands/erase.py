@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import QUIET
+from binx.cli.selecting import parse_condition
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode
 from binx.source.json_text import json_text
 from binx.source.wording import counted
-from binx.where.condition import Condition
+
+if TYPE_CHECKING:
+    from binx.where.condition import Condition
 
 EXAMPLES = (
     Example(
@@ -22,7 +27,7 @@ EXAMPLES = (
 
 @command("erase", examples=EXAMPLES)
 @option("--table", metavar="DB.TABLE", required=True, help="The table, as it is called now.")
-@option("--where", metavar="CONDITION", required=True, type=parsed(Condition), help="Which rows match.")
+@option("--where", metavar="CONDITION", required=True, type=parsed(parse_condition), help="Which rows match.")
 @option("--break-lock", is_flag=True, help="Remove the lock of a run that is no longer running.")
 @option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 @QUIET

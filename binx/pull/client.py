@@ -16,7 +16,7 @@ from binx.errors import BinxError, ConnectionLostError, ServerError, UsageError
 from binx.pull.options import Login, Tls, TlsMode
 
 CONNECT_SECONDS = 10
-ANSWER_SECONDS = 60
+ANSWER_SECONDS = 15
 _MISSING = "binx pull needs the package PyMySQL; install it: pip install 'binx[pull]'"
 _ACCESS_DENIED = (1044, 1045, 1698)
 _GONE = frozenset(

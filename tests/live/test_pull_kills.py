@@ -23,7 +23,7 @@ from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from tests.live.connection import Connection
 from tests.live.pulling import Follower, Proxy, command, differences, pull
 
-ROUNDS = int(os.environ.get("ROUNDS", "10"))
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
 SEED = os.environ.get("SEED") or str(random.SystemRandom().randrange(10**9))
 LONGEST = 60.0
 FOREVER = 3_600_000

@@ -185,14 +185,17 @@ class Pull:
             self.stop.is_set,
             self._tick,
         )
+        log, position = (chain.first, _FIRST_POSITION) if tail is None else (tail.log, tail.start)
         server = Server(request.login)
+        transfer: Transfer | None = None
         try:
             server.register(self._server_id, request.heartbeat, semi_sync=request.semi_sync)
-            log, position = (chain.first, _FIRST_POSITION) if tail is None else (tail.log, tail.start)
             server.dump(log, position, self._server_id)
-            Transfer(server, plan, self.progress).run()
+            transfer = Transfer(server, plan, self.progress)
+            transfer.run()
         except ServerError as error:
-            raise explained(error, log) from error.__cause__
+            resumed = tail is not None and not (transfer is not None and transfer.has_compared)
+            raise explained(error, log, resumed=resumed) from error.__cause__
         finally:
             server.close()
 
@@ -307,8 +310,14 @@ class Pull:
                 self._state.write(self.request.folder)
 
 
-def explained(error: ServerError, log: str) -> BinxError:
-    """What a server's refusal of a dump means for a mirror."""
+def explained(error: ServerError, log: str, *, resumed: bool = False) -> BinxError:
+    """What a server's refusal of a dump means for a mirror.
+
+    Args:
+        error: what the server said.
+        log: the log that was asked for.
+        resumed: whether it was asked for a transaction that is here, and has not sent it.
+    """
     if error.number != _FATAL_DUMP:
         return error
     text = error.message.lower()
@@ -321,6 +330,13 @@ def explained(error: ServerError, log: str) -> BinxError:
     if "impossible position" in text or "> file size" in text:
         return RefusedError(
             f"{error.message}; {log} is longer here than there: it has lost transactions, or was reset:"
+            " begin anew with --new-chain",
+            path=error.path,
+        )
+    if resumed:
+        # Where the last transaction begins here there is the middle of an event, or nothing that can be read.
+        return RefusedError(
+            f"{error.message}; {log} is another one there than here, as after a reset, or damaged there:"
             " begin anew with --new-chain",
             path=error.path,
         )

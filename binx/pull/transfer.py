@@ -253,6 +253,11 @@ class Transfer:
         self._progress.log, self._progress.position = self._log, self._whole
 
     @property
+    def has_compared(self) -> bool:
+        """Whether the server has sent what was here already."""
+        return self._file is not None and not self._is_comparing
+
+    @property
     def _is_comparing(self) -> bool:
         """Whether what comes is here already."""
         return (

@@ -90,6 +90,19 @@ def test_logs_that_were_reset_are_refused_and_go_into_a_new_chain(clean: Server,
     assert differences(clean, tmp_path / "chain-2") == []
 
 
+def test_a_log_that_was_reset_with_other_events_is_refused(clean: Server, tmp_path: Path) -> None:
+    """Where the last transaction began there is the middle of an event now."""
+    insert(clean, 100, 20)
+    assert pull(tmp_path, clean.socket).returncode == 0
+    tail = read_tail(tmp_path)
+    assert tail is not None
+    clean.reset()
+    insert(clean, 2 * tail.end)
+    refused = pull(tmp_path, clean.socket)
+    assert refused.returncode == 1
+    assert "--new-chain" in refused.stderr
+
+
 def test_a_log_that_was_purged_is_absent(clean: Server, tmp_path: Path) -> None:
     assert pull(tmp_path, clean.socket).returncode == 0
     clean.flush_logs()

@@ -95,6 +95,15 @@ def test_a_servers_words_become_what_they_mean(number: int, text: str, kind: typ
     assert text in str(error)
 
 
+@pytest.mark.parametrize(("resumed", "kind"), [(True, RefusedError), (False, ServerError)])
+def test_no_event_where_the_last_transaction_was_is_another_log(resumed: bool, kind: type[Exception]) -> None:
+    """A log that was reset has the middle of an event there."""
+    text = "bogus data in log event; the first event 'mysql-bin.000001' at 7009, the last event read from it"
+    error = explained(server_error(1236, text, "db1:3306"), "mysql-bin.000001", resumed=resumed)
+    assert type(error) is kind
+    assert ("--new-chain" in str(error)) is resumed
+
+
 def test_lost_connections_are_made_again_and_damage_is_believed_in_the_end(tmp_path: Path) -> None:
     request = PullRequest(Login(), tmp_path, follow=True)
     told: list[str] = []

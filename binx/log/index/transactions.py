@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +36,7 @@ from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, Transa
 
 _TIME = pa.timestamp("us", tz="UTC")
 _MICROSECONDS = 1_000_000
+_Field = TypeVar("_Field", str, int)
 
 
 class TransactionColumn(NamedTuple):
@@ -83,22 +84,22 @@ class TransactionRows:
 
     def numbers(self, field: str) -> pa.Array:
         """A field of the kernel's records, as int64."""
-        found = self._fields.get(field)
-        if found is None:
-            found = self._fields[field] = _int64(self.table.column(field))
-        return found
+        return self._fetched(field, self.table.column)
 
     def flagged(self, flag: int) -> pa.Array:
         """Which records have a flag."""
-        return pc.not_equal(pc.bit_wise_and(self._flags, _number(flag)), _number(0))
+        return pc.not_equal(pc.bit_wise_and(self.numbers("flags"), _number(flag)), _number(0))
 
     def where(self, known: pa.Array, values: pa.Array) -> pa.Array:
         """Values that are known; the others are null."""
         return pc.if_else(known, values, pa.nulls(len(self), values.type))
 
-    @cached_property
-    def _flags(self) -> pa.Array:
-        return self.numbers("flags")
+    def _fetched(self, field: _Field, fetch: Callable[[_Field], bytes]) -> pa.Array:
+        """A column of the table, which copies it each time, as int64."""
+        found = self._fields.get(field)
+        if found is None:
+            found = self._fields[field] = _int64(fetch(field))
+        return found
 
     @cached_property
     def ids(self) -> pa.Array:
@@ -131,10 +132,7 @@ class TransactionRows:
 
     def counts(self, which: int) -> pa.Array:
         """Of all transactions' tables 0 the number, 1 inserts, 2 updates, 3 deletes, 4 bytes, as int64."""
-        found = self._fields.get(which)
-        if found is None:
-            found = self._fields[which] = _int64(self.table.count_column(which))
-        return found
+        return self._fetched(which, self.table.count_column)
 
     def names(self) -> tuple[pa.Array, pa.Array]:
         """The databases and the names of all transactions' tables."""

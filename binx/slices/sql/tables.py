@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
@@ -55,55 +56,62 @@ class SqlDialect:
         return _PADDING_COLLATION
 
 
-class UntoldTables:
+class _WarnedTables:
+    """Tables that one warning names.
+
+    Attributes:
+        sentence: the warning; the tables stand in the place of ``{tables}``.
+    """
+
+    sentence: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._names: dict[str, None] = {}
+
+    def _name(self, resolved: ResolvedTable) -> None:
+        self._names[f"{resolved.db}.{resolved.name}"] = None
+
+    def warnings(self) -> list[str]:
+        """A sentence about them, if there are some."""
+        if not self._names:
+            return []
+        return [self.sentence.format(tables=listed(self._names, _MOST_NAMED))]
+
+
+class UntoldTables(_WarnedTables):
     """Tables of which nothing tells whether they have generated columns: their definition is not known.
 
     Table maps have the names of columns at most. A value that is given for a generated column is refused by
     servers: MySQL's ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB's 1906.
     """
 
-    def __init__(self) -> None:
-        self._names: dict[str, None] = {}
+    sentence = (
+        "the log does not say which columns of {tables} are generated, and servers reject values for those:"
+        " if there are any, give --schema FILE, as written by mysqldump --no-data"
+    )
 
     def take(self, resolved: ResolvedTable) -> None:
         """Take in a table that SQL is written of."""
         if resolved.definition is None:
-            self._names[f"{resolved.db}.{resolved.name}"] = None
-
-    def warnings(self) -> list[str]:
-        """A sentence about them, if there are some."""
-        if not self._names:
-            return []
-        return [
-            f"the log does not say which columns of {listed(self._names, _MOST_NAMED)} are generated,"
-            " and servers reject values for those: if there are any, give --schema FILE, as written by"
-            " mysqldump --no-data"
-        ]
+            self._name(resolved)
 
 
-class TypedDocuments:
+class TypedDocuments(_WarnedTables):
     """Tables with JSON documents in which values have SQL types that the documents' text does not tell.
 
     MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents as what they are (opaque values,
     sql-common/json_binary.h). Made of text they are DOUBLE and strings, as mysqldump leaves them too.
     """
 
-    def __init__(self) -> None:
-        self._names: dict[str, None] = {}
+    sentence = (
+        "JSON documents of {tables} have values of DECIMAL, date, time or binary types; SQL makes them"
+        " numbers and strings, as mysqldump does; --format binlog keeps them"
+    )
 
     def take(self, changes: ChangeBatch) -> None:
         """Take in rows that SQL is written of."""
         if changes.typed_documents:
-            self._names[f"{changes.table.db}.{changes.table.name}"] = None
-
-    def warnings(self) -> list[str]:
-        """A sentence about them, if there are some."""
-        if not self._names:
-            return []
-        return [
-            f"JSON documents of {listed(self._names, _MOST_NAMED)} have values of DECIMAL, date, time or"
-            " binary types; SQL makes them numbers and strings, as mysqldump does; --format binlog keeps them"
-        ]
+            self._name(changes.table.resolved)
 
 
 class SqlTable:

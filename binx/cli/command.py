@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -200,6 +200,16 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
             raise click.BadParameter(str(error)) from error
 
     return convert
+
+
+def offered(words: Iterable[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What shells complete an option's value with, the last of several with commas between."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{word}" for word in words if word.startswith(last)]
+
+    return complete
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Command]:

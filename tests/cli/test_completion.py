@@ -53,6 +53,9 @@ def completed(line: str, path: str) -> list[str]:
         ("binx extract --format s", ["sql"]),
         ("binx to-parquet --compression z", ["zstd"]),
         ("binx completion f", ["fish"]),
+        ("binx stats --by ta", ["table"]),
+        ("binx stats --by hour,ta", ["hour,table"]),
+        ("binx ls --sort du", ["duration"]),
     ],
 )
 def test_commands_options_and_words(line: str, offered: list[str], path: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from binx.cli.command import Example, command, option, parsed
+from binx.cli.command import Example, command, offered, option, parsed
 from binx.cli.layout import ROOMY
 from binx.cli.options import (
     FILES,
@@ -91,6 +91,7 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     "--sort",
     metavar="KEY[:asc|:desc]",
     type=parsed(_parse_sort),
+    shell_complete=offered([order.value for order in Order]),
     default=Order.LOG.value,
     show_default=True,
     help="Sort by size, rows, time, duration or log order.",

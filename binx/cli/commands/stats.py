@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from binx.cli.command import PATH, Example, command, option, parsed
+from binx.cli.command import PATH, Example, command, offered, option, parsed
 from binx.cli.layout import lines_for_people, list_for_people, plain_lines, plain_list
 from binx.cli.options import COUNT, FILES, LOOK, NO_CHECKSUMS, ON_DAMAGE, QUIET, ZONE, index_options
 from binx.cli.progress import progress_bar
@@ -58,6 +58,7 @@ _STANDARD_OUTPUT = "-"
     metavar="LIST",
     multiple=True,
     type=parsed(parse_dimensions),
+    shell_complete=offered([dimension.value for dimension in Dimension]),
     help="Group by these: hour,table; also db, server, thread, kind, size, day and so on.",
 )
 @option("--top", type=COUNT, help=f"Number of entries per table.  [default: {_TOP}]")

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from enum import Enum, unique
 from typing import NamedTuple
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
+from binx.log.backup_position import position_in_dump
 from binx.log.selection.moments import parse_time
 
 _HEAD = 65_536
 """Characters of a dump that may say as of when it is: they stand before its first table."""
-
-_POSITION = re.compile(
-    r"CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+TO\s+(?:MASTER|SOURCE)_LOG_FILE\s*=\s*'([^']+)'\s*,"
-    r"\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)",
-    re.IGNORECASE,
-)
-_GTIDS = re.compile(
-    r"SET\s+(?:@@GLOBAL\.|GLOBAL\s+)(?:GTID_PURGED|GTID_SLAVE_POS)\s*=\s*(?:/\*!\d+\s*'\+'\s*\*/\s*)?'([^']+)'",
-    re.IGNORECASE,
-)
 
 
 @unique
@@ -96,14 +86,15 @@ def _of_time(text: str) -> Moment:
 
 def own_moment(dump: str) -> Moment:
     """What mysqldump or mariadb-dump notes with ``--source-data`` or ``--master-data``, or of GTIDs."""
-    head = dump[:_HEAD]
-    named, gtids = _GTIDS.search(head), GtidSet()
-    if named is not None:
-        with suppress(UsageError):
-            gtids = _up_to(GtidSet.parse(named[1]))
-    if found := _POSITION.search(head):
-        file, position = found[1], int(found[2])
-        return Moment(MomentKind.POSITION, f"{file}:{position}", file, position, gtids)
+    try:
+        noted = position_in_dump(dump[:_HEAD])
+    except UsageError:
+        return UNKNOWN
+    gtids = noted.gtids
+    if any(isinstance(source, DomainSource) for source in gtids.sources):
+        gtids = _up_to(gtids)
+    if noted.file:
+        return Moment(MomentKind.POSITION, f"{noted.file}:{noted.offset}", noted.file, noted.offset, gtids)
     return Moment(MomentKind.GTIDS, f"GTID {gtids}", gtids=gtids) if gtids else UNKNOWN
 
 

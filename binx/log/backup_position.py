@@ -1,0 +1,218 @@
+"""Where in a server's logs a backup stands: what the backup itself notes of it.
+
+Sources: Percona XtraBackup documentation, "xtrabackup_binlog_info" and "xtrabackup_info"; MariaDB knowledge
+base, "Files Created by mariadb-backup"; ``do_show_master_status`` in client/mysqldump.cc; MySQL Shell manual,
+"Instance Dump Utility" (``@.json``); mydumper's ``metadata``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import zstandard
+
+from binx.errors import BinxError, DamagedError, SourceError, UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.source.magic import is_gzip, is_zstd
+
+_HEAD = 65_536
+"""Bytes at either end of a dump that are looked at: its notes stand before its first table, or at its end."""
+_NOTE_MAXIMUM = 16 * 1024 * 1024
+"""Bytes of a file that holds notes alone; a GTID set can have many intervals."""
+
+_DUMP_POSITION = re.compile(
+    r"^(?:-- )?\s*CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+TO\s+(?:MASTER|SOURCE)_LOG_FILE"
+    r"\s*=\s*'([^']+)'\s*,\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DUMP_GTIDS = re.compile(
+    r"^(?:-- |/\* )?\s*SET\s+(?:@@GLOBAL\.|GLOBAL\s+)(?:GTID_PURGED|GTID_SLAVE_POS)\s*="
+    r"\s*(?:/\*!\d+\s*'\+'\s*\*/\s*)?'([^']+)'",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BACKUP_INFO = re.compile(
+    r"^binlog_pos\s*=\s*filename '([^']*)', position '(\d+)'(?:, GTID of the last change '([^']*)')?",
+    re.MULTILINE,
+)
+_MYDUMPER = {
+    "file": re.compile(r"^#?\s*(?:Log:|File\s*=)\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE),
+    "position": re.compile(r"^#?\s*(?:Pos:|Position\s*=)\s*\"?(\d+)\"?\s*$", re.MULTILINE | re.IGNORECASE),
+    "gtids": re.compile(
+        r"^#?\s*(?:GTID:|Executed_Gtid_Set\s*=)[ \t]*\"?([0-9a-f][^\"=\[]*?)\"?[ \t]*$",
+        re.MULTILINE | re.IGNORECASE,
+    ),
+}
+
+NOTES = (
+    "xtrabackup_binlog_info",
+    "mariadb_backup_binlog_info",
+    "xtrabackup_info",
+    "mariadb_backup_info",
+    "@.json",
+    "metadata",
+)
+"""The files in which a folder's backup notes where it stands; the first that says it counts."""
+
+
+class BackupPosition(NamedTuple):
+    """Where a backup stands in the logs of its server: behind the last transaction that it holds.
+
+    Attributes:
+        file: the log's name; empty where only GTIDs are known.
+        offset: in that log.
+        gtids: what the backup holds; empty where the server has no GTIDs, or the backup does not say. Of
+            MariaDB the last number of each domain, which stands for all before it.
+        noted_in: the file that says so.
+    """
+
+    file: str = ""
+    offset: int = 0
+    gtids: GtidSet = GtidSet()
+    noted_in: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.file or self.gtids)
+
+    def __str__(self) -> str:
+        parts = [f"{self.file}:{self.offset}"] if self.file else []
+        return ", ".join([*parts, *([f"GTIDs {self.gtids}"] if self.gtids else [])])
+
+
+def position_in_dump(head: str, tail: str = "") -> BackupPosition:
+    """What mysqldump or mariadb-dump notes with ``--source-data`` or ``--master-data``, and of GTIDs.
+
+    Args:
+        head: the dump's first characters, up to the first table.
+        tail: its last ones, where MariaDB's dumps say their GTIDs.
+    """
+    found = _DUMP_POSITION.search(head)
+    named = _DUMP_GTIDS.search(head) or _DUMP_GTIDS.search(tail)
+    gtids = GtidSet() if named is None else _parsed(named[1])
+    return BackupPosition("", 0, gtids) if found is None else BackupPosition(found[1], int(found[2]), gtids)
+
+
+def read_backup_position(path: str) -> BackupPosition:
+    """Where a backup stands.
+
+    Args:
+        path: the folder of a backup by XtraBackup, mariadb-backup, MySQL Shell or mydumper; the file in it
+            that notes the position; or a dump, plain or compressed with gzip or zstd.
+
+    Raises:
+        SourceError: it cannot be read.
+        DamagedError: it is compressed and damaged.
+        UsageError: it does not say where it stands; the message says what makes it do so.
+    """
+    if not Path(path).is_dir():
+        if found := _of_file(Path(path)):
+            return found
+        raise UsageError(
+            "expected a backup that notes its position in the binary logs, found none: make dumps with"
+            " --single-transaction --source-data=2 (--master-data=2 --gtid for MariaDB), give the folder of a"
+            " physical backup, or say the position with --from FILE:POS or --from-gtid SET",
+            path=path,
+        )
+    present = [note for name in NOTES if (note := Path(path, name)).is_file()]
+    for note in present:
+        if found := _of_file(note):
+            return found
+    raise UsageError(
+        f"expected a folder with {', '.join(NOTES[:-1])} or {NOTES[-1]} that notes a position, found"
+        f" {'none that does' if present else 'none of them'}; did the server write binary logs?",
+        path=path,
+    )
+
+
+def _of_file(path: Path) -> BackupPosition:
+    """What one file notes; nothing where it does not."""
+    readers = {"@.json": _of_shell, "metadata": _of_mydumper}
+    try:
+        if path.name not in NOTES:
+            found = position_in_dump(*_ends_of_dump(path))
+        elif path.name in readers:
+            found = readers[path.name](_read(path, _NOTE_MAXIMUM))
+        else:
+            read = _of_binlog_info if path.name.endswith("binlog_info") else _of_backup_info
+            found = read(_read(path, _NOTE_MAXIMUM))
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
+    except (EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise DamagedError(f"expected compressed text, found it damaged ({error})", path=str(path)) from error
+    except BinxError as error:
+        raise error.at(path=str(path)) from error.__cause__
+    return found._replace(noted_in=str(path))
+
+
+def _read(path: Path, size: int) -> str:
+    with path.open("rb") as file:
+        return _text(file.read(size))
+
+
+def _ends_of_dump(path: Path) -> tuple[str, str]:
+    """A dump's first and last characters; of a compressed one, whose end lies behind all else, the first."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        if is_gzip(magic):
+            with gzip.open(file) as inflated:
+                return _text(inflated.read(_HEAD)), ""
+        if is_zstd(magic):
+            with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as inflated:
+                return _text(inflated.read(_HEAD)), ""
+        head = file.read(_HEAD)
+        file.seek(max(0, path.stat().st_size - _HEAD))
+        return _text(head), _text(file.read(_HEAD))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _of_binlog_info(text: str) -> BackupPosition:
+    """Name, offset and GTIDs with tabs between; a GTID set may go on in the next lines."""
+    fields = text.split(maxsplit=2)
+    if len(fields) < 2 or not fields[1].isdecimal():
+        return BackupPosition()
+    return BackupPosition(fields[0], int(fields[1]), _parsed(fields[2] if len(fields) > 2 else ""))
+
+
+def _of_backup_info(text: str) -> BackupPosition:
+    found = _BACKUP_INFO.search(text)
+    return (
+        BackupPosition()
+        if found is None
+        else BackupPosition(found[1], int(found[2]), _parsed(found[3] or ""))
+    )
+
+
+def _of_shell(text: str) -> BackupPosition:
+    try:
+        noted = json.loads(text)
+    except ValueError as error:
+        raise DamagedError(f"expected JSON, found something else: {error}") from error
+    if not isinstance(noted, dict):
+        return BackupPosition()
+    offset = noted.get("binlogPosition")
+    gtids = _parsed(str(noted.get("gtidExecuted") or ""))
+    file = noted.get("binlogFile")
+    if not isinstance(file, str) or not isinstance(offset, int) or not file:
+        return BackupPosition(gtids=gtids)
+    return BackupPosition(file, offset, gtids)
+
+
+def _of_mydumper(text: str) -> BackupPosition:
+    """Of a replica, the part about its source comes behind the one about itself: the first one counts."""
+    found = {name: pattern.search(text) for name, pattern in _MYDUMPER.items()}
+    file, offset, gtids = (None if one is None else one[1] for one in found.values())
+    known = _parsed(gtids or "")
+    return BackupPosition(gtids=known) if not file or not offset else BackupPosition(file, int(offset), known)
+
+
+def _parsed(text: str) -> GtidSet:
+    """A GTID set as a server prints it, over several lines too."""
+    return GtidSet.parse("".join(text.split()))

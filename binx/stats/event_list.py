@@ -1,4 +1,4 @@
-"""Every event of the logs as lines, a piece of a log at a time: for ``events``.
+"""Every event of the logs as lines, for ``events``.
 
 This is for looking at what is wrong with a file, so a wrong checksum or an event where none of its sort can
 stand is noted and passed over; only a size that no event can have ends the listing of a file.
@@ -8,30 +8,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UsageError
-from binx.event.format import MAGIC_SIZE, parse_format, verify_format_checksum
-from binx.event.header import EventFlag, EventType, event_name, parse_header
+from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UnsupportedError, UsageError
+from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
+from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_name, parse_header
+from binx.event.parse import parse_event
 from binx.event.payload import told_of, whole_events
-from binx.kernels.walk.inspection import EventChecksum, EventStop, EventWalk
-from binx.log.boundary import compiled
+from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, window_events
+from binx.kernels.walk.machine import Action, EventClass
+from binx.kernels.walk.scan import Level
+from binx.log.boundary import TRANSITIONS, State, Step
 from binx.log.damage.event_search import EventSearch
 from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload, sums
 from binx.log.selection.zones import zone_offset
-from binx.source import READ_BYTES
 from binx.source.names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text
 
 if TYPE_CHECKING:
-    from binx.kernels.walk.inspection import EventFields
+    from binx.kernels.walk.headers import HeaderFields
 
 EVENT_COLUMNS = (
     *("file", "position", "inner", "type", "size", "end", "next_position", "server_id", "timestamp"),
@@ -46,9 +48,12 @@ PLAIN_EVENT_COLUMNS = (
 """The fields of a plain line."""
 
 _CHECKSUMS = tuple(one.name.removeprefix("CHECKSUM_").lower() for one in EventChecksum)
-_COMPILED = compiled()
+_NAMING = frozenset({EventClass.CLASS_GTID, EventClass.CLASS_GTID_STANDALONE, EventClass.CLASS_GTID_GROUP})
+_STEPS: dict[int, dict[int, Step]] = {state: dict(steps.items()) for state, steps in TRANSITIONS.items()}
+_STARTS = (Action.ACTION_START, Action.ACTION_START_END)
+_ENDS = (Action.ACTION_END, Action.ACTION_START_END)
 _EPOCH = datetime(1970, 1, 1)
-_LINES = 65_536
+_LINES = 4096
 _TYPES = 256
 _NUMBER = re.compile(r"\d{1,3}")
 
@@ -72,6 +77,38 @@ def parse_types(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
+class ListedEvent(NamedTuple):
+    """What is listed of an event.
+
+    Attributes:
+        position: its offset; of an event within a payload that of the payload.
+        inner: of an event within a payload its offset there, after decompression.
+        type: the number of its type.
+        size: bytes.
+        next_position: the position in its header.
+        server_id: of its header.
+        timestamp: of its header, in seconds since 1970.
+        flags: of its header.
+        checksum: what became of it, an :class:`EventChecksum`.
+        transaction: where its transaction begins; None between transactions, or where that is in another log.
+        gtid: of its transaction.
+        expected: whether it can be read, and is valid where it stands.
+    """
+
+    position: int
+    inner: int | None
+    type: int
+    size: int
+    next_position: int
+    server_id: int
+    timestamp: int
+    flags: int
+    checksum: int
+    transaction: int | None
+    gtid: str | None
+    expected: bool
+
+
 class EventListing:
     """The events of logs as lines; iterate over :meth:`lines` once.
 
@@ -83,6 +120,9 @@ class EventListing:
         stop: of the last one, list no event that begins at or behind this offset.
         on_damage: whether the listing goes on behind what cannot be followed.
         as_json: JSON objects; else fields with tabs between.
+
+    Attributes:
+        problems: what was found wrong so far, in sentences.
     """
 
     def __init__(
@@ -122,51 +162,56 @@ class EventListing:
             DamagedError, TruncatedError, UnsupportedError: a log's events cannot be followed any further; all
                 before were yielded.
         """
-        walk: EventWalk | None = None
-        for place in range(self._begin(), self._last + 1):
+        place = self._first
+        # The transaction inside which the first log begins.
+        while place and self._files[place].resumption is not None:
+            place -= 1
+        walk = _Walk()
+        for number in range(place, self._last + 1):
             # Of a log before the first one only the transaction matters that goes on.
-            size = self._files[place].own_size
-            start = size if place < self._first else self._start if place == self._first else 0
-            stop = size if place != self._last or self._stop is None else min(self._stop, size)
-            walk = yield from self._of_file(place, walk, start, stop)
+            size = self._files[number].own_size
+            start = size if number < self._first else self._start if number == self._first else 0
+            stop = size if number != self._last or self._stop is None else min(self._stop, size)
+            if self._files[number].resumption is None:
+                walk = _Walk()
+            yield from self._file_lines(number, walk, start, stop)
             if self._left == 0:
                 return
 
-    def _begin(self) -> int:
-        """The place of the log in which the transaction begins inside which the first one does."""
-        place = self._first
-        while place and self._files[place].resumption is not None:
-            place -= 1
-        return place
-
-    def _of_file(
-        self, place: int, before: EventWalk | None, start: int, stop: int
-    ) -> Generator[bytes, None, EventWalk | None]:
-        """List a file; gives the walk that goes on in the next one, None where the next begins anew."""
+    def _file_lines(self, place: int, walk: _Walk, start: int, stop: int) -> Iterator[bytes]:
         file = self._files[place]
-        following = self._files[place + 1 : place + 2]
-        goes_on = bool(following) and following[0].resumption is not None
-        position: int | None = MAGIC_SIZE
-        while position is not None:
-            size = file.own_size
-            if before is None:
-                walk = EventWalk(size, position, _COMPILED, self._wanted, self._verify, self._inner, start)
-            else:
-                walk, before = before, None
-                walk.go_on(size, position, start)
-            walk.set_format(file.format.checksum_size, file.format.post_header_lengths)
+        name = printable(file.name) if self._json else safe_text(file.name)
+        line = self._json_line if self._json else self._plain_line
+        held: list[str] = []
+        begin, description = _before(file, start) if 0 < start < file.own_size else (MAGIC_SIZE, file.format)
+        walk.begin(begin)
+        while True:
             try:
-                yield from self._followed(file, walk, stop, goes_on=goes_on)
+                for event in self._events(place, walk, stop, description):
+                    end = walk.position if event.inner is not None else event.position + event.size
+                    if not self._wanted[event.type] or end <= start:
+                        continue
+                    held.append(line(name, event))
+                    if self._left is not None:
+                        self._left -= 1
+                        if self._left == 0:
+                            break
+                    if len(held) == _LINES:
+                        yield encoded("".join(held))
+                        held = []
+                yield encoded("".join(held))
                 self._note_problems(file, walk)
-                return walk if goes_on else None
+                return
             except BinxError as error:
-                if len(walk):
-                    yield self._take(file, walk)
+                yield encoded("".join(held))
+                held = []
                 self._note_problems(file, walk)
-                position = self._behind_damage(file, walk.position, error.at(path=file.path))
-                if position is None:
+                found = self._behind_damage(file, walk.position, error.at(path=file.path))
+                if found is None:
                     raise
-        return None
+                walk.reset()
+                walk.begin(found)
+                description = file.format
 
     def _behind_damage(self, file: BinlogFile, damaged: int, error: BinxError) -> int | None:
         """Where the next event is, which is told; None where damage ends the listing."""
@@ -178,40 +223,86 @@ class EventListing:
         self.problems.append(f"{error}{passed_over}")
         return end
 
-    def _followed(self, file: BinlogFile, walk: EventWalk, stop: int, *, goes_on: bool) -> Iterator[bytes]:
-        follower = _Follower(file, walk, verify=self._verify)
-        for _ in follower.pieces(stop):
-            if len(walk) >= _LINES or (self._left is not None and len(walk) >= self._left):
-                yield self._take(file, walk)
-            if self._left == 0:
-                break
-        yield self._take(file, walk)
-        if self._left != 0:
-            _check_end(file, walk, truncated=follower.truncated, goes_on=goes_on)
+    def _events(
+        self, place: int, walk: _Walk, limit: int, description: FormatDescription
+    ) -> Iterator[ListedEvent]:
+        """The events of a file from the walk's position on, up to ``limit``.
 
-    def _take(self, file: BinlogFile, walk: EventWalk) -> bytes:
-        count = len(walk) if self._left is None else min(self._left, len(walk))
-        name = printable(file.name) if self._json else safe_text(file.name)
-        line = self._json_line if self._json else self._plain_line
-        text = "".join([line(name, fields) for fields in walk.taken(count)])
-        if self._left is not None:
-            self._left -= count
-        return encoded(text)
-
-    def _note_problems(self, file: BinlogFile, walk: EventWalk) -> None:
-        if walk.bad_checksums:
-            self.problems.append(
-                f"{file.path}: events with wrong checksums: {walk.bad_checksums:,}, the first at"
-                f" {walk.first_bad}"
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: they cannot be followed any further.
+        """
+        file = self._files[place]
+        size = file.own_size
+        stop: int = WindowStop.WINDOW_CUTS
+        while walk.position < limit and stop not in (WindowStop.WINDOW_TRUNCATED, WindowStop.WINDOW_END):
+            origin = walk.position
+            window = file.events_window(origin, size)
+            found, stop = window_events(
+                *(window, origin, origin, size, description.checksum_size, self._verify),
+                description.post_header_lengths,
             )
-        if walk.unexpected:
-            self.problems.append(
-                f"{file.path}: events that cannot be read or are not valid at their place:"
-                f" {walk.unexpected:,}, the first at {walk.first_unexpected}"
-            )
+            if stop == WindowStop.WINDOW_AT_FORMAT and not found:
+                # A relay log holds the source's format description behind its own.
+                event, description = self._format(window, origin)
+                walk.position += event.size
+                yield event
+            elif stop == WindowStop.WINDOW_CUTS and not found:
+                found = [self._large_payload(file, window, origin, description)]
+            for fields in found:
+                if walk.position >= limit:
+                    break
+                listed = walk.take(fields, window, origin, description)
+                yield listed
+                if listed.type == EventType.MARIADB_START_ENCRYPTION:
+                    raise _encrypted_rest(listed.position)
+                if self._inner and listed.type == EventType.TRANSACTION_PAYLOAD:
+                    yield from _inner_events(file, listed, window, origin, description)
+            file.source.release(origin, walk.position)
+        following = self._files[place + 1 : place + 2]
+        goes_on = bool(following) and following[0].resumption is not None
+        _check_end(file, walk, truncated=stop == WindowStop.WINDOW_TRUNCATED, goes_on=goes_on)
 
-    def _plain_line(self, name: str, fields: EventFields) -> str:
-        position, inner, kind, size, _, server, second, flags, checksum, transaction, gtid, _ = fields
+    def _format(self, window: memoryview, position: int) -> tuple[ListedEvent, FormatDescription]:
+        """A format description, which belongs to no transaction."""
+        description = parse_format(window, position, origin=position)
+        header = parse_header(window, position, origin=position)
+        checksum = EventChecksum.CHECKSUM_NONE
+        if description.has_checksum_field:
+            checksum = EventChecksum.CHECKSUM_UNVERIFIED
+        if checksum and self._verify:
+            try:
+                verify_format_checksum(window[: header.size], description)
+                checksum = EventChecksum.CHECKSUM_OK
+            except ChecksumError:
+                checksum = EventChecksum.CHECKSUM_BAD
+        numbers = (header.type, header.size, header.next_position, header.server_id, header.timestamp)
+        listed = ListedEvent(position, None, *numbers, int(header.flags), checksum, None, None, expected=True)
+        return listed, description
+
+    def _large_payload(
+        self, file: BinlogFile, window: memoryview, position: int, description: FormatDescription
+    ) -> HeaderFields:
+        """A payload that is larger than what is read at once; all of it is read for its checksum."""
+        header = parse_header(window, position, origin=position)
+        checksum = EventChecksum.CHECKSUM_UNVERIFIED
+        if not description.checksum_size:
+            checksum = EventChecksum.CHECKSUM_NONE
+        elif self._verify:
+            stored, found = sums(file.source, header)
+            checksum = EventChecksum.CHECKSUM_OK if stored == found else EventChecksum.CHECKSUM_BAD
+        numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
+        return position, header.type, *numbers, checksum, EventClass.CLASS_PAYLOAD
+
+    def _note_problems(self, file: BinlogFile, walk: _Walk) -> None:
+        for what, places in (
+            ("events with wrong checksums", walk.bad_checksums),
+            ("events that cannot be read or are not valid at their place", walk.unexpected),
+        ):
+            if places.count:
+                self.problems.append(f"{file.path}: {what}: {places.count:,}, the first at {places.first}")
+
+    def _plain_line(self, name: str, event: ListedEvent) -> str:
+        position, inner, kind, size, _, server, second, flags, checksum, transaction, gtid, _ = event
         place, end = (position, position + size) if inner is None else (f"{position}+{inner}", "-")
         return (
             f"{name}\t{place}\t{_type_name(kind).replace(' ', '_')}\t{size}\t{end}\t{server}"
@@ -219,12 +310,158 @@ class EventListing:
             f"\t{'-' if transaction is None else transaction}\t{gtid or '-'}\n"
         )
 
-    def _json_line(self, name: str, fields: EventFields) -> str:
-        position, inner, kind, size, written, server, second, flags, checksum, *rest = fields
+    def _json_line(self, name: str, event: ListedEvent) -> str:
+        position, inner, kind, size, written, server, second, flags, checksum, *rest = event
         end = position + size if inner is None else None
         place = (position, inner, _type_name(kind), size, end, written, server, self._second_text(second))
         values = (name, *place, flag_names(flags), _CHECKSUMS[checksum], *rest)
         return json.dumps(dict(zip(EVENT_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
+
+
+class _Places:
+    """How many events have something wrong, and where the first stands."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = -1
+
+    def add(self, position: int) -> None:
+        if self.count == 0:
+            self.first = position
+        self.count += 1
+
+
+class _Walk:
+    """Which transaction each event is of: the state machine of boundaries, which here goes on behind faults.
+
+    Attributes:
+        position: offset of the next event.
+        transaction: where the transaction begins that is not at its end yet; None where in another log.
+    """
+
+    def __init__(self) -> None:
+        self.begin(MAGIC_SIZE)
+        self.reset()
+
+    def begin(self, position: int) -> None:
+        """Go on in a file, which may begin inside the transaction in which the one before ends."""
+        self.position = position
+        self.transaction: int | None = None
+        self.bad_checksums, self.unexpected = _Places(), _Places()
+
+    def reset(self) -> None:
+        """Take the transaction to be over."""
+        self._state = State.OUTSIDE
+        self.transaction = None
+        self._gtid: str | None = None
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a transaction is not at its end yet."""
+        return self._state is not State.OUTSIDE
+
+    def take(
+        self, fields: HeaderFields, window: memoryview, origin: int, description: FormatDescription
+    ) -> ListedEvent:
+        """Go on to the next event, which a window holds, or the beginning of a large payload."""
+        position, kind, size, written, server, second, flags, checksum, event_class = fields
+        if checksum == EventChecksum.CHECKSUM_BAD:
+            self.bad_checksums.add(position)
+        step = _STEPS[self._state].get(event_class)
+        expected = step is not None
+        if step is None and event_class != UNREADABLE:
+            self.reset()
+            step = _STEPS[State.OUTSIDE].get(event_class)
+        if step is not None and step.action in _STARTS:
+            self.transaction = position
+            if event_class in _NAMING:
+                try:
+                    self._gtid = _gtid(window, position, origin, description)
+                except BinxError:
+                    self.reset()
+                    expected, step = False, None
+        transaction, gtid = self.transaction, self._gtid
+        if step is not None:
+            self._state = step.to
+            if step.action in _ENDS:
+                self.reset()
+        if not expected:
+            self.unexpected.add(position)
+        self.position = position + size
+        return ListedEvent(
+            position=position,
+            inner=None,
+            type=kind,
+            size=size,
+            next_position=written,
+            server_id=server,
+            timestamp=second,
+            flags=flags,
+            checksum=checksum,
+            transaction=transaction,
+            gtid=gtid,
+            expected=expected,
+        )
+
+
+def _before(file: BinlogFile, offset: int) -> tuple[int, FormatDescription]:
+    """Where the last transaction before an offset begins, and the format description that rules it.
+
+    Without one it is the first event; behind damage, the last transaction before that.
+    """
+    begin, description = MAGIC_SIZE, file.format
+    scan = file.scan(Level.LEVEL_INDEX, verify=False)
+    try:
+        for table in scan:
+            mask = table.mask()
+            table.keep_range(mask, "start", 0, offset)
+            before = table.marked(mask)
+            if before:
+                begin, description = table.value("start", before[-1]), table.format
+            if len(before) < len(table):
+                break
+    except BinxError:
+        pass  # The listing comes to it.
+    return begin, description
+
+
+def _gtid(window: memoryview, position: int, origin: int, description: FormatDescription) -> str | None:
+    """The GTID that an event gives to its transaction; None for ANONYMOUS_GTID."""
+    header = parse_header(window, position, origin=origin)
+    at = position - origin
+    body = window[at + HEADER_SIZE : at + header.size - description.checksum_size]
+    event = parse_event(body, header, description)
+    return None if header.type == EventType.ANONYMOUS_GTID else str(event)
+
+
+def _inner_events(
+    file: BinlogFile, payload: ListedEvent, window: memoryview, origin: int, description: FormatDescription
+) -> Iterator[ListedEvent]:
+    """The events within a payload, whose beginning a window holds."""
+    header = parse_header(window, payload.position, origin=origin)
+    stored = stored_payload(file.source, header, window, origin, description)
+    inner = 0
+    for events in whole_events(stored):
+        at = 0
+        while at < len(events):
+            with told_of(payload.position):
+                header = parse_header(events, at)
+            yield ListedEvent(
+                *(payload.position, inner, header.type, header.size, header.next_position, header.server_id),
+                *(header.timestamp, int(header.flags), EventChecksum.CHECKSUM_NONE),
+                *(payload.transaction, payload.gtid, True),
+            )
+            at += header.size
+            inner += header.size
+
+
+def _encrypted_rest(position: int) -> UnsupportedError:
+    return UnsupportedError(
+        "the rest of the file is encrypted by MariaDB, headers too; let the server decrypt it"
+        " (mariadb-binlog --read-from-remote-server)",
+        offset=position,
+        event="START_ENCRYPTION",
+    )
 
 
 _type_name = cache(event_name)
@@ -249,7 +486,7 @@ def _next_event(file: BinlogFile, position: int) -> int | None:
     return None if found is None or found >= file.own_size else found
 
 
-def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: bool) -> None:
+def _check_end(file: BinlogFile, walk: _Walk, *, truncated: bool, goes_on: bool) -> None:
     """A log that is walked to its end, and that no server writes any more, ends behind a transaction.
 
     That of a relay log may go on in the next one.
@@ -271,7 +508,7 @@ def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: b
             offset=walk.position,
         )
     if walk.position == file.own_size and walk.is_inside and not goes_on:
-        begun = f"at {walk.open_transaction}" if walk.open_transaction >= 0 else "of the log before it"
+        begun = "of the log before it" if walk.transaction is None else f"at {walk.transaction}"
         raise TruncatedError(
             f"the file ends inside the transaction {begun}; the file was truncated,"
             " or copied while it was written, or it is a relay log and the next one has the rest: give"
@@ -279,73 +516,3 @@ def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: b
             path=file.path,
             offset=walk.position,
         )
-
-
-class _Follower:
-    """Feeds a walk with windows of its file, and does what needs Python on the way."""
-
-    def __init__(self, file: BinlogFile, walk: EventWalk, *, verify: bool) -> None:
-        self.truncated = False
-        self._file = file
-        self._walk = walk
-        self._verify = verify
-        self._format = file.format
-
-    def pieces(self, limit: int) -> Iterator[None]:
-        """Walk up to ``limit``; yields whenever some records may have been kept."""
-        walk, file = self._walk, self._file
-        while walk.position < limit:
-            origin = walk.position
-            window = file.source.window(origin, min(origin + READ_BYTES, file.own_size))
-            stop: int = walk.feed(window, origin, limit)
-            if stop == EventStop.EVENTS_LIMIT and walk.position == origin:
-                # An event that is larger than what is read at once; a payload is taken by its beginning.
-                del window
-                window = file.events_window(origin, file.own_size)
-                header = parse_header(window, origin, origin=origin)
-                if header.type == EventType.TRANSACTION_PAYLOAD:
-                    checked = self._verify and self._format.checksum_size
-                    walk.vouch(*(sums(file.source, header) if checked else (0, 0)))
-                stop = walk.feed(window, origin, limit)
-            while stop in (EventStop.EVENTS_FORMAT, EventStop.EVENTS_PAYLOAD):
-                if stop == EventStop.EVENTS_FORMAT:
-                    self._take_format()
-                else:
-                    yield from self._take_payload(window, origin)
-                if walk.position >= origin + len(window):
-                    break
-                stop = walk.feed(window, origin, limit)
-            yield
-            file.source.release(origin, walk.position)
-            if stop in (EventStop.EVENTS_END, EventStop.EVENTS_TRUNCATED):
-                self.truncated = stop == EventStop.EVENTS_TRUNCATED
-                return
-
-    def _take_format(self) -> None:
-        """A relay log holds the source's format description behind its own."""
-        walk, file = self._walk, self._file
-        position = walk.position
-        window = file.events_window(position, file.own_size)
-        self._format = parse_format(window, position, origin=position)
-        event = window[: parse_header(window, position, origin=position).size]
-        checksum = EventChecksum.CHECKSUM_NONE
-        if self._format.has_checksum_field:
-            checksum = EventChecksum.CHECKSUM_UNVERIFIED
-        if checksum and self._verify:
-            try:
-                verify_format_checksum(event, self._format)
-                checksum = EventChecksum.CHECKSUM_OK
-            except ChecksumError:
-                checksum = EventChecksum.CHECKSUM_BAD
-        walk.set_format(self._format.checksum_size, self._format.post_header_lengths)
-        walk.take_format(event, checksum)
-
-    def _take_payload(self, window: memoryview, origin: int) -> Iterator[None]:
-        """The events within the payload that the walk has passed, which a window holds."""
-        position = self._walk.payload_position
-        header = parse_header(window, position, origin=origin)
-        payload = stored_payload(self._file.source, header, window, origin, self._format)
-        for events in whole_events(payload):
-            with told_of(payload.position):
-                self._walk.feed_inner(events)
-            yield

@@ -187,7 +187,7 @@ def test_pieces_and_windows_of_any_size_say_the_same(
             expected = listed(file, inner=True)
             with monkeypatch.context() as patch:
                 patch.setattr(event_list, "_LINES", lines)
-                patch.setattr(event_list, "READ_BYTES", 100)
+                patch.setattr("binx.log.file.READ_BYTES", 100)
                 assert listed(file, inner=True) == expected
 
 

@@ -1,7 +1,7 @@
 """The search for an event among bytes that are damaged.
 
 What looks like an event must prove it. An event *in its place* has the drift (see
-:mod:`binx.kernels.walk.inspection`) of the events before the damage. Together with the checksum this cannot
+:mod:`binx.kernels.walk.headers`) of the events before the damage. Together with the checksum this cannot
 happen by chance, nor with the events of another log that some row holds. Where events have no checksums,
 three more of the same drift must follow.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.kernels.crc32 import checksum
-from binx.kernels.walk.inspection import find_header, follow_headers
+from binx.kernels.walk.headers import find_header, follow_headers
 from binx.source import READ_BYTES, Source
 
 _WITNESSES = 3

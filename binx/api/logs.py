@@ -193,7 +193,7 @@ class Transactions:
 
         catalog = self._catalog()
         search = self._search(verify=versions is None)
-        parts = search.selected(decoded=versions is None, rolled_back=False)
+        parts = search.selected(rolled_back=False)
         for file, own in groupby(parts, attrgetter("file")):
             decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == wanted, options)
             decoder.resolve_only = versions is not None

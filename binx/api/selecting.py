@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import Position, parse_position, parse_zoned_time
+from binx.log.selection.moments import Position, parse_position, parse_size, parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
-from binx.log.sizes import parse_size
 
 Texts = str | Sequence[str]
 Numbers = int | Sequence[int]

@@ -13,12 +13,11 @@ from binx.archive.run_report import CheckProblem, CheckReport, Finding, TailLog
 from binx.archive.sources import open_source_logs
 from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import order_ends
+from binx.log.chain.chain import missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
-from binx.log.chain.gtid_gaps import missing_gtids
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.identifiers import marked_gtids
+from binx.log.scanning import OnDamage
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store

@@ -14,8 +14,8 @@ from binx.dataset.parquet import to_parquet
 from binx.dataset.staging import ChainState
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import known_ends
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import follow_statements

@@ -22,11 +22,11 @@ from binx.archive.sources import UnreadableLog
 from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile
-from binx.log.index.log_facts import log_checksums
+from binx.log.index.scan import log_checksums
 from binx.log.index.writer import write_index_to
+from binx.log.scanning import OnDamage
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
 from binx.source.plain import PlainFile

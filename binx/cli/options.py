@@ -13,11 +13,10 @@ from binx.cli.command import OTHER, PATH, combined, option, parsed
 from binx.cli.pager import NO_PAGER
 from binx.cli.terminal import LAYOUT, say_note, say_warning
 from binx.errors import BinxError, UsageError
-from binx.log.file import FORMAT_FROM
+from binx.log.file import FORMAT_FROM, listen
 from binx.log.index.lookup import IndexUse
+from binx.log.selection.moments import parse_size
 from binx.log.selection.zones import parse_zone
-from binx.log.sizes import parse_size
-from binx.log.steps import listen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from binx.errors import RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 

@@ -15,8 +15,8 @@ from binx.event.gtid.sources import DomainSource
 from binx.inspect.readable import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
-from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.identifiers import marked_gtids
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

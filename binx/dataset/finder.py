@@ -12,10 +12,9 @@ from binx.event.payload import KeptPayloads
 from binx.kernels.transactions.index_tables import join
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import concatenated, marked_rows
-from binx.log.identifiers import transaction_ids
+from binx.log.identifiers import marked_gtids, transaction_ids
 from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
-from binx.log.selection.gtid_keys import marked_gtids
 from binx.log.selection.selection import Selector
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from binx.dataset import continuation
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.digest import LogDigest
-from binx.dataset.finder import STEP_BYTES, Finder, Found
+from binx.dataset.finder import Finder, Found
 from binx.dataset.manifest import CONTRACT, manifest, source_record
 from binx.dataset.options import ParquetOptions
 from binx.dataset.personal.rows import Masks
@@ -21,10 +21,9 @@ from binx.dataset.source_report import Counted, SourceReport, SourceSums
 from binx.dataset.staging import ChainState, Staged, source_name
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.recent import windows_kept
 from binx.log.scan import Scan
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
@@ -126,12 +125,12 @@ class LogExport:
         scan.watch = self._digest.saw
         payloads = decoder.payloads = KeptPayloads(context.options.decoder.payload_bytes)
         finder = Finder(scan, context.selector, context.state, salvaging, payloads)
-        with windows_kept(self.file, STEP_BYTES):
-            for found in finder:
-                if (group := finder.take_group()) is not None:
-                    files.write_transactions(group)
-                self._take(found, files)
-                progress(scan.position)
+        for found in finder:
+            if (group := finder.take_group()) is not None:
+                files.write_transactions(group)
+            self._take(found, files)
+            progress(scan.position)
+        self.file.source.release(0, self.file.size)
         salvaging.forget_behind_damage()
         if (group := finder.take_group(is_last=True)) is not None:
             files.write_transactions(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.rows.decoder import DecoderOptions
 
 if TYPE_CHECKING:

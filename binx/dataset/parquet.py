@@ -24,8 +24,8 @@ from binx.dataset.staging import (
     source_name,
 )
 from binx.errors import ResourceError
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.source.plain import PlainFile

@@ -158,11 +158,7 @@ class Column(NamedTuple):
 
 
 def column_type(number: int, reader: Reader) -> ColumnType:
-    """The type of that number.
-
-    Raises:
-        DamagedError: there is none.
-    """
+    """The type of that number."""
     try:
         return ColumnType(number)
     except ValueError:
@@ -170,11 +166,7 @@ def column_type(number: int, reader: Reader) -> ColumnType:
 
 
 def read_type_metadata(declared: ColumnType, reader: Reader) -> tuple[ColumnType, int]:
-    """Read what a table map says of a column's size: its real type, and what Column calls metadata.
-
-    Raises:
-        DamagedError: it is cut, or names a type that does not exist.
-    """
+    """Read what a table map says of a column's size: its real type, and what Column calls metadata."""
     if declared in _ONE_BYTE:
         return declared, reader.u8()
     if declared in _TWO_BYTES_LITTLE:

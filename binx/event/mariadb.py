@@ -143,11 +143,7 @@ class StartEncryption(NamedTuple):
 
 
 def parse_mariadb_gtid(body: memoryview, header: EventHeader, description: FormatDescription) -> MariadbGtid:
-    """Read MariaDB's GTID; zeros fill what its parts leave free of 19 bytes.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read MariaDB's GTID; zeros fill what its parts leave free of 19 bytes."""
     reader = body_reader(body, header)
     sequence, domain, flags = reader.u64(), reader.u32(), MariadbGtidFlag(reader.u8())
     commit_id = reader.u64() if MariadbGtidFlag.GROUP_COMMIT_ID in flags else None
@@ -176,11 +172,7 @@ def parse_mariadb_gtid(body: memoryview, header: EventHeader, description: Forma
 def parse_mariadb_gtid_list(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> MariadbGtidList:
-    """Read GTID_LIST.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read GTID_LIST."""
     reader = body_reader(body, header)
     word = reader.u32()
     count = reader.count(word & _LIST_COUNT, _LIST_ENTRY_SIZE, "GTIDs")
@@ -191,11 +183,7 @@ def parse_mariadb_gtid_list(
 def parse_binlog_checkpoint(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> BinlogCheckpoint:
-    """Read BINLOG_CHECKPOINT.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read BINLOG_CHECKPOINT."""
     reader = body_reader(body, header)
     return BinlogCheckpoint(reader.text(reader.u32()))
 
@@ -203,10 +191,6 @@ def parse_binlog_checkpoint(
 def parse_start_encryption(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> StartEncryption:
-    """Read START_ENCRYPTION of MariaDB or Percona Server.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read START_ENCRYPTION of MariaDB or Percona Server."""
     reader = body_reader(body, header)
     return StartEncryption(reader.u8(), reader.u32(), reader.raw(_NONCE_SIZE))

@@ -9,14 +9,6 @@ from binx.event.format import FormatDescription, parse_format_body
 from binx.event.gtid.events import Gtid, parse_gtid
 from binx.event.gtid.previous import PreviousGtids, parse_previous_gtids
 from binx.event.header import EventHeader, EventType
-from binx.event.load_data import (
-    DeleteFile,
-    ExecuteLoadQuery,
-    LoadBlock,
-    parse_delete_file,
-    parse_execute_load_query,
-    parse_load_block,
-)
 from binx.event.mariadb import (
     BinlogCheckpoint,
     MariadbGtid,
@@ -28,35 +20,48 @@ from binx.event.mariadb import (
     parse_start_encryption,
 )
 from binx.event.payload import TransactionPayload, parse_transaction_payload
-from binx.event.query import Query, parse_query
+from binx.event.query import (
+    DeleteFile,
+    ExecuteLoadQuery,
+    LoadBlock,
+    Query,
+    parse_delete_file,
+    parse_execute_load_query,
+    parse_load_block,
+    parse_query,
+)
 from binx.event.replication import (
     Heartbeat,
     Ignorable,
     Incident,
+    Rotate,
+    Stop,
     TransactionContext,
     ViewChange,
     parse_heartbeat,
     parse_ignorable,
     parse_incident,
+    parse_rotate,
+    parse_stop,
     parse_transaction_context,
     parse_view_change,
 )
-from binx.event.rotate import Rotate, Stop, parse_rotate, parse_stop
 from binx.event.rows import ROWS_TYPES, RowsHeader, parse_rows_header
 from binx.event.statement import (
     Intvar,
     Rand,
     RowsQuery,
+    UserVar,
     XaPrepare,
     Xid,
     parse_intvar,
     parse_rand,
     parse_rows_query,
+    parse_user_var,
     parse_xa_prepare,
     parse_xid,
 )
 from binx.event.table_map import TableMap, parse_table_map
-from binx.event.user_var import UserVar, parse_user_var
 
 
 class UnknownEvent(NamedTuple):

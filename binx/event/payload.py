@@ -119,9 +119,6 @@ def open_payload(payload: TransactionPayload, *, chunk_size: int = CHUNK_SIZE) -
     """The inner events' bytes in pieces of at most ``chunk_size``, whatever the whole size.
 
     Memory is bounded by a piece and zstd's window. A piece may end inside an event.
-
-    Raises:
-        DamagedError: the compressed bytes are damaged, or hold more or less than the event claims.
     """
     total = 0
     for chunk in _chunks(payload, chunk_size):
@@ -136,9 +133,6 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
 
     Memory is bounded by the largest event; what an event claims is held against what the payload claims and
     against the largest event that a server writes before anything is read for it.
-
-    Raises:
-        DamagedError: as :func:`open_payload`; or the payload does not hold whole events.
     """
     pending = bytearray()
     left = LARGEST_EVENT if payload.uncompressed_size is None else payload.uncompressed_size
@@ -200,11 +194,7 @@ class KeptPayloads:
         self._kept: dict[int, list[memoryview]] = {}
 
     def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
-        """The events as :func:`whole_events` gives them; they are kept when they were taken to the end.
-
-        Raises:
-            DamagedError: as :func:`whole_events`.
-        """
+        """The events as :func:`whole_events` gives them; they are kept when they were taken to the end."""
         size = payload.uncompressed_size
         fits = size is not None and self.held + size <= self._limit
         pieces = []
@@ -217,11 +207,7 @@ class KeptPayloads:
             self.held += size or 0
 
     def again(self, payload: TransactionPayload) -> Iterator[memoryview]:
-        """The same events, for the last time: each piece is let go when the next one is asked for.
-
-        Raises:
-            DamagedError: as :func:`whole_events`.
-        """
+        """The same events, for the last time: each piece is let go when the next one is asked for."""
         pieces = self._kept.pop(payload.position, None)
         if pieces is None:
             yield from whole_events(payload)

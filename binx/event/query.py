@@ -1,24 +1,24 @@
-"""QUERY: a statement, with the session that it ran in.
+"""QUERY: a statement, with the session that it ran in; LOAD DATA: the file in blocks, then the statement.
 
 BEGIN, COMMIT, DDL, and all changes under statement-based logging are QUERY events.
 
-Sources: MySQL's libs/mysql/binlog/event/statement_events.cpp (``Query_event``),
+Sources: MySQL's libs/mysql/binlog/event/statement_events.cpp (``Query_event``) and load_data_events.cpp,
 MariaDB's sql/log_event.cc (``Query_compressed_log_event``).
 """
 
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
 
 from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, charset, collation_to_charset
-from binx.event.compressed import uncompress
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import EventHeader, EventType
 from binx.event.mariadb import MariadbGtidExtraFlag
 from binx.event.query_status import QueryStatus, StatusCode, parse_status
-from binx.event.reader import Reader, body_reader
+from binx.event.reader import Reader, body_reader, uncompress
 
 _POST_HEADER = 13
 
@@ -133,20 +133,12 @@ def _utf8() -> Charset:
 
 
 def read_query_head(reader: Reader) -> QueryHead:
-    """Read the first 13 bytes of QUERY or EXECUTE_LOAD_QUERY.
-
-    Raises:
-        DamagedError: they are cut.
-    """
+    """Read the first 13 bytes of QUERY or EXECUTE_LOAD_QUERY."""
     return QueryHead._make(_HEAD.unpack(reader.take(_HEAD.size)))
 
 
 def read_query_tail(reader: Reader, head: QueryHead) -> tuple[QueryStatus, str]:
-    """Read status variables and database name, which leaves the statement.
-
-    Raises:
-        DamagedError: they are cut, or the name does not end in a zero byte.
-    """
+    """Read status variables and database name, which leaves the statement."""
     status = parse_status(reader.slice(head.status_size))
     database = reader.text(head.database_size)
     if reader.u8() != 0:
@@ -174,11 +166,7 @@ def plain_text(body: memoryview, fixed_size: int, most: int) -> str | None:
 
 
 def parse_query(body: memoryview, header: EventHeader, description: FormatDescription) -> Query:
-    """Read QUERY or MariaDB's QUERY_COMPRESSED.
-
-    Raises:
-        DamagedError: the body is cut, or contradicts itself.
-    """
+    """Read QUERY or MariaDB's QUERY_COMPRESSED."""
     reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, _POST_HEADER))
     head = read_query_head(fixed)
@@ -194,3 +182,95 @@ def parse_query(body: memoryview, header: EventHeader, description: FormatDescri
         flavour=description.flavour,
         version=description.version,
     )
+
+
+_BLOCK_POST_HEADER = 4
+_EXECUTE_POST_HEADER = 26
+
+
+class DuplicateHandling(IntEnum):
+    """What LOAD DATA does with a row whose key is there already."""
+
+    ERROR = 0
+    IGNORE = 1
+    REPLACE = 2
+
+
+class LoadBlock(NamedTuple):
+    """A piece of the file that LOAD DATA reads: BEGIN_LOAD_QUERY the first, APPEND_BLOCK those after it.
+
+    Attributes:
+        file_id: number of the file in its log.
+        data: the piece's bytes.
+    """
+
+    file_id: int
+    data: memoryview
+
+
+class DeleteFile(NamedTuple):
+    """The LOAD DATA failed; its file is to be forgotten.
+
+    Attributes:
+        file_id: number of the file in its log.
+    """
+
+    file_id: int
+
+
+class ExecuteLoadQuery(NamedTuple):
+    """The LOAD DATA statement.
+
+    Attributes:
+        query: the statement and its session.
+        file_id: number of the file that holds its data.
+        file_name_start: where in the statement's bytes the part with the file's name begins.
+        file_name_end: where it ends; a server that runs the statement puts another name there.
+        duplicates: what happens to duplicate keys.
+    """
+
+    query: Query
+    file_id: int
+    file_name_start: int
+    file_name_end: int
+    duplicates: DuplicateHandling
+
+
+def parse_load_block(body: memoryview, header: EventHeader, description: FormatDescription) -> LoadBlock:
+    """Read BEGIN_LOAD_QUERY or APPEND_BLOCK."""
+    reader = body_reader(body, header)
+    fixed = reader.slice(description.post_header_length(header.type, _BLOCK_POST_HEADER))
+    return LoadBlock(fixed.u32(), reader.rest())
+
+
+def parse_delete_file(body: memoryview, header: EventHeader, description: FormatDescription) -> DeleteFile:
+    """Read DELETE_FILE."""
+    reader = body_reader(body, header)
+    return DeleteFile(reader.u32())
+
+
+def parse_execute_load_query(
+    body: memoryview, header: EventHeader, description: FormatDescription
+) -> ExecuteLoadQuery:
+    """Read EXECUTE_LOAD_QUERY."""
+    reader = body_reader(body, header)
+    fixed = reader.slice(description.post_header_length(header.type, _EXECUTE_POST_HEADER))
+    head = read_query_head(fixed)
+    file_id, start, end, handling = fixed.u32(), fixed.u32(), fixed.u32(), fixed.u8()
+    status, database = read_query_tail(reader, head)
+    sql = bytes(reader.rest())
+    if not start <= end <= len(sql):
+        raise reader.damaged(f"expected the file's name within {len(sql)} bytes, found {start} to {end}")
+    if handling not in set(DuplicateHandling):
+        raise reader.damaged(f"expected 0, 1 or 2 for duplicate keys, found {handling}")
+    query = Query(
+        thread_id=head.thread_id,
+        execution_time=head.execution_time,
+        error_code=head.error_code,
+        database=database,
+        sql=sql,
+        status=status,
+        flavour=description.flavour,
+        version=description.version,
+    )
+    return ExecuteLoadQuery(query, file_id, start, end, DuplicateHandling(handling))

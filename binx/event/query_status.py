@@ -210,9 +210,6 @@ def parse_status(reader: Reader) -> QueryStatus:
 
     Args:
         reader: over the status variables alone.
-
-    Raises:
-        DamagedError: a variable is cut.
     """
     values: dict[str, object] = {}
     while reader.remaining:

@@ -1,16 +1,26 @@
-"""Bounds-checked reading of one event's bytes.
+"""Bounds-checked reading of one event's bytes, MariaDB's compressed parts and MySQL's serialization included.
 
 Every parser of this package goes through :class:`Reader`, so a length or a count
 that a damaged file claims can never lead past the event's end, and each error
 names the byte of the file where reading stopped.
+
+MariaDB compresses queries and row images (log_bin_compress): a head byte holds 0x80, the algorithm and the
+number of bytes that follow it with the uncompressed size, big-endian; then comes a zlib stream
+(``binlog_buf_compress``, sql/log_event.cc).
+
+MySQL 8.3 and later write GTID_TAGGED events as messages of a version, a size, the last field that a reader
+must know, then fields of an id and a value each, absent where they have their default. Integers take 1 to 9
+bytes: the number of trailing one bits in the first byte is the number of bytes that follow it
+(libs/mysql/serialization/readme.md).
 """
 
 from __future__ import annotations
 
+import zlib
 from struct import Struct
 
-from binx.errors import DamagedError
-from binx.event.header import HEADER_SIZE, EventHeader
+from binx.errors import DamagedError, UnsupportedError
+from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader
 
 _DOUBLE = Struct("<d")
 
@@ -57,11 +67,7 @@ class Reader:
         return DamagedError(message, offset=self.position, event=self._event)
 
     def take(self, count: int) -> memoryview:
-        """The next ``count`` bytes, without a copy.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        """The next ``count`` bytes, without a copy."""
         start = self._index
         stop = start + count
         if count < 0 or stop > self._end:
@@ -77,52 +83,28 @@ class Reader:
         return self.take(self.remaining)
 
     def skip(self, count: int) -> None:
-        """Pass over ``count`` bytes.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        """Pass over ``count`` bytes."""
         self.take(count)
 
     def slice(self, count: int) -> Reader:
-        """A reader of the next ``count`` bytes alone, which this one passes over.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        """A reader of the next ``count`` bytes alone, which this one passes over."""
         origin = self.position
         return Reader(self.take(count), origin=origin, event=self._event)
 
     def raw(self, count: int) -> bytes:
-        """A copy of the next ``count`` bytes.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        """A copy of the next ``count`` bytes."""
         return bytes(self.take(count))
 
     def text(self, count: int) -> str:
-        r"""The next ``count`` bytes as UTF-8; what is not valid becomes ``\xNN``.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        r"""The next ``count`` bytes as UTF-8; what is not valid becomes ``\xNN``."""
         return str(self.take(count), "utf-8", "backslashreplace")
 
     def unsigned(self, count: int) -> int:
-        """An unsigned integer of ``count`` bytes.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        """An unsigned integer of ``count`` bytes."""
         return int.from_bytes(self.take(count), "little")
 
     def signed(self, count: int) -> int:
-        """A two's complement integer of ``count`` bytes.
-
-        Raises:
-            DamagedError: fewer are left.
-        """
+        """A two's complement integer of ``count`` bytes."""
         return int.from_bytes(self.take(count), "little", signed=True)
 
     def u8(self) -> int:
@@ -170,9 +152,6 @@ class Reader:
         """A length-encoded integer of 1, 3, 4 or 9 bytes.
 
         Source: MySQL's ``net_field_length_ll`` (mysys/pack.cc).
-
-        Raises:
-            DamagedError: it is cut, or begins with 251 or 255, which no event uses.
         """
         first = self.u8()
         if first < 251:
@@ -186,11 +165,7 @@ class Reader:
         raise self.damaged(f"expected a length-encoded integer, found the byte {first}")
 
     def count(self, number: int, size: int, what: str) -> int:
-        """Check a count that was read: ``number`` items of at least ``size`` bytes must fit in what is left.
-
-        Raises:
-            DamagedError: they do not.
-        """
+        """Check a count that was read: so many items of at least ``size`` bytes must fit in what is left."""
         if number * size > self.remaining:
             raise self.damaged(
                 f"expected {number} {what} of at least {size} bytes each, found {self.remaining} bytes; "
@@ -202,3 +177,94 @@ class Reader:
 def body_reader(body: memoryview | bytes, header: EventHeader) -> Reader:
     """A reader of an event's bytes behind its header."""
     return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
+
+
+_COMPRESSED = 0x80
+_ALGORITHM = 0x70
+_SIZE_BYTES = 0x07
+_MAX_SIZE_BYTES = 4
+_MAX_RATIO = 1032
+"""The most that deflate's format can expand: 258 bytes for two bits."""
+_SLACK = 64
+
+
+def uncompress(reader: Reader) -> bytes:
+    """Uncompress all that is left of the reader's bytes.
+
+    The size that the event claims is checked against what its bytes can hold before memory is taken.
+    """
+    head = reader.u8()
+    size_bytes = head & _SIZE_BYTES
+    if not head & _COMPRESSED or not 1 <= size_bytes <= _MAX_SIZE_BYTES:
+        raise reader.damaged(f"expected the head of a compressed part, found the byte 0x{head:02x}")
+    if head & _ALGORITHM:
+        raise reader.damaged(f"expected the compression algorithm 0 (zlib), found {(head & _ALGORITHM) >> 4}")
+    size = int.from_bytes(reader.take(size_bytes), "big")
+    stream = reader.rest()
+    most = min(len(stream) * _MAX_RATIO + _SLACK, LARGEST_EVENT)
+    if size > most:
+        raise reader.damaged(
+            f"expected at most {most} bytes from {len(stream)} compressed ones, found {size}"
+        )
+    decompressor = zlib.decompressobj()
+    try:
+        data = decompressor.decompress(stream, size + 1)
+    except zlib.error as error:
+        raise reader.damaged(f"expected a zlib stream, found something else: {error}") from None
+    if len(data) != size or not decompressor.eof:
+        raise reader.damaged(f"expected {size} bytes after decompression, found {len(data)}")
+    return data
+
+
+_SERIALIZATION_VERSION = 1
+_LONGEST = 8
+
+
+def read_variable(reader: Reader) -> int:
+    """An unsigned integer of 1 to 9 bytes."""
+    first = reader.u8()
+    following = _LONGEST if first == 0xFF else (~first & (first + 1)).bit_length() - 1
+    if following == _LONGEST:
+        return reader.u64()
+    return (first | reader.unsigned(following) << 8) >> (following + 1)
+
+
+def read_variable_signed(reader: Reader) -> int:
+    """A signed integer of 1 to 9 bytes; its lowest bit is the sign."""
+    value = read_variable(reader)
+    return -(value >> 1) - 1 if value & 1 else value >> 1
+
+
+def read_string(reader: Reader) -> str:
+    """A text after its length."""
+    return reader.text(reader.count(read_variable(reader), 1, "characters"))
+
+
+def open_message(reader: Reader, last_known_field: int) -> Reader:
+    """Read what stands before the fields; the reader that comes back holds the fields alone.
+
+    Args:
+        reader: at the message's first byte.
+        last_known_field: the highest field id that the caller can read.
+
+    Raises:
+        DamagedError: the message is cut.
+        UnsupportedError: the message's version, or a field that must be known, is not.
+    """
+    start = reader.index
+    version = read_variable(reader)
+    if version != _SERIALIZATION_VERSION:
+        raise UnsupportedError(
+            f"expected version {_SERIALIZATION_VERSION} of MySQL's serialization format, found {version}; "
+            "a newer server wrote this event",
+            offset=reader.position,
+        )
+    size = read_variable(reader)
+    last_required = read_variable(reader)
+    if last_required > last_known_field:
+        raise UnsupportedError(
+            f"expected fields up to {last_known_field}, found that field {last_required} must be known; "
+            "a newer server wrote this event",
+            offset=reader.position,
+        )
+    return reader.slice(size - (reader.index - start))

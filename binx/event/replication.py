@@ -1,4 +1,4 @@
-"""Events about replication itself: incidents, heartbeats, and what group replication exchanges.
+"""Events about files and replication: ROTATE, STOP, incidents, heartbeats, what group replication exchanges.
 
 Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp.
 """
@@ -97,22 +97,14 @@ class ViewChange(NamedTuple):
 
 
 def parse_incident(body: memoryview, header: EventHeader, description: FormatDescription) -> Incident:
-    """Read INCIDENT.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read INCIDENT."""
     reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, 2))
     return Incident(fixed.u16(), reader.text(reader.u8()) if reader.remaining else "")
 
 
 def parse_heartbeat(body: memoryview, header: EventHeader, description: FormatDescription) -> Heartbeat:
-    """Read HEARTBEAT or HEARTBEAT_V2.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read HEARTBEAT or HEARTBEAT_V2."""
     reader = body_reader(body, header)
     if header.type == EventType.HEARTBEAT:
         return Heartbeat(reader.text(reader.remaining), None)
@@ -137,11 +129,7 @@ def parse_ignorable(body: memoryview, header: EventHeader, description: FormatDe
 def parse_transaction_context(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> TransactionContext:
-    """Read TRANSACTION_CONTEXT.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read TRANSACTION_CONTEXT."""
     reader = body_reader(body, header)
     uuid_size, thread_id, gtid_specified = reader.u8(), reader.u32(), reader.u8() != 0
     snapshot_size, writes, reads = reader.u32(), reader.u32(), reader.u32()
@@ -156,11 +144,7 @@ def parse_transaction_context(
 
 
 def parse_view_change(body: memoryview, header: EventHeader, description: FormatDescription) -> ViewChange:
-    """Read VIEW_CHANGE.
-
-    Raises:
-        DamagedError: the body is cut.
-    """
+    """Read VIEW_CHANGE."""
     reader = body_reader(body, header)
     view_id = reader.raw(_VIEW_ID_SIZE).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
     sequence_number = reader.u64()
@@ -171,3 +155,42 @@ def parse_view_change(body: memoryview, header: EventHeader, description: Format
 
 def _items(reader: Reader, number: int) -> tuple[bytes, ...]:
     return tuple(reader.raw(reader.u16()) for _ in range(reader.count(number, 2, "row hashes")))
+
+
+_POST_HEADER = 8
+_FIRST_POSITION = 4
+
+
+class Rotate(NamedTuple):
+    """The log goes on in another file.
+
+    Attributes:
+        next_file: name of that file, without a folder in logs of servers.
+        next_position: offset there of the first event that follows, 4 but for artificial events.
+    """
+
+    next_file: str
+    next_position: int
+
+
+class Stop(NamedTuple):
+    """The server was shut down."""
+
+
+def parse_rotate(body: memoryview, header: EventHeader, description: FormatDescription) -> Rotate:
+    """Read ROTATE."""
+    reader = body_reader(body, header)
+    length = description.post_header_length(header.type, _POST_HEADER)
+    next_position = _FIRST_POSITION
+    if length:
+        fixed = reader.slice(length)
+        next_position = fixed.u64()
+    next_file = reader.text(reader.remaining)
+    if not next_file:
+        raise reader.damaged("expected the next file's name, found none")
+    return Rotate(next_file, next_position)
+
+
+def parse_stop(body: memoryview, header: EventHeader, description: FormatDescription) -> Stop:
+    """Read STOP, which has no body."""
+    return Stop()

@@ -1,4 +1,4 @@
-"""What stands before the row images of rows events, in all their versions.
+"""What stands before the row images of rows events, in all their versions; compressed ones made plain.
 
 Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Rows_event``), the
 sql/log_event_old.cc of 5.x (version 0), MariaDB's sql/log_event.cc
@@ -8,12 +8,12 @@ sql/log_event_old.cc of 5.x (version 0), MariaDB's sql/log_event.cc
 from __future__ import annotations
 
 from enum import Enum, IntFlag
+from struct import Struct
 from typing import NamedTuple
 
-from binx.event.compressed import uncompress
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
-from binx.event.reader import Reader, body_reader
+from binx.event.reader import Reader, body_reader, uncompress
 from binx.event.table_map import MAX_COLUMNS, read_table_id
 
 _POST_HEADER_V1 = 8
@@ -111,11 +111,7 @@ class _Extra:
 
 
 def parse_rows_header(body: memoryview, header: EventHeader, description: FormatDescription) -> RowsHeader:
-    """Read a rows event up to its first row image.
-
-    Raises:
-        DamagedError: the body is cut, or contradicts itself.
-    """
+    """Read a rows event up to its first row image."""
     kind, version = _KINDS[header.type]
     reader = body_reader(body, header)
     default = _POST_HEADER_V2 if version == 2 else _POST_HEADER_V1
@@ -148,11 +144,7 @@ def parse_rows_header(body: memoryview, header: EventHeader, description: Format
 
 
 def row_images(body: memoryview, header: EventHeader, rows: RowsHeader) -> memoryview:
-    """The bytes of all row images, uncompressed where MariaDB compressed them.
-
-    Raises:
-        DamagedError: the compressed bytes are damaged.
-    """
+    """The bytes of all row images, uncompressed where MariaDB compressed them."""
     if not rows.compressed:
         return body[rows.rows_offset :]
     origin = header.position + HEADER_SIZE + rows.rows_offset
@@ -181,3 +173,40 @@ def _read_extra(reader: Reader, kind: RowsKind) -> _Extra:
         else:
             extra.unknown = (number, bytes(data.rest()))
     return extra
+
+
+_TYPE_AND_REST = Struct("<IBIIIH")
+
+PLAIN_TYPES: dict[int, EventType] = {
+    EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
+    EventType.MARIADB_UPDATE_ROWS_COMPRESSED_V1: EventType.UPDATE_ROWS_V1,
+    EventType.MARIADB_DELETE_ROWS_COMPRESSED_V1: EventType.DELETE_ROWS_V1,
+    EventType.MARIADB_WRITE_ROWS_COMPRESSED: EventType.WRITE_ROWS,
+    EventType.MARIADB_UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
+    EventType.MARIADB_DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
+}
+"""What each compressed rows event's type is without compression."""
+
+
+def plain_rows_event(event: memoryview, header: EventHeader, description: FormatDescription) -> bytes:
+    """Header and body of the plain event, without a checksum.
+
+    Args:
+        event: the whole compressed event, header and checksum included.
+        header: its header.
+        description: the format that it is written in.
+    """
+    body = event[HEADER_SIZE : header.size - description.checksum_size]
+    rows = parse_rows_header(body, header, description)
+    plain = bytes(body[: rows.rows_offset]) + bytes(row_images(body, header, rows))
+    return (
+        _TYPE_AND_REST.pack(
+            header.timestamp,
+            PLAIN_TYPES[EventType(header.type)],
+            header.server_id,
+            HEADER_SIZE + len(plain),
+            header.next_position,
+            header.flags,
+        )
+        + plain
+    )

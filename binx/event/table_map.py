@@ -95,9 +95,6 @@ def parse_table_map(
         header: its header.
         description: the format description that rules it.
         optional: read the optional metadata too.
-
-    Raises:
-        DamagedError: the body is cut, or contradicts itself.
     """
     post_header_length = description.post_header_length(header.type, _POST_HEADER)
     key = (bytes(body), post_header_length, description.flavour, optional)
@@ -113,11 +110,7 @@ def parse_table_map(
 def parse_kept_map(
     kept: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
 ) -> TableMap:
-    """Read TABLE_MAP from what scans keep of it: the body behind table id and flags.
-
-    Raises:
-        DamagedError: as :func:`parse_table_map`.
-    """
+    """Read TABLE_MAP from what scans keep of it: the body behind table id and flags."""
     wide = description.post_header_length(EventType.TABLE_MAP, _POST_HEADER) != _POST_HEADER_BEFORE_5_1_4
     body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + kept)
     size = HEADER_SIZE + len(body)
@@ -178,11 +171,7 @@ def _parse_columns(reader: Reader, flavour: Flavour, *, optional: bool) -> _Colu
 
 
 def read_table_id(reader: Reader, post_header_length: int) -> tuple[int, int]:
-    """Read a table's number and the flags after it: four bytes and two before MySQL 5.1.4, then six and two.
-
-    Raises:
-        DamagedError: they are cut.
-    """
+    """Read a table's number, of six bytes, four before MySQL 5.1.4, and the flags after it, two bytes."""
     wide = post_header_length != _POST_HEADER_BEFORE_5_1_4
     return (reader.u48() if wide else reader.u32()), reader.u16()
 

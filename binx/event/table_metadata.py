@@ -72,11 +72,7 @@ class TableMetadata:
 
 
 def parse_table_metadata(reader: Reader) -> TableMetadata:
-    """Read all fields.
-
-    Raises:
-        DamagedError: a field is cut, or ends inside a value.
-    """
+    """Read all fields."""
     metadata = TableMetadata()
     while reader.remaining:
         number = reader.u8()

@@ -10,16 +10,14 @@ from typing import Any, NamedTuple
 from binx.event.format import Flavour, FormatDescription
 from binx.event.gtid.events import Gtid
 from binx.event.header import HEADER_SIZE, EventHeader
-from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.mariadb import MariadbGtid
 from binx.event.parse import Event
 from binx.event.payload import TransactionPayload
-from binx.event.query import Query
+from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.rows import RowsHeader
 from binx.event.session import session_options
-from binx.event.statement import Intvar, IntvarType, RowsQuery
+from binx.event.statement import Intvar, IntvarType, RowsQuery, UserVar
 from binx.event.table_map import TableMap
-from binx.event.user_var import UserVar
 from binx.log.selection.moments import format_time
 
 _TIMES = ("immediate_commit_timestamp", "original_commit_timestamp")

@@ -16,8 +16,8 @@ from binx.inspect.event_fields import event_fields
 from binx.inspect.readable import ReadableRows
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
 from binx.log.events import RawEvent
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

@@ -22,8 +22,8 @@ from binx.inspect.readable import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import TableFilter

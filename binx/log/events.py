@@ -11,10 +11,9 @@ from typing import NamedTuple
 from binx.errors import BinxError, DamagedError
 from binx.event.format import FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
-from binx.event.load_data import ExecuteLoadQuery
 from binx.event.parse import Event, parse_event
 from binx.event.payload import TransactionPayload, told_of, whole_events
-from binx.event.query import Query, plain_text
+from binx.event.query import ExecuteLoadQuery, Query, plain_text
 from binx.event.statement import RowsQuery
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
@@ -160,6 +159,3 @@ def _inner_events(payload: TransactionPayload, description: FormatDescription) -
             yield RawEvent(header, data, body, offset, event)
             at += header.size
             offset += header.size
-
-
-__all__ = ["RawEvent", "first_statement", "raw_events", "statement_texts", "transaction_events"]

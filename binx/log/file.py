@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -19,9 +20,8 @@ from binx.event.format import (
 )
 from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, parse_header
 from binx.kernels.walk.scan import Level
-from binx.log.damage.on_damage import OnDamage
 from binx.log.scan import Resumption, Scan
-from binx.log.steps import tell
+from binx.log.scanning import OnDamage
 from binx.source import READ_BYTES, PlainFile, Source, open_source
 from binx.source.base import BorrowedHead
 from binx.source.names import number_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from binx.log.chain.ends import FileEnds
     from binx.log.index.file import IndexFile
-    from binx.log.recent import RecentWindows
     from binx.log.scanning import TransactionScan
     from binx.source.keyring import Keys
 
@@ -76,8 +75,6 @@ class BinlogFile:
         """The next log of its chain, if it was ordered together with that."""
         self.head_error: BinxError | None = None
         """What is wrong with the first event, where that of another log stands in for it."""
-        self.recent: RecentWindows | None = None
-        """What keeps the windows that a scan walks, where they are looked at again."""
         self.find_index: Callable[[], IndexFile | None] | None = None
         """Opens the file's index where that is there and true; set where index files may be used."""
         self._is_plain = isinstance(source, PlainFile)
@@ -228,10 +225,6 @@ class BinlogFile:
         Raises:
             SourceError: they cannot be read.
         """
-        if self.recent is not None:
-            kept = self.recent.events(position, stop)
-            if kept is not None:
-                return kept
         window = self.source.window(position, min(stop, position + READ_BYTES))
         if len(window) == READ_BYTES:
             size = event_size(window)
@@ -303,4 +296,20 @@ def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
     return files
 
 
-__all__ = ["BinlogFile", "Listed", "open_files"]
+_listeners: list[Callable[[str], None]] = []
+
+
+def listen(listener: Callable[[str], None] | None) -> None:
+    """Set who is told of the steps from now on; None for nobody."""
+    _listeners[:] = [] if listener is None else [listener]
+
+
+def tell(path: str, step: str) -> None:
+    """Tell of a step.
+
+    Args:
+        path: the file's, as the user named it.
+        step: what was done with it, and why.
+    """
+    for listener in _listeners:
+        listener(f"{path}: {step}")

@@ -1,15 +1,20 @@
-"""Transaction ids: the GTID, or where there is none a UUID that reading again gives again."""
+"""Transaction ids: a GTID, or a UUID that reading again gives again; sets of GTIDs as kernels have them."""
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
 
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import UUID_SIZE, DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions.table import TransactionTable
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from binx.log.file import BinlogFile
 
 NAMESPACE = "6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44"
@@ -70,3 +75,35 @@ def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:
         return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}".encode()
 
     return identifier
+
+
+_DOMAIN_SOURCE = struct.Struct("<II")
+
+
+def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
+    """A set as :meth:`TransactionTable.keep_gtids` takes it: by source's key, its intervals."""
+    packed: dict[bytes, bytes] = {}
+    for source, group in groupby(gtids, key=lambda item: item[0]):
+        numbers = [number for _, first, last in group for number in (first, last)]
+        packed[key_of(source)] = struct.pack(f"={len(numbers)}Q", *numbers)
+    return packed
+
+
+def source_of(key: bytes) -> GtidSource:
+    """The source of GTIDs that a :class:`TransactionTable` names by its key."""
+    if len(key) == _DOMAIN_SOURCE.size:
+        domain, server_id = _DOMAIN_SOURCE.unpack(key)
+        return DomainSource(domain, server_id)
+    return UuidSource(key[:UUID_SIZE], key[UUID_SIZE:].decode("ascii"))
+
+
+def marked_gtids(table: TransactionTable, mask: Buffer) -> list[tuple[GtidSource, int, int]]:
+    """The GTIDs of the transactions that a mask marks, as intervals: source, first and last, not sorted."""
+    return [(source_of(key), first, last) for key, first, last in table.gtid_runs(mask)]
+
+
+def key_of(source: GtidSource) -> bytes:
+    """The key by which a :class:`TransactionTable` names a source of GTIDs."""
+    if isinstance(source, DomainSource):
+        return _DOMAIN_SOURCE.pack(source.domain, source.server_id)
+    return source.uuid + source.tag.encode("ascii")

@@ -7,6 +7,7 @@ a reader needs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from binx.errors import TruncatedError
 from binx.event.format import CHECKSUM_SIZE, FormatDescription
@@ -14,6 +15,9 @@ from binx.event.header import HEADER_SIZE, EventHeader
 from binx.event.payload import StoredBytes, TransactionPayload, parse_transaction_payload
 from binx.kernels.crc32 import checksum
 from binx.source import READ_BYTES, Source
+
+if TYPE_CHECKING:
+    pass
 
 _FIELDS_SIZE = 1024
 """More than the fields before the compressed bytes ever take."""
@@ -79,6 +83,3 @@ def sums(source: Source, header: EventHeader) -> tuple[int, int]:
     for piece in pieces(source, header.position, end):
         found = checksum(piece, found)
     return int.from_bytes(source.window(end, header.end), "little"), found
-
-
-__all__ = ["pieces", "stored_payload", "sums"]

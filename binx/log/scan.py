@@ -11,15 +11,13 @@ from binx.event.header import EventHeader, EventType, parse_header
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
-from binx.log.damage.on_damage import OnDamage
-from binx.log.scanning import Ending
-from binx.log.walked import Walked
+from binx.log.scanning import Ending, OnDamage, Walked
 from binx.source import READ_BYTES, WINDOW_BYTES
 
 if TYPE_CHECKING:
     from binx.event.gtid.sets import GtidSet
     from binx.event.payload import KeptPayloads
-    from binx.log.damage.damage import Damage, Salvage
+    from binx.log.damage import Damage, Salvage
     from binx.log.file import BinlogFile
 
 _COMPILED = compiled()
@@ -51,7 +49,7 @@ class Scan(Walked):
     damage. It reads every event, as one that is passed over could be damaged, and takes ``LEVEL_INDEX`` for
     ``LEVEL_TABLES``.
 
-    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.selection.gtid_keys.kernel_intervals` has them)
+    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.identifiers.kernel_intervals` has them)
     leaves out most of the transactions that have none of them. Of these it reads only where they begin
     and end.
 
@@ -175,7 +173,7 @@ class Scan(Walked):
             )
         if scanner.is_seeking or whole == file.size:
             return
-        from binx.log.damage.tail import Tail
+        from binx.log.tail import Tail
 
         in_place = not scanner.misplaced or scanner.first_misplaced >= whole
         drift = 0 if in_place else scanner.drift
@@ -189,7 +187,7 @@ class Scan(Walked):
 
         def read() -> GtidSet:
             from binx.event.gtid.sets import GtidSet
-            from binx.log.selection.gtid_keys import marked_gtids
+            from binx.log.identifiers import marked_gtids
 
             first = Resumption(self.file.first_position, self.file.format, whole)
             scan = Scan(self.file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=first)
@@ -232,8 +230,6 @@ class Scan(Walked):
         window = file.source.window(origin, min(origin + READ_BYTES, file.size))
         if self.watch is not None:
             self.watch(origin, window)
-        if file.recent is not None:
-            file.recent.add(origin, window)
         return window
 
     def _vouch(self, header: EventHeader) -> None:
@@ -258,7 +254,7 @@ class Scan(Walked):
                     return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
                 from binx.event.payload import told_of
-                from binx.event.plain import plain_rows_event
+                from binx.event.rows import plain_rows_event
 
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin
@@ -338,12 +334,9 @@ def _listed_before(file: BinlogFile) -> GtidSet:
 
 def _salvage(file: BinlogFile, scanner: Scanner) -> Salvage:
     # Here and not above: few scans salvage, and all commands scan.
-    from binx.log.damage.damage import Salvage
+    from binx.log.damage import Salvage
 
     salvage = Salvage(file.source, scanner)
     if file.head_error is not None:
         salvage.take_head(file.first_position, file.head_error)
     return salvage
-
-
-__all__ = ["Resumption", "Scan"]

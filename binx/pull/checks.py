@@ -14,7 +14,7 @@ from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
-from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.identifiers import marked_gtids
 
 LARGE_BYTES = 1 << 20
 """An event of more bytes is not kept whole in memory."""

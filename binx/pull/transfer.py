@@ -17,7 +17,7 @@ from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedErr
 from binx.event.format import MAGIC_SIZE, Flavour, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
-from binx.event.rotate import Rotate
+from binx.event.replication import Rotate
 from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, Tail, has_same_format
 from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent

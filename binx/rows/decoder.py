@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
 from binx.event.payload import KeptPayloads, told_of, whole_events
-from binx.event.plain import plain_rows_event
+from binx.event.rows import plain_rows_event
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.images import Need, RowDecoder
 from binx.kernels.transactions.table import GtidKind, TransactionTable

@@ -7,13 +7,11 @@ from typing import NamedTuple
 from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
-from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.parse import parse_event
-from binx.event.query import Query
+from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.replication import Incident
 from binx.event.session import session_options
-from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
-from binx.event.user_var import UserVar
+from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at

@@ -13,8 +13,7 @@ from binx.errors import DamagedError
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.payload import told_of
-from binx.event.plain import plain_rows_event
-from binx.event.rows import RowsHeader
+from binx.event.rows import RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events

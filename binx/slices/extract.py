@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import AbsentError, RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.search import Search
@@ -235,7 +235,7 @@ class _Extraction:
         from binx.slices.sql.write import STATEMENT_BYTES, KeptParts, check_sql, write_sql
 
         kept = KeptParts()
-        found = kept.over(self._search.selected(decoded=False))
+        found = kept.over(self._search.selected())
         self._warnings = check_sql(found, self._known_tables(), self._new_choice())
         selected: Iterable[Selected] | None = kept.parts
         if selected is None:

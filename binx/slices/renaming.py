@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from binx.errors import DamagedError, RefusedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
-from binx.event.load_data import ExecuteLoadQuery
 from binx.event.parse import parse_event
 from binx.event.payload import whole_events
-from binx.event.query import Query
+from binx.event.query import ExecuteLoadQuery, Query
 from binx.event.query_status import StatusCode
 from binx.kernels.copy.rewrite import measure
 from binx.log.file import BinlogFile

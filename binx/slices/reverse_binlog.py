@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
-from binx.event.plain import plain_rows_event
 from binx.event.query import Query
-from binx.event.rows import RowsFlag, RowsHeader
+from binx.event.rows import RowsFlag, RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
 from binx.kernels.transactions.table import Kind, TransactionTable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, UndecodableError
@@ -11,12 +10,10 @@ from binx.event.format import Flavour
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ends_problems, epochs
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
-from binx.log.file import BinlogFile
+from binx.log.file import BinlogFile, tell
 from binx.log.scan import Scan
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector, required_level
-from binx.log.steps import tell
-from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -215,14 +212,12 @@ class Search:
             yield Numbered(scan, table, mask, epoch_of[scan.file], first, self.passed_over == 0)
             seqno += len(table)
 
-    def selected(self, *, decoded: bool = True, rolled_back: bool = True) -> Iterator[Selected]:
+    def selected(self, *, rolled_back: bool = True) -> Iterator[Selected]:
         """Yield the transactions that pass, with all that their rows need to be decoded.
 
         Transactions that do not pass are marked where their statements may define tables.
 
         Args:
-            decoded: whether most rows will be decoded before the next transactions are asked for; what was
-                read is kept for that.
             rolled_back: whether the rows of transactions that pass are wanted where these were rolled back.
 
         Raises:
@@ -234,16 +229,16 @@ class Search:
         for ends, epoch in zip(self._chain, epochs(self._chain), strict=True):
             if self.complete:
                 return
-            with _windows_kept(ends.file) if decoded else nullcontext():
-                for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
-                    if rolled_back:
-                        table.mark_statements(mask)
-                    else:
-                        table.mark_work(mask)
-                    for index in self._lost:
-                        mask[index] = 0
-                    yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
-                    seqno += len(table)
+            for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
+                if rolled_back:
+                    table.mark_statements(mask)
+                else:
+                    table.mark_work(mask)
+                for index in self._lost:
+                    mask[index] = 0
+                yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
+                seqno += len(table)
+            ends.file.source.release(0, ends.file.size)
 
     def _note_unread(self, scan: TransactionScan) -> None:
         """Tell of the bytes behind the last whole transaction of a log in use."""
@@ -318,10 +313,3 @@ class Search:
         if known is None or ends.chain != following.chain or ends_problems([ends, following]):
             return False
         return self.selector.missing().isdisjoint(known)
-
-
-def _windows_kept(file: BinlogFile) -> AbstractContextManager[None]:
-    # Here and not above: a search by GTID decodes no rows.
-    from binx.log.recent import windows_kept
-
-    return windows_kept(file, WINDOW_BYTES)

@@ -17,14 +17,12 @@ from datetime import UTC
 from tempfile import SpooledTemporaryFile
 
 from binx.event.format import Flavour
-from binx.event.load_data import ExecuteLoadQuery, LoadBlock
 from binx.event.payload import TransactionPayload
-from binx.event.query import Query
+from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.replication import Incident
 from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.session import session_options
-from binx.event.statement import Intvar, IntvarType, Rand, XaPrepare
-from binx.event.user_var import UserVar
+from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
 from binx.log.events import RawEvent
 from binx.log.selection.zones import in_zone
 from binx.rows.ddl.catalog import Catalog

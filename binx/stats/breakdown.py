@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
+from binx.log.identifiers import source_of
 from binx.log.scanning import KIND_NAMES, TransactionScan
-from binx.log.selection.gtid_keys import source_of
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.zones import format_in_zone, zone_offset
 from binx.stats.dimensions import (

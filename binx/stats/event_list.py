@@ -23,10 +23,10 @@ from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, win
 from binx.kernels.walk.machine import Action, EventClass
 from binx.kernels.walk.scan import Level
 from binx.log.boundary import TRANSITIONS, State, Step
-from binx.log.damage.event_search import EventSearch
-from binx.log.damage.on_damage import OnDamage
+from binx.log.event_search import EventSearch
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload, sums
+from binx.log.scanning import OnDamage
 from binx.log.selection.zones import zone_offset
 from binx.source.names import printable
 from binx.source.wording import encoded

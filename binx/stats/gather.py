@@ -20,14 +20,12 @@ from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ends_problems, epochs, order_ends
+from binx.log.chain.chain import ends_problems, epochs, missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
-from binx.log.chain.gtid_gaps import missing_gtids
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
 from binx.log.scan import Scan
-from binx.log.scanning import TransactionScan
+from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.stats.dimensions import Dimension

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.gtid_keys import source_of
+from binx.log.identifiers import source_of
 
 INTERVALS_MAXIMUM = 65_536
 """Intervals of selected transactions' GTIDs that are kept, at most."""

@@ -13,8 +13,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.selection import Measure, measures
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.on_damage import OnDamage
-from binx.log.scanning import TransactionScan
+from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search
 from binx.stats.lines import LineWriter

@@ -16,10 +16,10 @@ from binx.kernels.transactions.selection import clock_faults, flagged
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
-from binx.log.damage.damage import Cause, Damage
-from binx.log.damage.on_damage import OnDamage
+from binx.log.damage import Cause, Damage
 from binx.log.events import transaction_events
-from binx.log.selection.gtid_keys import marked_gtids
+from binx.log.identifiers import marked_gtids
+from binx.log.scanning import OnDamage
 from binx.source.wording import counted
 from binx.verify.problems import Problem, ProblemKind
 from binx.verify.report import FileReport

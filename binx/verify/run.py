@@ -11,14 +11,13 @@ from pathlib import Path
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ProblemKind as LinkKind
-from binx.log.chain.chain import ends_problems, order_ends
+from binx.log.chain.chain import ends_problems, missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
-from binx.log.chain.gtid_gaps import missing_gtids
 from binx.log.chain.inputs import STANDARD_INPUT, named_logs
 from binx.log.chain.links import gtid_differences
 from binx.log.chain.relay import begins_before, join_relay_logs
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.wording import counted
 from binx.verify.content import ContentCheck

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
-from binx.log.selection.xa_ends import XaEnds
+from binx.log.selection.table_filter import XaEnds
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -35,7 +35,7 @@ class RowFilter(AskedCondition):
         takes_table: whether a table's rows count, by database and name.
         limit: how many transactions may pass, at most; what the rows decide comes before the limit.
         in_parts: whether others filter other parts of the logs; see
-            :class:`~binx.log.selection.xa_ends.XaEnds`.
+            :class:`~binx.log.selection.table_filter.XaEnds`.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore
 from binx.verify.run import verify

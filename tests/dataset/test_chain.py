@@ -16,8 +16,8 @@ from binx.dataset.plan import Place, packed, survey, unpacked
 from binx.dataset.staging import ChainState, SourceReport
 from binx.errors import DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, open_files
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.storage import hashing

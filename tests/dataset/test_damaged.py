@@ -18,8 +18,8 @@ from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, open_files
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.where.condition import Condition

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.errors import DamagedError
-from binx.event.compressed import uncompress
-from binx.event.reader import Reader
+from binx.event.reader import Reader, uncompress
 
 
 def packed(data: bytes, size: int | None = None, size_bytes: int = 4, head: int = 0x80) -> bytes:

@@ -6,8 +6,8 @@ import pytest
 
 from binx.errors import DamagedError
 from binx.event.header import EventType, parse_header
-from binx.event.load_data import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock
 from binx.event.parse import parse_event
+from binx.event.query import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

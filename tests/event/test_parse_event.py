@@ -18,7 +18,7 @@ from binx.event.parse import UnknownEvent, parse_event
 from binx.event.query import Query
 from binx.event.rows import RowsHeader, row_images
 from binx.event.session import session_options
-from binx.event.user_var import UserVar
+from binx.event.statement import UserVar
 from tests.event.reading import MYSQL, events_of, sample_events, split
 
 SAMPLES = sample_events()

@@ -7,7 +7,7 @@ import pytest
 from binx.errors import DamagedError
 from binx.event.header import EventType, parse_header
 from binx.event.parse import parse_event
-from binx.event.rotate import Rotate, Stop
+from binx.event.replication import Rotate, Stop
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

@@ -8,7 +8,7 @@ import pytest
 
 from binx.errors import DamagedError
 from binx.event.parse import parse_event
-from binx.event.user_var import UserVar, ValueType
+from binx.event.statement import UserVar, ValueType
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 

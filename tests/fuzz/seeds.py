@@ -21,7 +21,7 @@ from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile
-from binx.log.index.log_facts import encode_facts
+from binx.log.index.scan import encode_facts
 from binx.log.index.writer import write_index
 from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA

@@ -22,11 +22,11 @@ from binx.kernels.json.diffs import applied, diff_to_text
 from binx.kernels.json.documents import to_text
 from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, IndexedTables
 from binx.kernels.walk.scan import Level
-from binx.log.damage.on_damage import OnDamage
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile
-from binx.log.index.log_facts import decode_facts
+from binx.log.index.scan import decode_facts
+from binx.log.scanning import OnDamage
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions

@@ -16,7 +16,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.selection.gtid_keys import kernel_intervals
+from binx.log.identifiers import kernel_intervals
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
 from binx.slices.changes import Selected

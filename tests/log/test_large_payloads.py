@@ -16,9 +16,9 @@ from binx.event.header import HEADER_SIZE
 from binx.event.payload import TransactionPayload
 from binx.event.rows import RowsHeader
 from binx.kernels.walk.scan import Level
-from binx.log.damage.on_damage import OnDamage
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder

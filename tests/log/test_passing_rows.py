@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from binx.kernels.walk.scan import Level
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from tests.conftest import TESTDATA
 from tests.log.building import event, gtid, mariadb_gtid, query, rows, scanner, table_map, xid
 

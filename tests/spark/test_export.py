@@ -26,7 +26,7 @@ from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.spark.executors import problems
 from binx.spark.export import to_parquet_on_spark

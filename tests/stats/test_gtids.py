@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.gtid_keys import source_of
+from binx.log.identifiers import source_of
 from binx.stats import gtids as gtids_module
 from binx.stats.gtids import GtidCollector
 

@@ -24,7 +24,7 @@ from binx.cli.terminal import ending, say_damage, text_output
 from binx.errors import ExitCode
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, wanted_gtids
 
 EXAMPLES = (

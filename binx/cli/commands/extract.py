@@ -24,8 +24,8 @@ from binx.cli.terminal import ending, say_note, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ProblemKind, ends_problems
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
 from binx.slices.options import OnConflict

@@ -37,8 +37,8 @@ from binx.cli.terminal import (
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ends_problems
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.stats.lines import LineWriter, parse_columns
 from binx.stats.listing import Listing, Order

@@ -34,7 +34,7 @@ from binx.cli.terminal import (
 )
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.moments import Position, parse_position
 from binx.log.selection.selection import Selection
 from binx.log.selection.zones import format_in_zone

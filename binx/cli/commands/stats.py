@@ -23,8 +23,8 @@ from binx.cli.terminal import (
 )
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.inputs import open_logs
-from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.stats.dimensions import Dimension, csv_texts, parse_dimensions
 from binx.stats.figures import Statistics

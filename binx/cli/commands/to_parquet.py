@@ -32,7 +32,7 @@ from binx.dataset.personal.rules import PersonalData, Rule, parse_rule, personal
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ends_problems
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions

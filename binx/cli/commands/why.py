@@ -34,8 +34,8 @@ from binx.cli.terminal import (
 )
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.chain.inputs import open_chain
-from binx.log.damage.on_damage import OnDamage
 from binx.log.index.lookup import IndexUse
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.source.json_text import safe_chunks
 from binx.source.wording import counted, encoded

@@ -18,8 +18,7 @@ from binx.errors import UnsupportedError
 from binx.event.gtid.events import LOGICAL_TIMESTAMP_TYPE, ORIGINAL_TIMESTAMP_FOLLOWS, TIMESTAMP_SIZE
 from binx.event.gtid.sources import UUID_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
-from binx.event.reader import Reader, body_reader
-from binx.event.serialization import open_message, read_string, read_variable
+from binx.event.reader import Reader, body_reader, open_message, read_string, read_variable
 
 _CLOCK_POSITION = 1 + UUID_SIZE + 8 + 1
 _CLOCK_SIZE = 16

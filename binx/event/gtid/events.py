@@ -12,8 +12,7 @@ from binx.event.format import FormatDescription
 from binx.event.gtid.previous import read_tag
 from binx.event.gtid.sources import MYSQL_MAX_NUMBER, UUID_SIZE, UuidSource
 from binx.event.header import EventHeader, EventType
-from binx.event.reader import Reader, body_reader
-from binx.event.serialization import open_message, read_variable, read_variable_signed
+from binx.event.reader import Reader, body_reader, open_message, read_variable, read_variable_signed
 
 FLAG_MAY_HAVE_STATEMENTS = 1
 """GTID flag: the transaction may have changes logged as statements."""

@@ -16,8 +16,7 @@ from binx.event.format import FormatDescription
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import TAG, UUID_SIZE, UuidSource
 from binx.event.header import EventHeader
-from binx.event.reader import Reader, body_reader
-from binx.event.serialization import read_string
+from binx.event.reader import Reader, body_reader, read_string
 
 _TAGGED_FORMAT = 1
 _COUNT_MASK = (1 << 56) - 1
@@ -104,11 +103,7 @@ def encode_previous_gtids(gtids: GtidSet, *, tagged: bool | None = None) -> byte
 
 
 def read_tag(reader: Reader) -> str:
-    """A GTID's tag, empty where it has none.
-
-    Raises:
-        DamagedError: it is none.
-    """
+    """A GTID's tag, empty where it has none."""
     tag = read_string(reader)
     if tag and not re.fullmatch(TAG, tag):
         raise reader.damaged(f"expected a GTID's tag, found {tag!r}")

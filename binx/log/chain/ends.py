@@ -175,7 +175,7 @@ def _next_file(file: BinlogFile, last: EventHeader) -> str | None:
     """The name that the last event gives, where that is a ROTATE."""
     if last.type != EventType.ROTATE:
         return None
-    from binx.event.rotate import parse_rotate
+    from binx.event.replication import parse_rotate
 
     return parse_rotate(_body(file, last), last, file.format).next_file
 
@@ -194,6 +194,3 @@ def _is_last(end: memoryview, size: int, log_size: int, event_type: EventType) -
         and int.from_bytes(end[-size + 9 : -size + 13], "little") == size
         and int.from_bytes(end[-size + 13 : -size + 17], "little") == log_size & 0xFFFFFFFF
     )
-
-
-__all__ = ["FileEnds", "known_ends", "previous_gtids", "read_ends"]

@@ -14,7 +14,6 @@ from binx.errors import BinxError, UsageError
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import FileEnds, known_ends, read_ends
 from binx.log.chain.places import (
-    INDEX_SUFFIX,
     folder_indexes,
     folder_logs,
     is_index,
@@ -24,9 +23,9 @@ from binx.log.chain.places import (
     remote_folder_logs,
 )
 from binx.log.chain.relay import begins_before, join_relay_logs
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile, Listed, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
+from binx.log.scanning import OnDamage
 from binx.source import WINDOW_BYTES, Source
 from binx.source.base import WrappedSource
 from binx.source.magic import AGE_MAGIC
@@ -235,17 +234,3 @@ def _listed(index: str) -> Iterator[NamedLog]:
 
 def _is_index(path: str) -> bool:
     return unencrypted_name(path).endswith(SUFFIX) and magic_of(path) in (_PARQUET_MAGIC, AGE_MAGIC)
-
-
-__all__ = [
-    "INDEX_SUFFIX",
-    "STANDARD_INPUT",
-    "NamedLog",
-    "Progress",
-    "WatchedSource",
-    "expand_paths",
-    "named_logs",
-    "open_chain",
-    "open_logs",
-    "open_named",
-]

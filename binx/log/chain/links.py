@@ -194,6 +194,3 @@ def _is_witnessed(before: FileEnds, after: FileEnds, places: _Places) -> bool:
     if before.next_file is not None and before.ended is not None:
         return after.begun - before.ended <= _ROTATION_SECONDS
     return bool(before.previous_gtids and after.previous_gtids) or bool(before.gtid_list and after.gtid_list)
-
-
-__all__ = ["Run", "chains_of", "ends_follow", "gtid_differences", "lost_gtids"]

@@ -20,11 +20,10 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import FileEnds, known_ends, read_ends
 from binx.log.chain.links import ends_follow
-from binx.log.damage.damage import Cause
-from binx.log.damage.on_damage import OnDamage
-from binx.log.file import BinlogFile
+from binx.log.damage import Cause
+from binx.log.file import BinlogFile, tell
 from binx.log.scan import Resumption, Scan
-from binx.log.steps import tell
+from binx.log.scanning import OnDamage
 from binx.source.base import JoinedSource
 
 _ABOUT_THE_FILE = frozenset(
@@ -203,6 +202,3 @@ def _headers(file: BinlogFile) -> Iterator[EventHeader]:
         header = parse_header(window, position, origin=position)
         yield header
         position = header.end
-
-
-__all__ = ["begins_before", "begins_inside", "join_relay_logs"]

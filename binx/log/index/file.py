@@ -23,7 +23,7 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.index_tables import COLUMN_NAMES, IndexedTables
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.index.log_facts import IndexFacts, RowGroup, decode_facts, log_checksums, values_checksum
+from binx.log.index.scan import IndexFacts, RowGroup, decode_facts, log_checksums, values_checksum
 from binx.log.index.transactions import index_schema
 from binx.log.scanning import KIND_NAMES
 from binx.source import PlainFile, Source
@@ -294,6 +294,3 @@ class _SourceFile(io.RawIOBase):
         stop = self._source.size if size < 0 else min(start + size, self._source.size)
         self._position = stop
         return bytes(self._source.window(start, stop))
-
-
-__all__ = ["FACTS_KEY", "IndexFile", "IndexState", "examine_index"]

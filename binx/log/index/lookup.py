@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
-from binx.log.steps import tell
+from binx.log.file import tell
 from binx.source.names import ENCRYPTION_SUFFIX, uncompressed_name, unencrypted_name
 from binx.source.remote import beside, is_uri
 
@@ -98,6 +98,3 @@ def _find(file: BinlogFile, use: IndexUse) -> IndexFile | None:
                 reason = error.message if isinstance(error, BinxError) else "not enough memory for it"
                 use.warn(SourceError(f"the index file is not used: {reason}", path=path))
     return None
-
-
-__all__ = ["SUFFIX", "IndexUse", "attach_indexes", "index_path", "index_places"]

@@ -1,17 +1,25 @@
-"""The transactions of a log out of its index file, given as a scan of the log gives them."""
+"""A log out of its index file, given as a scan of the log gives it.
+
+What an index file says of its log as a whole stands as JSON in the Parquet file's metadata.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.errors import DamagedError, UnsupportedError
+from binx.kernels.crc32 import checksum
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.scanning import ENDINGS, Ending, Totals, decoded_name
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from binx.log.file import BinlogFile
     from binx.log.index.file import IndexFile
 
@@ -110,4 +118,132 @@ def _has_unknown(body: bytes) -> bool:
         return False  # Its rows could be counted.
 
 
-__all__ = ["IndexScan"]
+VERSION = 1
+"""Of this layout."""
+
+TAIL_BYTES = 64 * 1024
+"""How much of a log's end its index file knows by a checksum."""
+
+_BYTES = "latin-1"
+"""Names as logged are bytes in any character set: as text of JSON, one character each."""
+
+
+class RowGroup(NamedTuple):
+    """Transactions that follow each other and are ruled by one format description.
+
+    Attributes:
+        rows: how many.
+        format: number of the format description.
+        start: offset in the log of the first.
+        end: offset behind the last.
+        values: CRC32 of all numbers that records are made of, see :func:`values_checksum`.
+    """
+
+    rows: int
+    format: int
+    start: int
+    end: int
+    values: int
+
+
+class IndexFacts(NamedTuple):
+    """What an index file says of the log that it was made of.
+
+    Attributes:
+        size: the log's bytes.
+        covered: offset behind the last whole transaction.
+        ending: how the log ends: 0 closed, 1 in use, 2 open.
+        head: CRC32 of the magic and the first event.
+        tail_bytes: how many of the log's last bytes the next one is of.
+        tail: CRC32 of these.
+        data_bytes: bytes of the index file before Parquet's footer.
+        data: CRC32 of these.
+        sources: keys of the GTIDs' sources, by number.
+        tables: database and name of each table, as logged, by number.
+        maps: each distinct table map: its table's number, its bytes behind table id and flags.
+        formats: where in the log the format descriptions stand that rule the transactions.
+        controls: type, position and size of the events about the log itself.
+        totals: per event type: type, events, bytes, events within compressed payloads.
+        groups: the row groups, in the order of the log.
+    """
+
+    size: int
+    covered: int
+    ending: int
+    head: int
+    tail_bytes: int
+    tail: int
+    data_bytes: int
+    data: int
+    sources: tuple[bytes, ...]
+    tables: tuple[tuple[bytes, bytes], ...]
+    maps: tuple[tuple[int, bytes], ...]
+    formats: tuple[int, ...]
+    controls: tuple[tuple[int, int, int], ...]
+    totals: tuple[tuple[int, int, int, int], ...]
+    groups: tuple[RowGroup, ...]
+
+
+def values_checksum(columns: Iterable[Buffer]) -> int:
+    """CRC32 of columns of 64-bit numbers, one behind the other."""
+    crc = 0
+    for column in columns:
+        crc = checksum(memoryview(column).cast("B"), crc)
+    return crc
+
+
+def log_checksums(file: BinlogFile) -> tuple[int, int, int]:
+    """What an index file knows its log by: CRC32 of the start, how many of the last bytes, CRC32 of these.
+
+    Raises:
+        SourceError: the log cannot be read.
+    """
+    tail_bytes = min(file.size, TAIL_BYTES)
+    return (
+        checksum(file.source.window(0, file.first_position)),
+        tail_bytes,
+        checksum(file.source.window(file.size - tail_bytes, file.size)),
+    )
+
+
+def encode_facts(facts: IndexFacts) -> str:
+    """The facts as JSON, behind the CRC32 of it."""
+    told = facts._asdict() | {
+        "version": VERSION,
+        "sources": [key.hex() for key in facts.sources],
+        "tables": [[part.decode(_BYTES) for part in names] for names in facts.tables],
+        "maps": [[number, b64encode(body).decode()] for number, body in facts.maps],
+    }
+    text = json.dumps(told, separators=(",", ":"))
+    return f"{checksum(text.encode()):08x} {text}"
+
+
+def decode_facts(text: str) -> IndexFacts:
+    """The facts that :func:`encode_facts` wrote.
+
+    Raises:
+        DamagedError: these are others, or of another version of binx.
+    """
+    crc, _, told = text.partition(" ")
+    if crc != f"{checksum(told.encode()):08x}":
+        raise DamagedError("the checksum of what it says of its log is wrong")
+    try:
+        return _facts(json.loads(told))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DamagedError(
+            "expected what binx writes of a log, found something else; write it anew with binx index"
+        ) from error
+
+
+def _facts(told: dict[str, Any]) -> IndexFacts:
+    if told.pop("version") != VERSION:
+        raise DamagedError("it was written by another version of binx; write it anew with binx index")
+    told |= {
+        "sources": tuple(map(bytes.fromhex, told["sources"])),
+        "tables": tuple((db.encode(_BYTES), name.encode(_BYTES)) for db, name in told["tables"]),
+        "maps": tuple((int(number), b64decode(body)) for number, body in told["maps"]),
+        "groups": tuple(RowGroup(*map(int, group)) for group in told["groups"]),
+    }
+    for name in ("formats", "controls", "totals"):
+        told[name] = tuple(tuple(item) if isinstance(item, list) else int(item) for item in told[name])
+    return IndexFacts(**told)

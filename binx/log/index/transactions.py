@@ -339,14 +339,3 @@ def index_table(
         batches.append(index_batch(file, scan, table, epoch=epoch, first_seqno=seqno))
         seqno += len(table)
     return pa.Table.from_batches(batches, schema=index_schema())
-
-
-__all__ = [
-    "RECORD_COLUMNS",
-    "TRANSACTION_COLUMNS",
-    "TransactionColumn",
-    "TransactionRows",
-    "index_batch",
-    "index_schema",
-    "index_table",
-]

@@ -10,7 +10,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource, UuidSource
 from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import STANDARD_INPUT, open_chain, open_logs
-from binx.log.selection.gtid_keys import kernel_intervals, marked_gtids
+from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import wanted_gtids
 
@@ -93,6 +93,3 @@ def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Positio
 def _refuse_standard_input(paths: Sequence[str]) -> None:
     if STANDARD_INPUT in paths:
         raise UsageError("expected files to look GTIDs up in first, found standard input (-)")
-
-
-__all__ = ["has_short_uuids", "position_of", "with_whole_uuids"]

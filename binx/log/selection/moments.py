@@ -1,4 +1,4 @@
-"""Times and positions as a user writes them."""
+"""Times, positions and numbers of bytes as a user writes them."""
 
 from __future__ import annotations
 
@@ -199,12 +199,17 @@ def parse_position(text: str) -> Position:
     return Position(name if colon else None, int(offset))
 
 
-__all__ = [
-    "MICROSECONDS",
-    "Position",
-    "format_time",
-    "parse_position",
-    "parse_time",
-    "parse_zoned_time",
-    "place_of",
-]
+_SIZE = r"(\d{1,18})\s*([KMGT]?)(i?B)?"
+_SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes, with K, M, G or T for powers of 1024.
+
+    Raises:
+        UsageError: the text is no such number.
+    """
+    found = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
+    if found is None:
+        raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
+    return int(found[1]) << _SIZE_SHIFTS[found[2].upper()]

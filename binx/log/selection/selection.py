@@ -14,13 +14,12 @@ from binx.event.gtid.sources import GtidSource, number_range
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scanning import TransactionScan
-from binx.log.selection.gtid_keys import kernel_intervals, marked_gtids
 from binx.log.selection.moments import Position, format_time, place_of
 
 if TYPE_CHECKING:
-    from binx.log.selection.table_filter import TableFilter
-    from binx.log.selection.xa_ends import XaEnds
+    from binx.log.selection.table_filter import TableFilter, XaEnds
 
 _LAST = 2**63 - 1
 
@@ -150,7 +149,7 @@ class Selector:
         self._filter = _table_filter(selection)
         self._xa_ends: XaEnds | None = None
         if self._filter is not None:
-            from binx.log.selection.xa_ends import XaEnds
+            from binx.log.selection.table_filter import XaEnds
 
             self._xa_ends = XaEnds(all_pass=in_parts)
         self._takes_table = bytearray()
@@ -362,6 +361,3 @@ def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequ
 def _as_signed(number: int) -> int:
     """An unsigned 64-bit number as the records' integers have it."""
     return number - 2**64 if number > _LAST else number
-
-
-__all__ = ["Selection", "Selector", "required_level", "wanted_gtids"]

@@ -113,6 +113,3 @@ class _Local(tzinfo):
     def fromutc(self, moment: datetime) -> datetime:
         """Local time of a moment in UTC."""
         return moment.replace(tzinfo=UTC).astimezone().replace(tzinfo=self)
-
-
-__all__ = ["LOCAL", "ZoneOffset", "format_in_zone", "in_zone", "parse_zone", "zone_name", "zone_offset"]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from binx.kernels.transactions.table import Kind
 from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
-from binx.log.selection.xa_ends import XaEnds, xid_of
+from binx.log.selection.table_filter import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog

@@ -9,9 +9,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import UsageError
-from binx.log.selection.moments import parse_position, parse_time
+from binx.log.selection.moments import parse_position, parse_size, parse_time
 from binx.log.selection.selection import Selection, wanted_gtids
-from binx.log.sizes import parse_size
 
 if TYPE_CHECKING:
     from binx.source.keyring import Keys

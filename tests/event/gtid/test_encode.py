@@ -16,8 +16,7 @@ from binx.event.gtid.encode import (
 )
 from binx.event.gtid.events import Gtid, parse_gtid
 from binx.event.header import HEADER_SIZE, parse_header
-from binx.event.reader import Reader
-from binx.event.serialization import read_variable, read_variable_signed
+from binx.event.reader import Reader, read_variable, read_variable_signed
 from tests.event import samples
 from tests.event.reading import MYSQL
 

@@ -13,8 +13,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, UuidSource
 from binx.event.header import HEADER_SIZE, EventType, parse_header
 from binx.event.parse import parse_event
-from binx.event.reader import Reader
-from binx.event.serialization import read_variable, read_variable_signed
+from binx.event.reader import Reader, read_variable, read_variable_signed
 from tests.event import samples
 from tests.event.reading import MYSQL, read, split
 from tests.log import building

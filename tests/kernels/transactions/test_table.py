@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.selection.gtid_keys import kernel_intervals, source_of
+from binx.log.identifiers import kernel_intervals, source_of
 from tests.log import building as b
 
 OTHER = bytes(range(100, 116))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.gtid_gaps import missing_gtids
+from binx.log.chain.chain import missing_gtids
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 B = "4e11fa47-71ca-11e1-9e33-c80aa9429562"

@@ -15,8 +15,8 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import read_ends
 from binx.log.chain.inputs import open_chain
 from binx.log.chain.relay import begins_inside, join_relay_logs
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import open_files
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, extract
 from binx.source.base import JoinedSource

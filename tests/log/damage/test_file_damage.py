@@ -12,9 +12,8 @@ from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import known_ends
-from binx.log.damage.on_damage import OnDamage
 from binx.log.file import BinlogFile
-from binx.log.scanning import Ending
+from binx.log.scanning import Ending, OnDamage
 from tests.conftest import PROJECT
 from tests.log.memory import Bytes, read
 

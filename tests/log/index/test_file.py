@@ -18,9 +18,8 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, IndexState, examine_index
-from binx.log.index.log_facts import IndexFacts, RowGroup, decode_facts, encode_facts
 from binx.log.index.lookup import IndexUse, index_path
-from binx.log.index.scan import IndexScan
+from binx.log.index.scan import IndexFacts, IndexScan, RowGroup, decode_facts, encode_facts
 from binx.log.index.writer import write_index
 from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan

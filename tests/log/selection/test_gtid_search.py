@@ -14,7 +14,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
 from binx.log.file import BinlogFile
-from binx.log.selection.gtid_keys import kernel_intervals
+from binx.log.identifiers import kernel_intervals
 from binx.log.selection.selection import Selection, Selector
 from tests.log.memory import Bytes
 from tests.log.searching import SHOPS, SMALL, TESTDATA

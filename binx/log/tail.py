@@ -16,7 +16,7 @@ from binx.event.format import FormatDescription
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
-from binx.log.damage.event_search import EventSearch
+from binx.log.event_search import EventSearch
 from binx.source import READ_BYTES
 
 if TYPE_CHECKING:
@@ -174,6 +174,3 @@ class Tail:
             EventType.ROTATE,
             EventType.STOP,
         )
-
-
-__all__ = ["Tail"]

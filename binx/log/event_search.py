@@ -109,6 +109,3 @@ class EventSearch:
             self.budget -= len(window) + _LOOK_COST
             position, events = follow_headers(window, position, position, size, checksum_size, drift, events)
         return events == 0 or (events > 0 and position == size)
-
-
-__all__ = ["EventSearch"]

@@ -1,1 +1,0 @@
-"""Damaged logs: what is lost at a damage, and where reading goes on."""

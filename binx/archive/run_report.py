@@ -14,7 +14,7 @@ from binx.source.names import printable
 from binx.verify.problems import ProblemKind
 
 if TYPE_CHECKING:
-    from binx.dataset.staging import SourceReport
+    from binx.dataset.chain import SourceReport
 
 
 class State(Enum):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
 from binx.archive.opening import by_chain, open_archived, without_superseded
+from binx.dataset.chain import ChainState
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.dataset.staging import ChainState
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
@@ -22,7 +22,7 @@ from binx.rows.following import follow_statements
 from binx.storage.store import Store
 
 if TYPE_CHECKING:
-    from binx.dataset.staging import SourceReport
+    from binx.dataset.chain import SourceReport
 
 
 def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:

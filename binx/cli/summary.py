@@ -14,7 +14,7 @@ from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text
 
 if TYPE_CHECKING:
-    from binx.dataset.staging import SourceReport
+    from binx.dataset.chain import SourceReport
 
 
 class Summary:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.dataset import continuation
+from binx.dataset.chain import ChainState, Staged, source_name
 from binx.dataset.dataset import DataSet, Transaction
-from binx.dataset.digest import LogDigest
-from binx.dataset.finder import Finder, Found
-from binx.dataset.manifest import CONTRACT, manifest, source_record
+from binx.dataset.finder import Finder, Found, Salvaging, damage_sentences
+from binx.dataset.manifest import CONTRACT, Counted, SourceReport, SourceSums, manifest, source_record
 from binx.dataset.options import ParquetOptions
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
-from binx.dataset.salvaging import Salvaging, damage_sentences
-from binx.dataset.schema_records import schema_record_of
+from binx.dataset.schema_records import Behind, behind_record, schema_record_of
 from binx.dataset.source_files import Background, SourceFiles
-from binx.dataset.source_report import Counted, SourceReport, SourceSums
-from binx.dataset.staging import ChainState, Staged, source_name
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
@@ -33,9 +30,49 @@ from binx.rows.following import follow_statements
 from binx.rows.marks import TAKE
 from binx.rows.statements import Statement
 from binx.rows.undecodable import DecodingCheck
+from binx.source import READ_BYTES
 
 if TYPE_CHECKING:
     from binx.log.scanning import Ending
+
+
+class LogDigest:
+    """The SHA-256 of a log's bytes, taken as a scan reads them, while they are in the processor's cache."""
+
+    def __init__(self, file: BinlogFile) -> None:
+        self._source = file.source
+        self._digest = hashlib.sha256()
+        self._done = 0
+
+    def saw(self, start: int, window: memoryview) -> None:
+        """Take in bytes of the log that were read; those that were not and stand before them are read.
+
+        Raises:
+            SourceError: they cannot be.
+        """
+        if start + len(window) > self._done:
+            self._read(start)
+            self._update(window[self._done - start :])
+
+    def hexdigest(self) -> str:
+        """Read what was not seen; gives the digest.
+
+        Raises:
+            SourceError: the file cannot be read.
+        """
+        self._read(self._source.size)
+        return self._digest.hexdigest()
+
+    def _read(self, stop: int) -> None:
+        source = self._source
+        while self._done < stop:
+            start = self._done
+            self._update(source.window(start, min(start + READ_BYTES, stop)))
+            source.release(start, self._done)
+
+    def _update(self, data: memoryview) -> None:
+        self._digest.update(data)
+        self._done += len(data)
 
 
 class ExportContext(NamedTuple):
@@ -67,7 +104,7 @@ class LogExport:
         self._salvaging: Salvaging | None = None
         self._report = SourceReport()
         self._ending: Ending | None = None
-        self._behind: continuation.Behind | None = None
+        self._behind: Behind | None = None
         self._masks = Masks(context.options.personal)
         scrub(context.catalog, context.options.personal)
         self._request = {
@@ -143,7 +180,7 @@ class LogExport:
         self._ending = scan.ending
         self._tell_tables()
         scrub(context.catalog, context.options.personal)
-        self._behind = continuation.Behind(
+        self._behind = Behind(
             self.file.name, context.catalog.copy(), context.state.epoch, context.state.seqno
         )
 
@@ -157,7 +194,7 @@ class LogExport:
         report.count_uncounted()
         damage = [] if self._salvaging is None else self._salvaging.damage()
         ending = "" if self._ending is None else self._ending.value
-        behind = continuation.behind_record(self._behind, self.file, self._ending)
+        behind = behind_record(self._behind, self.file, self._ending)
         document = manifest(
             source_record(self.file, self._digest.hexdigest(), ending),
             self._request,

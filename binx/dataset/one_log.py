@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from binx.dataset.chain import ChainState, Place, Staged, packed, unpacked
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.log_export import ExportContext, LogExport
 from binx.dataset.options import ParquetOptions
-from binx.dataset.plan import Place, packed, unpacked
-from binx.dataset.staging import ChainState, Staged
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector

@@ -11,18 +11,21 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from binx.dataset.dataset import DataSet, Transaction
-from binx.dataset.one_log import ExportedLog, Request, export_log
-from binx.dataset.options import ParquetOptions
-from binx.dataset.plan import Place, packed, survey, unpacked
-from binx.dataset.staging import (
+from binx.dataset.chain import (
     ChainState,
+    Place,
     SourceReport,
     check_log_numbers,
     commit_staged,
     find_beginning,
+    packed,
     source_name,
+    survey,
+    unpacked,
 )
+from binx.dataset.dataset import DataSet, Transaction
+from binx.dataset.one_log import ExportedLog, Request, export_log
+from binx.dataset.options import ParquetOptions
 from binx.errors import ResourceError
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage

@@ -1,16 +1,221 @@
-"""The records of tables' schema versions: what they say, and how they come into a data set."""
+"""What a data set keeps of tables: the records of their schema versions, and what is known at a log's end.
+
+A log whose end was read has in its manifest, under ``behind``, what the log that comes next must know: the
+tables at its end, the epoch, the number of the next transaction. So logs that are exported one by one become
+what they would be if all were given at once. It is taken only from the log that the server wrote right
+before, which its ROTATE, the times and the GTIDs of both tell: behind a gap a table may be another one, and
+what was true once would look like a fact.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from binx.dataset.continuation import TablesRecord
 from binx.dataset.dataset import Transaction, escape_name
 from binx.errors import OutputError
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.file import BinlogFile
+from binx.log.scanning import ENDINGS, Ending
 from binx.rows.batches import TableChanges
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
+from binx.source.names import is_named_next
+from binx.storage.store import MANIFESTS, Store
+
+_TOLERANCE = 1
+"""Seconds between a ROTATE and the beginning of the next log: servers give both the same time."""
+
+_NUMBER_DIGITS = 6
+_LEVEL = 6
+
+
+class TablesRecord(NamedTuple):
+    """The tables known at the end of a log, as a file of the data set.
+
+    Attributes:
+        path: below the data set's folder, by the record's content: logs that change no table share it.
+        data: the record, compressed as gzip does.
+    """
+
+    path: str
+    data: bytes
+
+
+class Behind(NamedTuple):
+    """Where a log stands that comes right behind another one.
+
+    Attributes:
+        log: the name of the one before.
+        catalog: the tables known there.
+        epoch: logs of the chain before that a server began at its start.
+        seqno: number of the next transaction.
+    """
+
+    log: str
+    catalog: Catalog
+    epoch: int
+    seqno: int
+
+
+def tables_record(catalog: Catalog) -> TablesRecord:
+    """The record of the tables that are known."""
+    record = catalog_record(catalog)
+    packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
+    return TablesRecord(_path_of(record), packer.compress(record) + packer.flush())
+
+
+def _path_of(record: bytes) -> str:
+    """Where a record of tables is below the data set's folder."""
+    return f"schemas/tables-{hashlib.sha256(record).hexdigest()[:16]}.json.gz"
+
+
+class BehindRecord(NamedTuple):
+    """What is left of a log for the one that comes next; nothing where its end is damaged."""
+
+    record: dict[str, Any] | None = None
+    tables: TablesRecord | None = None
+
+
+def behind_record(behind: Behind | None, file: BinlogFile, ending: Ending | None) -> BehindRecord:
+    """What to leave for the log that comes next."""
+    if behind is None or ending not in ENDINGS:
+        return BehindRecord()
+    ends, catalog = known_ends(file), behind.catalog
+    tables = tables_record(catalog) if len(catalog) or catalog.databases else None
+    record = {
+        "next": ends.next_file,
+        "ended": ends.ended,
+        "gtids_before": _gtids_before(ends),
+        "epoch": behind.epoch,
+        "seqno": behind.seqno,
+        "tables": None if tables is None else tables.path,
+    }
+    return BehindRecord(record, tables)
+
+
+def find_behind(store: Store, file: BinlogFile) -> Behind | None:
+    """What a data set tells of the logs before one; None where it does not have the log right before.
+
+    Raises:
+        OutputError: the manifest or the record of the log before cannot be read.
+        SourceError: the data set cannot be read.
+    """
+    name = _name_before(file)
+    if name is None:
+        return None
+    ends = known_ends(file)
+    begins = f"{escape_name(name)}."
+    for is_same_id in (True, False):
+        for one in store.names(MANIFESTS):
+            if not (one.startswith(begins) and one.endswith(".json")):
+                continue
+            path = f"{MANIFESTS}/{one}"
+            try:
+                found = _behind(store, _read(store, path), ends, is_same_id=is_same_id)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
+                raise OutputError(
+                    f"its record of the previous log cannot be read: {error}; delete it and export its"
+                    " log again",
+                    path=store.path(path).partition("?")[0],
+                ) from error
+            if found is not None:
+                return found
+    return None
+
+
+def _name_before(file: BinlogFile) -> str | None:
+    """What the log is called that a server wrote before one; None where that is the first."""
+    base, dot, number = file.name.rpartition(".")
+    if not dot or not number.isdecimal() or int(number) < 2:
+        return None
+    return f"{base}.{int(number) - 1:0{_NUMBER_DIGITS}d}"
+
+
+def _read(store: Store, path: str) -> dict[str, Any]:
+    import json
+
+    text = store.read(path)
+    document: dict[str, Any] = {} if text is None else json.loads(text)
+    return document
+
+
+def _behind(store: Store, manifest: dict[str, Any], ends: FileEnds, *, is_same_id: bool) -> Behind | None:
+    """What a manifest says for a log, where that is the one right behind."""
+    behind, source = manifest.get("behind"), manifest.get("source")
+    if behind is None or source is None or not _follows(manifest, source, behind, ends):
+        return None
+    # A server's id may change between two logs: then GTIDs must say that they are of one chain.
+    if (source["server_id"] == ends.file.format.server_id) is not is_same_id:
+        return None
+    if not is_same_id and not _gtids_before(ends):
+        return None
+    catalog = Catalog()
+    if behind["tables"] is not None:
+        data = store.read(behind["tables"])
+        if data is None:
+            return None
+        record = zlib.decompress(data, wbits=16 + zlib.MAX_WBITS)
+        if _path_of(record) != behind["tables"]:
+            raise ValueError(f"{behind['tables']} is not what was written")
+        catalog = recorded_catalog(record)
+    return Behind(str(source["name"]), catalog, int(behind["epoch"]), int(behind["seqno"]))
+
+
+def _follows(
+    manifest: dict[str, Any], source: dict[str, Any], behind: dict[str, Any], ends: FileEnds
+) -> bool:
+    """Whether a log is the one that its server wrote right behind another one."""
+    description = ends.file.format
+    if source["flavour"] != description.flavour.value:
+        return False
+    if behind["ended"] is None:
+        # The server died, or goes on writing it: then only GTIDs tell that the export had all of it.
+        follows = description.at_startup and bool(manifest["gtid_set"]) and ends.previous_gtids is not None
+        follows = follows and not _is_selected(manifest)
+    elif behind["next"] is None:
+        # The server was stopped: the next log is of its next start, whenever that was.
+        follows = description.at_startup and ends.begun >= behind["ended"] - _TOLERANCE
+    else:
+        name = ends.file.name
+        follows = is_named_next(behind["next"], _name_before(ends.file) or "", name)
+        follows = follows and abs(ends.begun - behind["ended"]) <= _TOLERANCE
+    return follows and _gtids_follow(manifest, behind["gtids_before"], ends)
+
+
+def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) -> bool:
+    """Whether the GTIDs before a log are those before another one and those in it."""
+    now = _gtids_before(ends)
+    if before is None or now is None:
+        return before == now
+    if ends.previous_gtids is None:
+        last = dict(entry.rsplit("-", 1) for entry in now.split(",") if entry)
+        return all(
+            int(last.get(place, -1)) >= int(number)
+            for place, number in (entry.rsplit("-", 1) for entry in before.split(",") if entry)
+        )
+    known = GtidSet.parse(before)
+    if _is_selected(manifest):
+        return known.issubset(ends.previous_gtids)
+    return (known | GtidSet.parse(manifest["gtid_set"])) == ends.previous_gtids
+
+
+def _is_selected(manifest: dict[str, Any]) -> bool:
+    """Whether not all transactions of the log were exported."""
+    request = manifest["request"]
+    return bool(request["selection"]) or request.get("where") is not None
+
+
+def _gtids_before(ends: FileEnds) -> str | None:
+    """The GTIDs before a log, as it says itself; None where it does not."""
+    if ends.previous_gtids is not None:
+        return str(ends.previous_gtids)
+    return None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list))
 
 
 class SchemaRecord(NamedTuple):

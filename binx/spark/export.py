@@ -16,11 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from binx.dataset.chain import (
+    ChainState,
+    Place,
+    SourceReport,
+    Surveyed,
+    check_log_numbers,
+    commit_staged,
+    packed,
+    source_name,
+)
 from binx.dataset.dataset import DataSet
 from binx.dataset.one_log import ExportedLog, Request
 from binx.dataset.options import ParquetOptions
-from binx.dataset.plan import Place, Surveyed, packed
-from binx.dataset.staging import ChainState, SourceReport, check_log_numbers, commit_staged, source_name
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from uuid import uuid4
 
+from binx.dataset.chain import Place, Surveyed, survey
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.one_log import ExportedLog, Request, export_log
-from binx.dataset.plan import Place, Surveyed, survey
 from binx.errors import BinxError
 from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes

@@ -10,10 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.dataset import one_log, parquet
+from binx.dataset.chain import ChainState, Place, SourceReport, packed, survey, unpacked
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.dataset.plan import Place, packed, survey, unpacked
-from binx.dataset.staging import ChainState, SourceReport
 from binx.errors import DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile, open_files

@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import pytest
 
+from binx.dataset.chain import SourceReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.dataset.staging import SourceReport
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.dataset.digest import LogDigest
+from binx.dataset.log_export import LogDigest
 from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
 from tests.conftest import PROJECT

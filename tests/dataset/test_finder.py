@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from binx.dataset import finder as finding
-from binx.dataset.finder import Finder, Found
-from binx.dataset.salvaging import Salvaging
-from binx.dataset.staging import ChainState
+from binx.dataset.chain import ChainState
+from binx.dataset.finder import Finder, Found, Salvaging
 from binx.errors import DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import KeptPayloads

@@ -20,10 +20,10 @@ import pytest
 
 from binx.dataset import finder as finding
 from binx.dataset import source_files
+from binx.dataset.chain import SourceReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.dataset.parquet_file import ParquetFile
-from binx.dataset.staging import SourceReport
 from binx.errors import DamagedError, OutputError, RefusedError, TruncatedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import open_files

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from binx.dataset.personal.documents import NOT_APPLICABLE, Documents
+from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed
 from binx.dataset.personal.rules import Masking, PersonalData, parse_rule, personal_data
 from binx.errors import UsageError
-from binx.rows.json_documents import parsed
 
 
 def documents(*rules: tuple[str, bool]) -> Documents:

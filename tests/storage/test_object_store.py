@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.dataset.staging import SourceReport
 from binx.errors import BinxError, OutputError
 from binx.log.file import open_files
 from binx.log.selection.selection import Selection, Selector

@@ -39,7 +39,7 @@ from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
 from binx.spark.session import local_context
 
 if TYPE_CHECKING:
-    from binx.dataset.staging import SourceReport
+    from binx.dataset.chain import SourceReport
     from binx.where.condition import Condition
 
 EXAMPLES = (
@@ -168,7 +168,7 @@ def to_parquet_command(
     files: tuple[str, ...],
 ) -> ExitCode:
     """Export row changes to a data set of Parquet files, one commit per log."""
-    from binx.dataset.staging import find_beginning
+    from binx.dataset.chain import find_beginning
 
     if forget:
         return _forget(output, files, quiet=quiet)

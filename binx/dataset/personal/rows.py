@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.dataset.personal.documents import NOT_APPLICABLE, Documents
+from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed, printed
 from binx.dataset.personal.rules import Masking, PersonalData, TableRules
 from binx.errors import RefusedError
 from binx.rows.batches import ChangeBatch, TableChanges
@@ -22,7 +22,6 @@ from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.shared_columns import MISFITS
 from binx.rows.columns.types import Kind, LogicalType
-from binx.rows.json_documents import parsed, printed
 from binx.source.wording import counted
 
 _HASH = LogicalType(Kind.TEXT, "char", length=64, charset="ascii", characters=64)

@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from binx.dataset.personal.documents import Path as JsonPath
+from binx.dataset.personal.documents import path_of
 from binx.errors import UsageError
-from binx.rows.json_documents import Path as JsonPath
-from binx.rows.json_documents import path_of
 
 _COPY = re.compile(r"_+(?P<name>.+)_(?:gho|ghc|del|new|old)")
 """What gh-ost and pt-online-schema-change call the copies of a table that they change."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from binx.dataset.plan import packed
+from binx.dataset.chain import packed
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import FormatDescription
 from binx.kernels.transactions.table import TransactionTable

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from binx.dataset.plan import unpacked
+from binx.dataset.chain import unpacked
 from binx.event.format import FormatDescription
 from binx.log.file import BinlogFile
 from binx.log.scan import Resumption

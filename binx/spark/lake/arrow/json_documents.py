@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from binx.rows.json_documents import parsed, path_of, printed
+from binx.dataset.personal.documents import parsed, path_of, printed
 
 
 def applied(document: str, differences: list[dict[str, Any]] | str) -> str | None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PROJECT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/tour.md", "docs/statistics.md")
+PAGES = ("README.md", "docs/tour.md", "docs/statistics.md", "docs/point-in-time-recovery.md")
 WIDTH = 100
 
 _BLOCK = re.compile(r"(?<=^<!-- transcript -->\n)```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)

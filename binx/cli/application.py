@@ -37,6 +37,7 @@ ENTRIES = (
     Entry("verify", "Inspect", "check logs for damage and gaps"),
     Entry("why", "Inspect", "show the history of one row"),
     Entry("diff", "Inspect", "compare the logs of two servers"),
+    Entry("plan", "Inspect", "plan a point-in-time recovery"),
     Entry("extract", "Export", "extract whole transactions"),
     Entry("to-parquet", "Export", "export row changes to Parquet"),
     Entry("pull", "Archive", "copy a server's logs as it writes them"),

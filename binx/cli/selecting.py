@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 SELECTION = "Which transactions"
 
 
-class _ShortGtids(str):
+class ShortGtids(str):
     """A GTID set with UUIDs of which only the first digits are given."""
 
 
-def _gtid_set(text: str) -> GtidSet | _ShortGtids:
+def gtid_set(text: str) -> GtidSet | ShortGtids:
     """A GTID set; with short UUIDs, which the logs complete, its text."""
-    return _ShortGtids(text) if has_short_uuids(text) else wanted_gtids(text)
+    return ShortGtids(text) if has_short_uuids(text) else wanted_gtids(text)
 
 
-def _resolved(given: GtidSet | _ShortGtids, paths: Sequence[str]) -> GtidSet:
-    return with_whole_uuids(given, paths) if isinstance(given, _ShortGtids) else given
+def resolved(given: GtidSet | ShortGtids, paths: Sequence[str]) -> GtidSet:
+    """A set whose UUIDs are whole; the logs complete those that are not."""
+    return with_whole_uuids(given, paths) if isinstance(given, ShortGtids) else given
 
 
 def _time_text(text: str) -> str:
@@ -81,7 +82,7 @@ _SELECTION_OPTIONS = combined(
         aliases=["--include-gtids"],
         metavar="SET",
         multiple=True,
-        type=parsed(_gtid_set),
+        type=parsed(gtid_set),
         section=SELECTION,
         help="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
         " commas. The first digits of a UUID are enough.",
@@ -92,21 +93,21 @@ _SELECTION_OPTIONS = combined(
         aliases=["--exclude-gtids"],
         metavar="SET",
         multiple=True,
-        type=parsed(_gtid_set),
+        type=parsed(gtid_set),
         section=SELECTION,
         help="GTID not in this set.",
     ),
     option(
         "--from-gtid",
         metavar="GTID",
-        type=parsed(_gtid_set),
+        type=parsed(gtid_set),
         section=SELECTION,
         help="From this transaction on, in the order of the logs.",
     ),
     option(
         "--until-gtid",
         metavar="GTID",
-        type=parsed(_gtid_set),
+        type=parsed(gtid_set),
         section=SELECTION,
         help="Up to this transaction, itself included.",
     ),
@@ -231,8 +232,8 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         chosen = {name: values.pop(name) for name in Selection._fields}
         paths = values["files"] if "files" in values else [values["left"], values["right"]]
         for name in ("gtids", "exclude_gtids"):
-            sets: tuple[GtidSet | _ShortGtids, ...] = chosen[name]
-            chosen[name] = GtidSet().union(*(_resolved(one, paths) for one in sets)) if sets else None
+            sets: tuple[GtidSet | ShortGtids, ...] = chosen[name]
+            chosen[name] = GtidSet().union(*(resolved(one, paths) for one in sets)) if sets else None
         for name, place, behind in (("from_gtid", "start", False), ("until_gtid", "stop", True)):
             gtid = values.pop(name)
             if gtid is None:
@@ -241,7 +242,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise UsageError(
                     f"--{name.replace('_', '-')} cannot be used with a position, nor for two servers"
                 )
-            chosen[place] = position_of(_resolved(gtid, paths), paths, behind=behind)
+            chosen[place] = position_of(resolved(gtid, paths), paths, behind=behind)
         chosen["kinds"] = tuple(kind for kinds in chosen["kinds"] for kind in kinds)
         zone = values.get("zone", UTC)
         for name in ("since", "until"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shlex
 import shutil
 import subprocess
@@ -32,7 +33,7 @@ def examples() -> list[str]:
 
 
 def prepare(folder: Path, shop: Shop) -> Path:
-    """A folder with the shop's logs, a dump of a table, and ``binx`` on its PATH."""
+    """A folder with the shop's logs, dumps, a backup, and ``binx`` on its PATH."""
     for path in shop.folder.glob("mysql-bin.*"):
         shutil.copy(path, folder)
     script = folder / "bin" / "binx"
@@ -44,6 +45,10 @@ def prepare(folder: Path, shop: Shop) -> Path:
         (folder / name).mkdir()
         for log in shop.logs:
             shutil.copy(log, folder / name)
+    (folder / "full-backup").mkdir()
+    (folder / "full-backup" / "xtrabackup_binlog_info").write_text("mysql-bin.000001\t4\n")
+    note = "-- CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4;\n"
+    (folder / "dump.sql.gz").write_bytes(gzip.compress(note.encode()))
     (folder / "schema.sql").write_text("CREATE TABLE orders (id BIGINT UNSIGNED NOT NULL PRIMARY KEY);\n")
     return folder
 

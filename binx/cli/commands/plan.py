@@ -1,0 +1,220 @@
+"""``binx plan``: what a point-in-time recovery needs, and the commands that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from typing import Any
+
+from binx.cli.command import PATH, Example, command, option, parsed
+from binx.cli.options import FILES, LOOK, QUIET, ZONE, index_options
+from binx.cli.progress import progress_bar
+from binx.cli.selecting import ShortGtids, gtid_set, resolved
+from binx.cli.terminal import text_output
+from binx.errors import ExitCode, UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.log.backup_position import BackupPosition, read_backup_position
+from binx.log.chain.inputs import open_chain
+from binx.log.index.lookup import IndexUse
+from binx.log.selection.moments import Position, format_time, parse_position, parse_zoned_time
+from binx.recovery.commands import Way, replay_ways
+from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
+from binx.source.json_text import json_text
+from binx.source.wording import counted
+from binx.stats.text import bytes_text, safe_text, time_text
+
+EXAMPLES = (
+    Example(
+        "from last night's backup up to a mistake",
+        "binx plan --backup full-backup --to-time '2026-11-21 09:30' mysql-bin.index",
+    ),
+    Example(
+        "from a dump up to the transaction before the one that dropped a table, out of the archive",
+        "binx plan --backup dump.sql.gz --before-gtid 3e11fa47-71ca-11e1-9e33-c80aa9429562:23 archive",
+    ),
+    Example(
+        "only the commands for mysqlbinlog, from a known position",
+        "binx plan --from mysql-bin.000003:157 --json mysql-bin.0* | jq -r '.commands.mysqlbinlog[]'",
+    ),
+)
+
+BACKUP = "The backup"
+TARGET = "The target"
+
+
+@command("plan", examples=EXAMPLES)
+@option(
+    "--backup",
+    metavar="PATH",
+    type=PATH,
+    section=BACKUP,
+    help="The backup: the folder of XtraBackup, mariadb-backup, MySQL Shell or mydumper, or a dump with its"
+    " position (--source-data, --master-data), which may be compressed.",
+)
+@option(
+    "--from-gtid",
+    metavar="SET",
+    type=parsed(gtid_set),
+    section=BACKUP,
+    help="The GTIDs that the backup holds, such as its gtid_executed; for MariaDB its gtid_binlog_pos.",
+)
+@option(
+    "--from",
+    "from_position",
+    metavar="FILE:POS",
+    type=parsed(parse_position),
+    section=BACKUP,
+    help="The position of the backup in the logs.",
+)
+@option(
+    "--to-time",
+    metavar="TIME",
+    section=TARGET,
+    help="Replay what was committed before this time, up to the first transaction that was not.",
+)
+@option(
+    "--to-gtid",
+    metavar="SET",
+    type=parsed(gtid_set),
+    section=TARGET,
+    help="Replay up to this transaction.",
+)
+@option(
+    "--before-gtid",
+    metavar="SET",
+    type=parsed(gtid_set),
+    section=TARGET,
+    help="Replay up to the transaction before this one.",
+)
+@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@ZONE
+@LOOK
+@index_options
+@QUIET
+@FILES
+def plan_command(
+    backup: str | None,
+    from_gtid: GtidSet | ShortGtids | None,
+    from_position: Position | None,
+    to_time: str | None,
+    to_gtid: GtidSet | ShortGtids | None,
+    before_gtid: GtidSet | ShortGtids | None,
+    as_json: bool,
+    zone: tzinfo,
+    index: IndexUse | None,
+    quiet: bool,
+    files: tuple[str, ...],
+) -> ExitCode:
+    """Plan a point-in-time recovery: whether logs or an archive lead from a backup to a moment, and how."""
+    sets = [None if one is None else resolved(one, files) for one in (from_gtid, to_gtid, before_gtid)]
+    held = _backup(backup, sets[0], from_position)
+    target = _target(to_time, sets[1], sets[2], zone)
+    with text_output(plain=as_json) as output:
+        with progress_bar("plan", quiet=quiet) as bar, open_chain(files, bar.advance, index) as chain:
+            bar.expect(sum(ends.file.size for ends in chain))
+            plan = plan_recovery(chain, held, target)
+        ways = replay_ways(plan)
+        lines = [json_text(_document(plan, ways))] if as_json else _lines(plan, ways, zone)
+        for line in lines:
+            output.line(line)
+    return ExitCode.DONE if plan.covered else ExitCode.ABSENT
+
+
+def _backup(path: str | None, gtids: GtidSet | None, position: Position | None) -> BackupPosition:
+    """Where the backup stands, as it or the user says."""
+    if (path is None) == (gtids is None and position is None):
+        raise UsageError("expected the backup: --backup PATH, or --from-gtid SET and --from FILE:POS")
+    if path is not None:
+        return read_backup_position(path)
+    if position is not None and position.file is None:
+        raise UsageError(f"expected --from FILE:POS, found the position {position} without a file")
+    file = "" if position is None or position.file is None else position.file
+    return BackupPosition(file, 0 if position is None else position.offset, gtids or GtidSet())
+
+
+def _target(
+    to_time: str | None, to_gtid: GtidSet | None, before_gtid: GtidSet | None, zone: tzinfo
+) -> Target:
+    given = [one for one in (to_time, to_gtid, before_gtid) if one is not None]
+    if len(given) > 1:
+        raise UsageError("expected one target, found several of --to-time, --to-gtid and --before-gtid")
+    if to_time is not None:
+        return Target(TargetKind.TIME, time=parse_zoned_time(to_time, zone))
+    if to_gtid is not None:
+        return Target(TargetKind.GTIDS, gtids=to_gtid)
+    return Target() if before_gtid is None else Target(TargetKind.BEFORE, gtids=before_gtid)
+
+
+def _lines(plan: RecoveryPlan, ways: list[Way], zone: tzinfo) -> Iterator[str]:
+    """The plan for people, whose terminal wraps commands, so that these can be copied."""
+    facts = [("covered", "yes" if plan.covered else "no")]
+    facts += [("problem", problem) for problem in plan.problems]
+    facts += [("missing", name) for name in plan.missing_logs]
+    if plan.missing_gtids:
+        facts.append(("missing", f"GTIDs {plan.missing_gtids}"))
+    noted = f", noted in {plan.backup.noted_in}" if plan.backup.noted_in else ""
+    facts += [("backup", f"{plan.backup}{noted}"), ("target", str(plan.target))]
+    for name, edge in (("begin", plan.begin), ("end", plan.end), ("left out", plan.next)):
+        if edge is not None:
+            facts.append((name, _edge_text(edge, zone, behind=name == "end")))
+    if plan.begin is None and plan.covered:
+        facts.append(("replay", "nothing: the backup stands at the target"))
+    elif plan.begin is not None:
+        facts.append(
+            (
+                "replay",
+                f"{counted(plan.transactions, 'transaction')}, {bytes_text(plan.bytes)},"
+                f" {counted(len(plan.logs), 'log')}",
+            )
+        )
+    if plan.held:
+        facts.append(("pass over", f"{plan.held}, which the backup holds"))
+    facts += [("note", note) for note in plan.notes]
+    for name, text in facts:
+        yield f"{name:<9}  {safe_text(text)}"
+    for way in ways:
+        yield ""
+        yield f"# {way.purpose}"
+        yield from map(safe_text, way.lines)
+
+
+def _edge_text(edge: Edge, zone: tzinfo, *, behind: bool) -> str:
+    gtid = "" if edge.gtid is None else f" {edge.gtid}"
+    place = f"{edge.file}:{edge.position}, {'behind' if behind else 'with'} the transaction{gtid}"
+    return f"{place} of {time_text(edge.commit_timestamp, zone)}"
+
+
+def _document(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
+    """The plan for programs."""
+
+    def edge(one: Edge | None) -> dict[str, Any] | None:
+        if one is None:
+            return None
+        return one._asdict() | {"commit_timestamp": format_time(one.commit_timestamp)}
+
+    backup = plan.backup
+    return {
+        "covered": plan.covered,
+        "problems": list(plan.problems),
+        "missing": {"logs": list(plan.missing_logs), "gtids": str(plan.missing_gtids)},
+        "backup": {
+            "file": backup.file or None,
+            "position": backup.offset if backup.file else None,
+            "gtids": str(backup.gtids),
+            "noted_in": backup.noted_in or None,
+        },
+        "target": {
+            "kind": plan.target.kind.value,
+            "time": format_time(plan.target.time) if plan.target.kind is TargetKind.TIME else None,
+            "gtids": str(plan.target.gtids),
+        },
+        "begin": edge(plan.begin),
+        "end": edge(plan.end),
+        "next": edge(plan.next),
+        "logs": [part._asdict() for part in plan.logs],
+        "transactions": plan.transactions,
+        "bytes": plan.bytes,
+        "held": str(plan.held),
+        "notes": list(plan.notes),
+        "commands": {way.name: list(way.lines) for way in ways},
+    }

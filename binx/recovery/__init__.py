@@ -1,0 +1,1 @@
+"""From a backup to a moment: what logs must be replayed, whether they are there, and how."""

@@ -1,0 +1,167 @@
+"""The commands that carry out a plan, as a shell takes them.
+
+Sources: MySQL manual, "Point-in-Time Recovery Using Event Positions", "mysqlbinlog" and "START REPLICA";
+MariaDB knowledge base, "Using mariadb-binlog" and "START REPLICA".
+"""
+
+from __future__ import annotations
+
+from shlex import join, quote
+from typing import NamedTuple
+
+from binx.event.format import MAGIC, Flavour
+from binx.log.chain.inputs import STANDARD_INPUT
+from binx.log.chain.places import magic_of
+from binx.recovery.plan import LogPart, RecoveryPlan
+from binx.source.magic import is_gzip, is_zstd
+from binx.source.names import has_archive_tag, uncompressed_name
+from binx.source.remote import is_uri
+
+FOLDER = "replay"
+"""Where logs are decompressed to."""
+RELAY = "binx-relay"
+"""What relay logs are called that take the place of logs."""
+
+
+class Programs(NamedTuple):
+    """What a server's programs and statements are called."""
+
+    reader: str
+    client: str
+    source: str
+    start: str
+    status: str
+
+
+_PROGRAMS = {
+    Flavour.MARIADB: Programs(
+        "mariadb-binlog",
+        "mariadb --binary-mode --max-allowed-packet=1G",
+        "CHANGE MASTER TO MASTER_HOST='nowhere', MASTER_USE_GTID=no",
+        "START SLAVE SQL_THREAD",
+        "SHOW SLAVE STATUS",
+    ),
+    Flavour.MYSQL: Programs(
+        "mysqlbinlog",
+        "mysql --binary-mode --max-allowed-packet=1G",
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='nowhere'",
+        "START REPLICA SQL_THREAD",
+        "SHOW REPLICA STATUS",
+    ),
+}
+
+
+class Way(NamedTuple):
+    """One way to carry out a plan.
+
+    Attributes:
+        name: what programs call it, whichever server's.
+        purpose: what it is, in words.
+        lines: of a shell script; what no command does is a comment.
+    """
+
+    name: str
+    purpose: str
+    lines: tuple[str, ...]
+
+
+class _Copy(NamedTuple):
+    """A log as the server's programs can read it.
+
+    Attributes:
+        path: where it is then.
+        line: the command that makes it; empty for a log that is plain already.
+    """
+
+    path: str
+    line: str = ""
+
+
+def replay_ways(plan: RecoveryPlan) -> list[Way]:
+    """The ways to carry out a plan; none where there is nothing to replay, or too much is missing."""
+    if not plan.replayable or plan.begin is None or plan.end is None:
+        return []
+    programs = _PROGRAMS[plan.flavour]
+    ways = [_with_binx(plan, programs)]
+    copies = [_copy(part) for part in plan.logs]
+    plain = [copy for copy in copies if copy is not None]
+    # MariaDB's programs have no way to pass over transactions between others.
+    if len(plain) == len(copies) and not (plan.held and plan.flavour is Flavour.MARIADB):
+        making = [copy.line for copy in plain if copy.line]
+        if making:
+            making.insert(0, f"mkdir -p {FOLDER}")
+        ways.insert(0, _with_reader(plan, programs, making, [copy.path for copy in plain]))
+        ways.append(_as_relay_logs(plan, programs, making, [copy.path for copy in plain]))
+    return ways
+
+
+def _with_reader(plan: RecoveryPlan, programs: Programs, making: list[str], paths: list[str]) -> Way:
+    first, last = plan.logs[0], plan.logs[-1]
+    options = [f"--start-position={first.start}", f"--stop-position={last.end}"]
+    if plan.held:
+        options.append(f"--exclude-gtids={plan.held}")
+    line = f"{join([programs.reader, *options, *paths])} | {programs.client}"
+    return Way("mysqlbinlog", f"with {programs.reader}", (*making, line))
+
+
+def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
+    first, last = plan.logs[0], plan.logs[-1]
+    options = [
+        "--start-position",
+        f"{first.file}:{first.start}",
+        "--stop-position",
+        f"{last.file}:{last.end}",
+    ]
+    if plan.held:
+        options += ["--exclude-gtid", str(plan.held)]
+    paths = [part.path for part in plan.logs]
+    lines = (
+        join(["binx", "extract", *options, "-o", "replay.binlog", *paths]),
+        f"{programs.reader} replay.binlog | {programs.client}",
+    )
+    return Way("binx", "with binx extract, as one binary log", lines)
+
+
+def _as_relay_logs(plan: RecoveryPlan, programs: Programs, making: list[str], paths: list[str]) -> Way:
+    """The restored server's own applier reads the logs, with as many workers as it is given."""
+    names = [f"{RELAY}.{number:06d}" for number in range(1, len(paths) + 1)]
+    lines = [*making, "DATADIR=${DATADIR:-/var/lib/mysql}  # of the restored server, which is stopped"]
+    lines += [f'cp {quote(path)} "$DATADIR/{name}"' for path, name in zip(paths, names, strict=True)]
+    listed = " ".join(f"./{name}" for name in names)
+    lines += [
+        f'printf "%s\\n" {listed} > "$DATADIR/{RELAY}.index"',
+        f'chown --reference="$DATADIR" "$DATADIR/{RELAY}".*',
+        f"# start the server with --relay-log={RELAY} --skip-{_skip(plan)}-start"
+        " and a --server-id that is not in the logs",
+        f'{programs.client} -e "{_applying(plan, programs, names)}"',
+        f"# it is done when {programs.status} says that the SQL thread does not run; look for errors there",
+    ]
+    return Way("relay_logs", "as relay logs, with parallel workers", tuple(lines))
+
+
+def _skip(plan: RecoveryPlan) -> str:
+    return "slave" if plan.flavour is Flavour.MARIADB else "replica"
+
+
+def _applying(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
+    begin = f"RELAY_LOG_FILE='{names[0]}', RELAY_LOG_POS={plan.logs[0].start}"
+    until = f"RELAY_LOG_FILE='{names[-1]}', RELAY_LOG_POS={plan.logs[-1].end}"
+    return f"{programs.source}, {begin}; {programs.start} UNTIL {until}"
+
+
+def _copy(part: LogPart) -> _Copy | None:
+    """How a log gets to be one that the server's programs read; None where no command here does that."""
+    place = f"{FOLDER}/{part.file}"
+    if has_archive_tag(part.path):
+        folder, _, name = part.path.rpartition("/")
+        stem = uncompressed_name(name)
+        return _Copy(place, join(["binx", "archive", "--restore", stem, "--to", folder or ".", "-o", place]))
+    if part.path == STANDARD_INPUT or is_uri(part.path):
+        return None
+    magic = magic_of(part.path)
+    if magic == MAGIC:
+        return _Copy(part.path)
+    if is_gzip(magic) or is_zstd(magic):
+        program = "gzip" if is_gzip(magic) else "zstd"
+        return _Copy(place, f"{join([program, '-dc', '--', part.path])} > {quote(place)}")
+    return None

@@ -1,0 +1,104 @@
+"""Which transactions a backup holds already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource, GtidSource
+from binx.kernels.transactions.table import TransactionTable
+from binx.log.backup_position import BackupPosition
+from binx.log.chain.ends import FileEnds
+from binx.log.identifiers import kernel_intervals, marked_gtids
+
+
+class HeldTransactions:
+    """The transactions of a backup: by GTID where it has GTIDs, else those before its position.
+
+    MySQL's sets name each transaction. MariaDB's name the last one of each domain, whichever server wrote it,
+    and a server's log has the numbers of a domain in ascending order.
+
+    Args:
+        backup: where the backup stands.
+        place: of the log that it names, among the logs; None where that is none of them.
+    """
+
+    def __init__(self, backup: BackupPosition, place: int | None) -> None:
+        self.by_gtid = bool(backup.gtids)
+        self._gtids = backup.gtids
+        self._offset = backup.offset
+        self._place = place
+        self._last: dict[int, int] = {}
+        for source, _, last in backup.gtids:
+            if isinstance(source, DomainSource):
+                self._last[source.domain] = max(self._last.get(source.domain, 0), last)
+
+    def lacking(self, gtids: Iterable[tuple[GtidSource, int, int]]) -> GtidSet:
+        """Those of some GTIDs that the backup does not hold."""
+        lacking: list[tuple[GtidSource, int, int]] = []
+        for source, first, last in gtids:
+            if isinstance(source, DomainSource):
+                following = max(first, self._last.get(source.domain, -1) + 1)
+                if following <= last:
+                    lacking.append((source, following, last))
+            else:
+                lacking += GtidSet([(source, first, last)]) - self._gtids
+        return GtidSet(lacking)
+
+    def mask(self, table: TransactionTable, place: int) -> bytearray | None:
+        """Mark the transactions of a log that the backup holds.
+
+        Args:
+            table: some of the log's transactions.
+            place: of the log among the logs.
+
+        Returns:
+            One byte each, 1 for those it holds; None where nothing tells it of a transaction without GTID.
+        """
+        if not self.by_gtid:
+            return self._before_position(table, place)
+        mask = table.mask()
+        found = GtidSet(marked_gtids(table, mask))
+        table.keep_gtids(mask, kernel_intervals(found - self.lacking(found)), True)
+        if table.all_have_gtids():
+            return mask
+        if self._place is None:
+            return None
+        before = self._before_position(table, place)
+        for index in range(len(table)):
+            if table.gtid(index) is None:
+                mask[index] = before[index]
+        return mask
+
+    def _before_position(self, table: TransactionTable, place: int) -> bytearray:
+        mask = table.mask()
+        if self._place == place:
+            table.keep_range(mask, "end", 0, self._offset)
+        elif self._place is None or place > self._place:
+            mask = bytearray(len(table))
+        return mask
+
+    def disagrees(self, table: TransactionTable, place: int) -> bool:
+        """Whether a backup's position tells otherwise than its GTIDs, as where they are of different logs."""
+        at_position = self.by_gtid and self._place == place
+        return at_position and self._before_position(table, place) != self.mask(table, place)
+
+    def cuts(self, table: TransactionTable, place: int) -> int | None:
+        """Where the transaction begins that the backup's position is inside of; None where it is in none."""
+        if self._place != place or self.by_gtid:
+            return None
+        mask = table.mask()
+        table.keep_overlap(mask, self._offset, self._offset + 1)
+        starts = [table.value("start", index) for index in table.marked(mask)]
+        return next((start for start in starts if start < self._offset), None)
+
+
+def listed_before(ends: FileEnds) -> GtidSet | None:
+    """The GTIDs that a log says were logged before it; of MariaDB's the last of each domain and server."""
+    if ends.previous_gtids is not None:
+        return ends.previous_gtids
+    if ends.gtid_list is None:
+        return None
+    return GtidSet(
+        [(DomainSource(one.domain, one.server_id), one.sequence, one.sequence) for one in ends.gtid_list]
+    )

@@ -1,0 +1,199 @@
+"""Where replay begins and ends, and what is missing, on logs of both servers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binx
+from binx.api.records import TransactionRecord
+from binx.errors import UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.log.backup_position import BackupPosition
+from binx.log.chain.inputs import open_chain
+from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
+
+TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
+SHOPS = ["mysql-9.7", "mariadb-10.11"]
+
+
+def logs_of(shop: str) -> list[Path]:
+    return sorted((TESTDATA / shop / "shop").glob("mysql-bin.0*"))
+
+
+def listed(paths: Sequence[Path]) -> list[TransactionRecord]:
+    with binx.open(*paths) as opened:
+        return list(opened.transactions())
+
+
+LISTED = {shop: listed(logs_of(shop)) for shop in SHOPS}
+
+
+def microseconds(one: TransactionRecord) -> int:
+    return round(one.commit_time.timestamp() * 1_000_000)
+
+
+def plan(paths: Sequence[Path], backup: BackupPosition, target: Target | None = None) -> RecoveryPlan:
+    with open_chain([str(path) for path in paths]) as chain:
+        return plan_recovery(chain, backup, target)
+
+
+def gtids_of(transactions: Sequence[TransactionRecord]) -> GtidSet:
+    return GtidSet().union(*(GtidSet.parse(one.transaction) for one in transactions))
+
+
+def backups_of(transactions: Sequence[TransactionRecord], held: int) -> list[BackupPosition]:
+    """A backup that holds the first so many transactions: known by its position, by its GTIDs, by both."""
+    file, offset = Path(transactions[held - 1].path).name, transactions[held - 1].end
+    gtids = gtids_of(transactions[:held])
+    return [BackupPosition(file, offset), BackupPosition("", 0, gtids), BackupPosition(file, offset, gtids)]
+
+
+def begins_with(one: TransactionRecord) -> Edge:
+    return Edge(Path(one.path).name, one.start, one.gtid, microseconds(one))
+
+
+def ends_with(one: TransactionRecord) -> Edge:
+    return begins_with(one)._replace(position=one.end)
+
+
+@pytest.mark.parametrize("shop", SHOPS)
+@given(data=st.data())
+def test_replay_begins_behind_the_backup_and_ends_at_the_target(shop: str, data: st.DataObject) -> None:
+    transactions = LISTED[shop]
+    held = data.draw(st.integers(1, len(transactions) - 2), "transactions in the backup")
+    stop = data.draw(st.integers(held + 1, len(transactions) - 1), "transactions at the target")
+    time = microseconds(transactions[stop])
+    reached = next(k for k, one in enumerate(transactions) if k >= held and microseconds(one) >= time)
+    targets = [
+        (Target(TargetKind.GTIDS, gtids=gtids_of([transactions[stop - 1]])), stop),
+        (Target(TargetKind.BEFORE, gtids=gtids_of([transactions[stop]])), stop),
+        (Target(), len(transactions)),
+    ]
+    if all(microseconds(one) < time for one in transactions[:held]):
+        targets.append((Target(TargetKind.TIME, time=time), reached))
+    for backup in backups_of(transactions, held):
+        for target, expected in targets:
+            found = plan(logs_of(shop), backup, target)
+            assert found.covered
+            assert found.transactions == expected - held
+            assert not found.held
+            if expected > held:
+                assert found.begin == begins_with(transactions[held])
+                assert found.end == ends_with(transactions[expected - 1])
+            else:
+                assert (found.begin, found.end, found.replayable) == (None, None, False)
+
+
+@pytest.mark.parametrize("shop", SHOPS)
+@pytest.mark.parametrize("kind", [0, 1, 2], ids=["position", "GTIDs", "both"])
+def test_each_log_that_is_removed_is_named(shop: str, kind: int) -> None:
+    paths, transactions = logs_of(shop), LISTED[shop]
+    first, last = transactions[30], transactions[-3]
+    backup = backups_of(transactions, 30)[kind]
+    target = Target(TargetKind.GTIDS, gtids=gtids_of([last]))
+    needed = sorted({one.path for one in transactions[30:-2]})
+    assert (len(needed) > 3, first.path) == (True, needed[0])
+    for removed in needed:
+        found = plan([path for path in paths if str(path) != removed], backup, target)
+        assert not found.covered
+        assert Path(removed).name in found.missing_logs
+        # What lacks at the end alone does not keep the rest from being replayed.
+        assert found.replayable == (removed == needed[-1])
+
+
+@pytest.mark.parametrize("shop", SHOPS)
+def test_logs_before_the_backup_and_behind_the_target_are_not_needed(shop: str) -> None:
+    transactions = LISTED[shop]
+    paths = logs_of(shop)
+    places = [k for k, one in enumerate(transactions) if one.path == str(paths[2])]
+    for backup in backups_of(transactions, places[3]):
+        target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[places[-3]]]))
+        found = plan(paths[2:3], backup, target)
+        assert (found.covered, [part.path for part in found.logs]) == (True, [str(paths[2])])
+        assert (found.logs[0].start, found.logs[0].end) == (
+            transactions[places[3]].start,
+            transactions[places[-3]].end,
+        )
+
+
+def test_missing_gtids_are_named() -> None:
+    paths, transactions = logs_of("mysql-9.7"), LISTED["mysql-9.7"]
+    _, by_gtid, _ = backups_of(transactions, 30)
+    lost = gtids_of([one for one in transactions if one.path == str(paths[2])])
+    found = plan([path for path in paths if path != paths[2]], by_gtid)
+    assert found.missing_gtids == lost
+    before = gtids_of([one for one in transactions[30:] if one.path in {str(paths[0]), str(paths[1])}])
+    assert plan(paths[2:], by_gtid).missing_gtids == before
+
+
+def test_what_the_backup_holds_between_others_is_passed_over() -> None:
+    transactions = LISTED["mysql-9.7"]
+    behind = [transactions[40], *transactions[500:503]]
+    found = plan(logs_of("mysql-9.7"), BackupPosition("", 0, gtids_of([*transactions[:30], *behind])))
+    assert found.begin == begins_with(transactions[30])
+    assert found.held == gtids_of(behind)
+    assert found.transactions == len(transactions) - 34
+
+
+@pytest.mark.parametrize("shop", SHOPS)
+def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
+    transactions = LISTED[shop]
+    early = gtids_of([transactions[10]])
+    for backup in backups_of(transactions, 30)[1:]:
+        for kind in (TargetKind.GTIDS, TargetKind.BEFORE):
+            found = plan(logs_of(shop), backup, Target(kind, gtids=early))
+            assert "take an older backup" in found.problems[0]
+            assert not found.replayable
+    for backup in backups_of(transactions, 30):
+        target = Target(TargetKind.TIME, time=microseconds(transactions[0]))
+        assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
+        target = Target(TargetKind.BEFORE, gtids=early)
+        assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
+
+
+@pytest.mark.parametrize("shop", SHOPS)
+def test_a_time_behind_the_logs_is_not_covered(shop: str) -> None:
+    transactions = LISTED[shop]
+    backup = backups_of(transactions, 30)[0]
+    target = Target(TargetKind.TIME, time=max(map(microseconds, transactions)) + 3_600_000_000)
+    found = plan(logs_of(shop), backup, target)
+    assert (found.covered, found.replayable) == (False, True)
+    assert found.end == ends_with(transactions[-1])
+
+
+def test_a_position_that_the_log_does_not_have_is_refused() -> None:
+    paths, transactions = logs_of("mysql-9.7"), LISTED["mysql-9.7"]
+    name = paths[0].name
+    found = plan(paths, BackupPosition(name, paths[0].stat().st_size + 1))
+    assert "the log was copied before the backup was made" in found.problems[0]
+    with pytest.raises(UsageError, match="is inside the transaction at"):
+        plan(paths, BackupPosition(name, transactions[5].start + 20))
+    found = plan(paths, BackupPosition("mysql-bin.000000", 4))
+    assert "is not among the logs" in found.problems[0]
+
+
+def test_gtids_are_followed_where_the_position_is_of_another_server() -> None:
+    transactions = LISTED["mysql-9.7"]
+    gtids = gtids_of(transactions[:30])
+    found = plan(logs_of("mysql-9.7"), BackupPosition("mysql-bin.000001", 157, gtids))
+    assert (found.covered, found.begin) == (True, begins_with(transactions[30]))
+    assert any("disagree" in note for note in found.notes)
+
+
+def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) -> None:
+    for shop in SHOPS:
+        (tmp_path / shop).mkdir()
+        for path in logs_of(shop):
+            shutil.copy(path, tmp_path / shop)
+    both = [tmp_path / shop for shop in SHOPS]
+    for shop in SHOPS:
+        *_, backup = backups_of(LISTED[shop], 30)
+        assert plan(both, backup).begin == begins_with(LISTED[shop][30])
+    with pytest.raises(UsageError, match="give the logs of one"):
+        plan(both, BackupPosition("mysql-bin.000001", 157))

@@ -18,8 +18,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ROW_GROUP_ROWS, ChangeDecoder, DecoderOptions
-from binx.rows.marks import TAKE
+from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, ChangeDecoder, DecoderOptions
 from binx.slices.search import Search
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class Transactions:
         """
         import pyarrow as pa
 
-        from binx.rows.columns.unify import united_schema, with_one_dictionary
+        from binx.rows.columns.arrow_schema import united_schema, with_one_dictionary
 
         db, dot, name = table.partition(".")
         if not dot or not db or not name:
@@ -165,7 +164,7 @@ class Transactions:
     def _batches(
         self, wanted: tuple[str, str], schema: pa.Schema, options: DecoderOptions
     ) -> Iterator[pa.RecordBatch]:
-        from binx.rows.columns.unify import cast_batch
+        from binx.rows.columns.arrow_schema import cast_batch
 
         rows: Iterator[ChangeBatch] = self._decoded(wanted, options)
         if self._where is not None:

@@ -70,11 +70,8 @@ class LogDiff:
     """How two servers' logs differ.
 
     Attributes:
-        left: the one side.
-        right: the other.
         only_left: what the right side lacks.
         only_right: what the left side lacks.
-        common: how many transactions both have in their logs.
         compared: whether their contents were compared.
         different: GTIDs whose contents differ.
         differences: the first of these, looked into.
@@ -127,14 +124,10 @@ def diff_logs(
     """Compare two servers' logs.
 
     Args:
-        left: the files of one side in their order, with their ends read.
-        right: those of the other.
         selection: which transactions are compared, on both sides.
         contents: compare what common transactions did, not only whether they are there.
         most: how many different transactions are looked into.
         purged: GTIDs that each server has, though its logs and their heads do not tell.
-        catalog: tables known beforehand.
-        verify: whether checksums are compared.
         on_damage: what is done where a log is damaged.
 
     Raises:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.compare.contents import Digests, GtidKeys, digested, statement_facts
-from binx.compare.effects import ROWS_KEPT, Effect
-from binx.compare.forms import statement_form
+from binx.compare.effects import ROWS_KEPT, Effect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
 from binx.inspect.readable import ReadableRows
@@ -19,8 +18,7 @@ from binx.log.identifiers import marked_gtids
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.marks import TAKE
+from binx.rows.decoder import TAKE, ChangeDecoder
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.slices.json_lines import JsonRows
@@ -44,10 +42,8 @@ class Side:
     """What one server's logs have.
 
     Attributes:
-        files: how many.
         gtids: the transactions in the logs that were chosen.
         before: the GTIDs of transactions before the first log, as its head and the user tell them.
-        transactions: how many were chosen.
         anonymous: how many of these have no GTID.
         missing: GTIDs asked for by name that its logs do not have.
         without_rows: those of the transactions that have neither row changes nor schema statements, but maybe

@@ -54,7 +54,6 @@ class Surveyed(NamedTuple):
     """What the logs behind one must know of it.
 
     Attributes:
-        transactions: how many it has.
         passed: how many of them are selected, where that is limited.
         definitions: its statements that define tables.
         error: why it cannot be read to its end; None where it can.
@@ -145,10 +144,7 @@ class SourceReport(NamedTuple):
     """What became of one source.
 
     Attributes:
-        source: its name in the data set.
-        path: its path as given.
         kept: it had been committed before, by the same request; nothing was written.
-        manifest: the manifest that is committed.
     """
 
     source: str
@@ -171,8 +167,6 @@ class Staged(NamedTuple):
     """A source that is written, and not committed yet.
 
     Attributes:
-        manifest: its manifest.
-        files: what is to be moved to its place.
         schemas: the records of its tables, to be taken once.
         tables: what is known at its end, for the log that comes next; None where nothing is.
     """

@@ -37,7 +37,6 @@ def writer_settings(
     first rows are not smaller in another way.
 
     Args:
-        schema: of the file.
         first: the first rows; None where there are none.
         identifiers: columns of text that mostly ascend, as GTIDs do.
     """

@@ -16,8 +16,8 @@ from binx.log.identifiers import marked_gtids, transaction_ids
 from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selector
-from binx.rows.marks import LOST
-from binx.rows.undecodable import DecodingCheck
+from binx.rows.decoder import LOST
+from binx.rows.following import DecodingCheck
 from binx.source.wording import counted
 
 if TYPE_CHECKING:
@@ -36,12 +36,10 @@ class Found(NamedTuple):
     """Some transactions.
 
     Attributes:
-        table: where they are.
         marks: what is to be done with each, as the decoder takes it.
         ids: their ids, as :func:`~binx.log.identifiers.transaction_ids` gives them.
         span: of those that were chosen, first and last commit version, earliest and latest commit time; None
             without any.
-        counts: their row changes.
     """
 
     table: TransactionTable
@@ -139,7 +137,6 @@ class Salvaging:
     """Sorts out transactions that cannot be decoded.
 
     Args:
-        scan: the walk over the log, which passes over what is no whole transaction.
         check: decodes transactions to see whether they can be; None where damage is not salvaged, and then
             nothing is left out.
         forget: called where statements that define tables may have been lost, as no table's definition is

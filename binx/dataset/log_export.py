@@ -24,12 +24,9 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.decoder_warnings import has_unnamed_columns
-from binx.rows.following import follow_statements
-from binx.rows.marks import TAKE
+from binx.rows.decoder import TAKE, ChangeDecoder
+from binx.rows.following import DecodingCheck, follow_statements, has_unnamed_columns
 from binx.rows.statements import Statement
-from binx.rows.undecodable import DecodingCheck
 from binx.source import READ_BYTES
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.rows.decoder_warnings import unnamed_columns
-from binx.rows.marks import LOST, TAKE, WITHOUT_ROWS
+from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS
+from binx.rows.following import unnamed_columns
 from binx.rows.statements import Statement
 from binx.source.wording import counted
 

@@ -75,15 +75,9 @@ def export_log(
     """Decode a log and write its files, for whoever commits them.
 
     Args:
-        dataset: where to.
-        request: what is asked of it.
-        file: the log.
-        place: where in the chain it stands.
-        begin: begins to write the files of a source.
         progress: called with the offset that is reached, now and then; what it raises ends the export.
         row_filter: takes out row changes by what they hold; it is moved on.
         needs_behind: whether it must be known where the next log stands, even if this one is written already.
-        has_thread: whether files are written by a thread beside the one that decodes.
     """
     selector = Selector(request.selection, request.names, in_parts=True)
     selector.take_passed(place.passed)

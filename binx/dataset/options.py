@@ -24,13 +24,11 @@ class ParquetOptions(NamedTuple):
 
     Attributes:
         compression_level: of zstd; None for :data:`DEFAULT_ZSTD_LEVEL`.
-        force: whether a source that is committed already with the same request is written again.
         jobs: how many logs are decoded at the same time; with more than one, files are written beside the
             decoding too. None for as many as there are processors, but two at most, as each log takes memory.
             What is written is the same.
         where: a condition; only row changes that fulfil it are written, and the transactions that have some.
         where_limit: how many transactions have some, at most.
-        personal: what is dropped and hashed before anything is written.
     """
 
     compression: str = "zstd"

@@ -56,7 +56,6 @@ def to_parquet(
             default.
         catalog: tables known beforehand; it is moved on. Where neither it nor a state is given, the export
             goes on from the log before the first one, if the data set has that.
-        options: how to write.
         progress: called with the bytes of all files that are done, now and then, by one thread at a time.
         state: where in the chain the first file stands, where others were before; it is moved on.
 

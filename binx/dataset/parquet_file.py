@@ -31,7 +31,6 @@ class FileKind(NamedTuple):
 
     Attributes:
         kind: what the manifest calls files like it.
-        schema: of its rows.
         statistics: columns whose least and largest values are kept.
         identifiers: columns of text that mostly ascend; those that come as dictionaries are written as text.
         facts: what the manifest says of the file beside its rows and bytes.

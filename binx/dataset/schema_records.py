@@ -51,8 +51,6 @@ class Behind(NamedTuple):
     """Where a log stands that comes right behind another one.
 
     Attributes:
-        log: the name of the one before.
-        catalog: the tables known there.
         epoch: logs of the chain before that a server began at its start.
         seqno: number of the next transaction.
     """

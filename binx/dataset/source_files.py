@@ -36,12 +36,9 @@ class _Output:
     """A file, and what the manifest says of its rows.
 
     Attributes:
-        kind: what it holds.
         file: the file; what it does is done in the background.
-        rows: how many rows it has.
         partial: how many of them lack columns.
         versions: first and last commit version of rows; None where that is not told.
-        is_finished: whether it gets no more.
         chunks: columns of all row groups so far, about.
     """
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
+from binx.kernels.render.row_changes import Spelling
 from binx.rows.columns.types import Kind, LogicalType
-from binx.rows.parts import Spelled, Spelling
 from binx.slices.json_values import NULL, json_values, plain_json
+from binx.slices.pieces import Spelled
 from binx.slices.texts import LONG_BYTES, LongText, chunks_of, is_long, value_of
 
 _BYTES_OPEN, _BYTES_CLOSE = b'{"hex": "', b'"}'

@@ -21,7 +21,7 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.decoder_warnings import decoder_warnings
+from binx.rows.following import decoder_warnings
 from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.json_lines import JsonRows

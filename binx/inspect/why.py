@@ -39,8 +39,7 @@ from binx.slices.pieces import Piece
 from binx.slices.search import Search
 from binx.source.json_text import json_text
 from binx.where.condition import Condition
-from binx.where.rows import ChangePlace
-from binx.where.tables import AskedCondition
+from binx.where.rows import AskedCondition, ChangePlace
 
 _FEW_ROWS = 64
 _LINE_END = b"}\n"

@@ -50,13 +50,7 @@ class Absent(NamedTuple):
 
 
 def absent_value(known: ColumnDefinition | None, logical: LogicalType, nullable: bool) -> Absent | None:
-    """The value of a column that an inserted row's image leaves out; None where it cannot be told.
-
-    Args:
-        known: the column's definition.
-        logical: the column's type.
-        nullable: whether NULL is allowed.
-    """
+    """The value of a column that an inserted row's image leaves out; None where it cannot be told."""
     if known is None or known.generated is not None:
         return None
     default = known.default
@@ -69,10 +63,6 @@ def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent 
     """What a column holds in rows that were there when ALTER TABLE added it and were not changed since.
 
     None where that cannot be told, or the column came with its table.
-
-    Args:
-        known: the column's definition.
-        logical: the column's type.
     """
     if known is None or known.generated is not None or known.added is None:
         return None
@@ -88,9 +78,6 @@ def filled_value(
 
     Args:
         before: the column's definition before; None where that is not known.
-        column: its definition behind it.
-        logical: its type behind it.
-        mariadb: whether the server is a MariaDB.
     """
     if column.generated is not None or logical.kind is Kind.TIMESTAMP:
         return None

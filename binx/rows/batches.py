@@ -15,10 +15,9 @@ import pyarrow as pa
 from binx.errors import BinxError
 from binx.event.table_map import TableMap
 from binx.log.arrow import arrow_array
-from binx.rows.columns.arrays import ColumnArrays, Handed
-from binx.rows.columns.column_buffers import Column, ColumnBuffers
+from binx.rows.columns.arrays import Column, ColumnArrays, ColumnBuffers, Handed
+from binx.rows.columns.arrow_schema import MISFITS, alike_columns
 from binx.rows.columns.names import ResolvedTable
-from binx.rows.columns.shared_columns import MISFITS, alike_columns
 from binx.rows.columns.types import ArrowOptions
 
 CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
@@ -31,17 +30,7 @@ _COMMIT_VERSION, _PRESENT = 1, 7
 class ChangeBatch:
     """Row changes of one table, all of one schema version.
 
-    Args:
-        table: the table as its rows were read.
-        rows: how many there are, in the order of the log.
-        columns: their values, of each column of the table's schema.
-        rows_flags: all flags that the rows events had, and maybe those of other rows before.
-        typed_documents: how many JSON documents have values of SQL types that their text does not tell.
-
     Attributes:
-        table: the table as its rows were read.
-        rows: how many there are.
-        columns: their values.
         rows_flags: all flags that the rows events had, and maybe those of other rows before.
         typed_documents: how many JSON documents have values of SQL types that their text does not tell.
     """
@@ -116,10 +105,6 @@ class TableChanges:
     r"""One table in one schema version: how its rows become batches.
 
     Attributes:
-        resolved: names and types, and where they come from.
-        records: what its schema records say of its columns.
-        alike: what it has in common with all tables of the same columns.
-        stored: how the log stores the columns: their types, and what these mean.
         valid_from: commit version of the first transaction that was read so.
         undecodable: values that became text with ``\xNN`` escapes, by column name.
     """
@@ -186,7 +171,6 @@ class TableChanges:
 
         Args:
             handed: what :meth:`binx.kernels.rows.builder.RowBuilder.finish` gives.
-            rows_flags: all flags that their events had.
 
         Raises:
             DamagedError: a value is not of its column's type.

@@ -17,10 +17,9 @@ from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
-from binx.rows.columns.shapes import Shapes
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.resolving import TableResolver
+from binx.rows.resolving import Shapes, TableResolver
 from binx.rows.savepoints import undone_rows
 from binx.rows.statements import Statement, StatementReader
 from binx.source import WINDOW_BYTES
@@ -33,6 +32,18 @@ ROW_GROUP_ROWS = 131_072
 
 MEMORY_BYTES = 64 * 1024 * 1024
 """What all tables' rows may take before the largest is handed over."""
+
+TAKE = 1
+"""Mark of a transaction whose rows and statements are wanted."""
+
+STATEMENTS_ONLY = 2
+"""Mark of a transaction that is looked at only for schema statements."""
+
+WITHOUT_ROWS = 3
+"""Mark of a transaction whose statements are wanted, and whose rows are not: they were rolled back."""
+
+LOST = 4
+"""Mark of a transaction that was wanted and cannot be decoded; it is never given to a decoder."""
 
 _SHARE = 8
 """So many times what goes at once where memory runs out is the memory."""
@@ -47,7 +58,6 @@ class DecoderOptions(NamedTuple):
     Attributes:
         row_group_rows: rows of a batch.
         memory: bytes that decoded rows may take together.
-        arrow: choices about Arrow types.
         markers: whether SAVEPOINT, ROLLBACK TO, XA START and XA END come as statements too.
         undone: whether rows come that their own transaction undid by ROLLBACK TO SAVEPOINT.
         as_stored: whether columns are what the table maps must tell of them, whatever else is known: numbers
@@ -93,10 +103,8 @@ class ChangeDecoder:
     """Decodes one file; the catalog goes on to the next.
 
     Args:
-        file: the file.
         catalog: the tables known so far; moved on by the schema statements met.
         wanted: whether a table's rows are to be decoded, by database and name.
-        options: batching and types.
 
     Attributes:
         payloads: where the scan has put the events of compressed transactions; None: nowhere.
@@ -144,8 +152,7 @@ class ChangeDecoder:
         scan that gave the table may go on meanwhile in another thread.
 
         Args:
-            table: the transactions.
-            mask: a mark for each of them, as :mod:`binx.rows.marks` has them.
+            mask: a mark for each of them: :data:`TAKE` and its like; 0 to pass over it.
             ids: what :func:`~binx.log.identifiers.transaction_ids` gives for the table, if it was asked.
 
         Raises:

@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from binx.log.arrow import arrow_array
 from binx.rows.batches import CHANGE_TYPES, ChangeBatch
-from binx.rows.columns.column_buffers import ColumnBuffers
+from binx.rows.columns.arrays import ColumnBuffers
 from binx.rows.columns.names import ResolvedColumn
-from binx.rows.parts import numbers
 
 _INTEGER_BYTES = 8
 
@@ -147,6 +146,12 @@ class BatchImages:
             for pattern, picked in _by_pattern(rows, patterns):
                 images = Images(picked, columns[pattern])
                 yield ChangeGroup(None, images) if code == INSERT else ChangeGroup(images, None)
+
+
+def numbers(array: pa.Array) -> memoryview:
+    """The memory of a column of 64-bit integers without nulls."""
+    data = array.buffers()[1]
+    return memoryview(b"" if data is None else data).cast("B")[array.offset * 8 :][: len(array) * 8]
 
 
 def _codes(kinds: bytes) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from binx.event.column import Column
 from binx.event.format import Flavour, FormatDescription
 from binx.event.table_map import TableMap, parse_kept_map
 from binx.kernels.rows.layouts import TableMaps
@@ -14,7 +15,6 @@ from binx.log.scanning import decoded_name
 from binx.rows.columns.codecs import defined_width, is_old_time
 from binx.rows.columns.names import ResolvedTable, resolve_columns
 from binx.rows.columns.schema import Change, ChangeKind, StatementContext
-from binx.rows.columns.shapes import Shapes
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
 
@@ -26,12 +26,9 @@ class TableResolver:
     """Finds out what the columns of table maps are called and typed; the catalog goes on to the next file.
 
     Args:
-        file: the file.
         maps: the table maps met in it, and the tables they are of, each by a number.
         catalog: the tables known so far; moved on by the schema statements met.
-        arrow: choices about Arrow types.
         as_stored: whether columns are what the table maps must tell of them, whatever else is known.
-        warnings: takes in sentences about names and types, each once.
 
     Attributes:
         shapes: the columns that tables had.
@@ -67,14 +64,7 @@ class TableResolver:
         return decoded_name(self._maps.name(number))
 
     def resolve(self, number: int, position: int, table: TransactionTable, index: int) -> TableChanges:
-        """What the rows behind a table map are read as: what was met before, where a version is the same.
-
-        Args:
-            number: the table map's.
-            position: offset of the event that the rows stand in.
-            table: the transactions of which it is in one.
-            index: the place of that one in the table.
-        """
+        """What the rows behind a table map are read as: what was met before, where a version is the same."""
         # Here and not above: who follows statements alone has no use for Arrow.
         from binx.rows.batches import TableChanges
 
@@ -184,4 +174,77 @@ def _shortened(sql: str) -> str:
     return sql if len(sql) <= 80 else sql[:77] + "…"
 
 
-__all__ = ["TableResolver"]
+_TableKey = tuple[str, str]
+
+
+class Shapes:
+    """The columns that each table had when it was met last, in a part of a log that can be joined to another.
+
+    Databases and tables are told apart whatever the case of their letters, as statements may write them so.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[_TableKey, tuple[str, tuple[Column, ...]]] = {}
+        self._first: dict[_TableKey, tuple[str, tuple[Column, ...]]] = {}
+        self._touched: set[_TableKey] = set()
+        self._touched_databases: set[str] = set()
+        self._are_all_touched = False
+
+    def saw(self, table_map: TableMap) -> str | None:
+        """Take in a table map; gives a sentence where its table had other columns before."""
+        key = (table_map.database.casefold(), table_map.table.casefold())
+        found = (table_map.name, table_map.columns)
+        if not self._is_touched(key):
+            self._first.setdefault(key, found)
+        before = self._last.get(key)
+        self._last[key] = found
+        return None if before is None else _told(before[1], *found)
+
+    def touch(self, database: str, table: str) -> None:
+        """A statement may have changed a table, called by its names casefolded."""
+        self._last.pop((database, table), None)
+        self._touched.add((database, table))
+
+    def touch_database(self, database: str) -> None:
+        """A statement may have changed any table of a database, called by its name casefolded."""
+        for key in [key for key in self._last if key[0] == database]:
+            del self._last[key]
+        self._touched_databases.add(database)
+
+    def touch_all(self) -> None:
+        """A statement may have changed any table."""
+        self._last.clear()
+        self._are_all_touched = True
+
+    def join(self, behind: Shapes) -> Iterator[str]:
+        """Take in the next part of the log; gives a sentence for each table that has other columns there."""
+        for key, found in behind._first.items():
+            before = self._last.get(key)
+            told = None if before is None else _told(before[1], *found)
+            if told is not None:
+                yield told
+        for key in [key for key in self._last if behind._is_touched(key)]:
+            del self._last[key]
+        self._last.update(behind._last)
+
+    def _is_touched(self, key: _TableKey) -> bool:
+        return self._are_all_touched or key[0] in self._touched_databases or key in self._touched
+
+
+def _told(before: tuple[Column, ...], name: str, columns: tuple[Column, ...]) -> str | None:
+    if _alike(before, columns):
+        return None
+    return (
+        f"the columns of {name} change, and no statement that changed them is in the log: it was not"
+        " logged (sql_log_bin=0) or cannot be read. Rows before and after are decoded according to"
+        " their own table maps"
+    )
+
+
+def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
+    """Whether columns may be the same: stored alike, and called alike where both have names."""
+    return len(before) == len(after) and all(
+        (one.type, one.metadata) == (other.type, other.metadata)
+        and (one.name is None or other.name is None or one.name == other.name)
+        for one, other in zip(before, after, strict=True)
+    )

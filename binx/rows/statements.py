@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.event.charset import DEFAULT_CHARSET
+from binx.event.collation import collation_charset, collation_name
 from binx.event.format import Flavour
 from binx.event.header import EventFlag, EventHeader
 from binx.event.parse import parse_event
@@ -15,8 +16,7 @@ from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
-from binx.rows.columns.schema import StatementContext
-from binx.rows.context import statement_context
+from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
 
@@ -38,14 +38,12 @@ class Statement(NamedTuple):
         timestamp: the event's own time, seconds since 1970.
         kind: ``ddl``, ``dml`` or ``other``; what does not take effect is ``other``.
         db: the session's default database.
-        sql: the text.
         sql_is_text: whether the text holds every byte of the statement.
         options: the session, as SET statements name it.
         insert_id: value for the first AUTO_INCREMENT column, where one was logged.
         last_insert_id: value of LAST_INSERT_ID(), where one was logged.
         rand_seeds: the two seeds of RAND(), where they were logged.
         user_vars: user variables as SQL literals.
-        thread_id: the connection.
         exec_time: seconds from its start to its end.
         error_code: the error that it ended with on its server, 0 for none.
         file_bytes: of LOAD DATA: how many bytes of the file are in the log; None for other statements.
@@ -125,10 +123,6 @@ class StatementReader:
         """The statement that an event completes; None for one that prepares a statement.
 
         Args:
-            body: the event's, without checksum.
-            header: its header.
-            table: the transactions of which it is in one.
-            index: the place of that one in the table.
             ids: of the table's transactions, as :func:`~binx.log.identifiers.transaction_ids` gives them.
 
         Raises:
@@ -239,3 +233,46 @@ def _kind(sql: str, context: StatementContext | None) -> str:
 def _one_line(text: str) -> str:
     """Text that cannot end a comment."""
     return " ".join(text.split())
+
+
+EXPLICIT_DEFAULTS_SINCE = {Flavour.MYSQL: (8, 0, 2), Flavour.MARIADB: (10, 10, 0)}
+"""Versions whose explicit_defaults_for_timestamp is ON where nobody set it."""
+
+_MARIADB_EXPLICIT_DEFAULTS = 1 << 24
+"""MariaDB's bit for it in the session options (sql/sql_priv.h, OPTION_EXPLICIT_DEF_TIMESTAMP)."""
+
+
+def statement_context(query: Query, header: EventHeader, log: str = "") -> StatementContext:
+    """What the catalog needs to know of the session that ran a statement.
+
+    Args:
+        log: the name of the log that it stands in, with its identity.
+    """
+    mariadb = query.flavour is Flavour.MARIADB
+    server, connection = query.status.collation_server, query.status.collation_connection
+    major, minor, patch = query.version
+    mode = query.status.sql_mode or 0
+    return StatementContext(
+        sql_mode=mode & ~NO_BACKSLASH_ESCAPES if query.by_server else mode,
+        server_collation=None if server is None else collation_name(server, mariadb=mariadb),
+        mariadb=mariadb,
+        version=major * 10000 + minor * 100 + patch,
+        explicit_defaults_for_timestamp=_explicit_defaults(query),
+        # What the server writes itself is not read as the session's literals are.
+        literals=None if connection is None or query.by_server else collation_charset(connection),
+        client=query.charset.name,
+        failed=query.error_code != 0,
+        committed=bool(query.status.ddl_xid or query.status.mariadb_xid),
+        place=(log, header.position),
+        connection=(header.server_id, query.thread_id),
+        uses_temporary=bool(header.flags & EventFlag.THREAD_SPECIFIC),
+    )
+
+
+def _explicit_defaults(query: Query) -> bool:
+    if query.status.explicit_defaults_for_timestamp is not None:
+        return query.status.explicit_defaults_for_timestamp
+    since = query.version >= EXPLICIT_DEFAULTS_SINCE[query.flavour]
+    if query.flavour is Flavour.MARIADB and since and query.status.flags2 is not None:
+        return bool(query.status.flags2 & _MARIADB_EXPLICIT_DEFAULTS)
+    return since

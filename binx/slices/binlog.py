@@ -80,8 +80,6 @@ def write_binlog(
     The runs are all read before the first byte is written; their files must stay open until the end.
 
     Args:
-        runs: the transactions, in the order in which the slice shall have them.
-        output: where to; see :func:`~binx.storage.output.open_output`.
         verbatim: copy magic, FORMAT_DESCRIPTION and transactions byte by byte; positions, checksums and
             logical clock stay those of the source.
         verify: compare the checksum of every event that is copied.

@@ -131,7 +131,6 @@ class Frames(Protocol):
             part: where they are.
             taken: the indexes of the transactions that are wanted.
             first: the place there of the transaction that comes next.
-            piece: row changes.
             run: the run that comes next.
             stop: the run at which to stop; a run before it has all that its transaction has from there on.
 
@@ -167,7 +166,6 @@ def ordered_changes(
     """Everything that the selected transactions hold, in the log's order.
 
     Args:
-        selected: the transactions, file by file in the chain's order.
         catalog: the tables known so far; moved on by the schema statements met.
         render: says what row changes consist of as text.
         raw_text: leave text in the columns' own character sets.

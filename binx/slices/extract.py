@@ -276,7 +276,7 @@ class _Extraction:
         return search.selected(rolled_back=False)
 
     def _write_json(self, stream: OutputStream) -> None:
-        from binx.rows.decoder_warnings import decoder_warnings
+        from binx.rows.following import decoder_warnings
         from binx.slices.json_lines import write_json
 
         decoders: list[ChangeDecoder] = []

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from binx.kernels.render.row_changes import Spelling
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.kernels.transactions.selection import whole_transactions
 from binx.log.file import BinlogFile
@@ -28,11 +29,10 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.slices.json_values import NULL, json_values, plain_json
-from binx.slices.pieces import BUFFER_BYTES, Changes, Piece, changes_of, gathered
+from binx.slices.pieces import BUFFER_BYTES, Changes, Part, Piece, Spelled, changes_of, columns, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.texts import Writer, with_misfits
 from binx.slices.transaction_facts import FRAMED, Frame, Heads
@@ -61,9 +61,6 @@ def write_json(
     """Write transactions as JSON lines.
 
     Args:
-        selected: the transactions.
-        output: where to; see :func:`~binx.storage.output.open_output`.
-        catalog: the tables known beforehand; moved on by the schema statements met.
         rows: write a line for each row change instead; none for statements and for what was rolled back.
         choice: which row changes are written; None for all. Transactions without one have no line then.
         decoders: takes in the decoders used, which know what is not known of names and types.

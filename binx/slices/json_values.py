@@ -27,9 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import charset as charset_of_name
+from binx.kernels.render.row_changes import Spelling
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
-from binx.rows.parts import Spelled, Spelling
+from binx.slices.pieces import Spelled
 from binx.slices.texts import (
     EMPTY,
     EXACT_DIGITS,

@@ -51,7 +51,6 @@ class EventRenamer:
         """What takes the place of an event of a type in :data:`RENAMED`, without checksums.
 
         Args:
-            header: the event's.
             first_look: whether the events will be asked for again, and are not to be counted now.
 
         Raises:

@@ -281,7 +281,7 @@ class Search:
         self, scan: TransactionScan, table: TransactionTable, mask: bytearray, catalog: Catalog
     ) -> None:
         """Unmark what cannot be decoded to its end, and find out whether definitions may have been lost."""
-        from binx.rows.undecodable import DecodingCheck
+        from binx.rows.following import DecodingCheck
 
         damages = sum(len(salvaged.damage) for salvaged in self._salvaged)
         self._behind_damage, self._damages = damages > self._damages, damages

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import Charset
+from binx.kernels.render.row_changes import Spelling
 from binx.log.arrow import arrow_array
 from binx.rows.columns.types import LogicalType
 from binx.rows.images import BatchImages, Images
-from binx.rows.parts import Spelled, Spelling
+from binx.slices.pieces import Spelled
 from binx.source.wording import encoded
 
 Writer = Callable[[pa.Array, LogicalType], tuple[Spelled, ...]]

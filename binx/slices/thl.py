@@ -27,7 +27,7 @@ from binx.log.events import RawEvent
 from binx.log.selection.zones import in_zone
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.decoder_warnings import decoder_warnings
+from binx.rows.following import decoder_warnings
 from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.sql.literals import identifier

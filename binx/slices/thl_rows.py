@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.kernels.render.row_changes import Spelling
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.slices.json_values import json_values, text_values, vector_values
-from binx.slices.pieces import Changes, changes_of
+from binx.slices.pieces import Changes, Part, Spelled, changes_of, columns
 from binx.slices.texts import constant, python_json_reals, python_reals, with_misfits
 from binx.source.wording import encoded
 

@@ -17,7 +17,7 @@ from binx.log.arrow import arrow_scalar
 from binx.log.identifiers import anonymous_id
 from binx.log.index.transactions import index_batch
 from binx.log.scanning import TransactionScan
-from binx.rows.marks import TAKE
+from binx.rows.decoder import TAKE
 from binx.source.wording import encoded
 
 if TYPE_CHECKING:

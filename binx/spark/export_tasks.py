@@ -23,7 +23,7 @@ from binx.log.selection.selection import Selection
 from binx.source.age_keys import IDENTITY_VARIABLE
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, Keys, given_keys
 from binx.spark.log_place import LogPlace
-from binx.where.tables import RowsSeen
+from binx.where.rows import RowsSeen
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from datetime import date, datetime
 from sqlglot import exp
 
 from binx.errors import UsageError
-from binx.where.numbers import leading_number
-from binx.where.values import Literal, clock
+from binx.where.values import Literal, clock, leading_number
 
 _SHOWN = 60
 

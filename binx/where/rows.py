@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -22,15 +23,101 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.where.condition import ColumnName, Condition, Frame
-from binx.where.tables import AskedCondition
-from binx.where.values import Literal, Operand, compared
+from binx.where.values import IncomparableError, Literal, Operand, compared
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSeen:
+    """The tables whose rows a condition was asked of.
+
+    Attributes:
+        applied: whether the condition applies to one of them.
+        incomparable: versions of tables that have the condition's columns, but of types that it cannot be
+            compared with: the table's name and why, each once.
+    """
+
+    tables: tuple[str, ...] = ()
+    applied: bool = False
+    incomparable: tuple[tuple[str, str], ...] = ()
+
+
+class AskedCondition:
+    """A condition, and what came of asking it so far."""
+
+    def __init__(self, condition: Condition) -> None:
+        self._condition = condition
+        self._tables: dict[str, None] = {}
+        self._applied = False
+        self._incomparable: dict[tuple[str, str], None] = {}
+        self._untold: dict[str, None] = {}
+
+    def note_table(self, images: BatchImages) -> None:
+        """Note that a table has rows; a condition that applies to no noted table is an error in the end."""
+        self._tables[_name_of(images)] = None
+
+    def ask(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]] | None:
+        """The changes of a batch, with marks for those that match; None if the condition does not apply."""
+        if not self._condition.applies(images):
+            return None
+        try:
+            found = list(self._condition.passing(images))
+        except IncomparableError as error:
+            why = _name_of(images), error.message
+            self._incomparable[why] = None
+            self._untold[_warning(*why)] = None
+            return None
+        self._applied = True
+        return found
+
+    @property
+    def seen(self) -> RowsSeen:
+        """The tables that the condition was asked of."""
+        return RowsSeen(tuple(self._tables), self._applied, tuple(self._incomparable))
+
+    def take_seen(self, seen: RowsSeen) -> None:
+        """Count what the same condition was asked of elsewhere."""
+        self._tables.update(dict.fromkeys(seen.tables))
+        self._applied |= seen.applied
+        self._incomparable.update(dict.fromkeys(seen.incomparable))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings about versions of tables to which the condition does not apply."""
+        return [_warning(table, why) for table, why in self._incomparable]
+
+    def take_warnings(self) -> dict[str, None]:
+        """The warnings since this was last called, each once."""
+        untold, self._untold = self._untold, {}
+        return untold
+
+    def check(self) -> None:
+        """Raise an error if the condition applies to no table.
+
+        Raises:
+            AbsentError: none has its columns.
+            IncomparableError: those that have them cannot be compared with its literals.
+        """
+        if self._applied:
+            return
+        for _, why in self._incomparable:
+            raise IncomparableError(why)
+        if self._tables:
+            raise self._condition.lacking(self._tables)
+
+
+def _name_of(images: BatchImages) -> str:
+    table = images.changes.table
+    return f"{table.db}.{table.name}"
+
+
+def _warning(table: str, why: str) -> str:
+    return f"{table}: rows to which the condition does not apply were skipped: {why}"
 
 
 class RowFilter(AskedCondition):
     """Finds the transactions with a row change that passes.
 
     Args:
-        condition: what a row change must fulfil.
         catalog: the tables known beforehand; moved on by the schema statements met.
         takes_table: whether a table's rows count, by database and name.
         limit: how many transactions may pass, at most; what the rows decide comes before the limit.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binx.compare.forms import Form, statement_form
+from binx.compare.effects import Form, statement_form
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.statements import Statement
 

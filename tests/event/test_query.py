@@ -11,7 +11,7 @@ from binx.event.query import Query
 from binx.event.query_status import parse_status
 from binx.event.reader import Reader
 from binx.event.session import session_options
-from binx.rows.context import statement_context
+from binx.rows.statements import statement_context
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read
 

@@ -11,9 +11,8 @@ import pytest
 from binx.errors import BinxError
 from binx.event.format import Flavour
 from binx.log.file import BinlogFile
-from binx.rows.context import EXPLICIT_DEFAULTS_SINCE
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.statements import Statement
+from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
 from binx.slices.changes import ordered_changes
 from testdata.expected import tables_of
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql

@@ -16,8 +16,7 @@ import pytest
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.marks import STATEMENTS_ONLY
+from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from testdata.servers import Server, ServerError
 from tests.live.connection import Connection
 from tests.live.test_differential import ROUNDS, seed_of

@@ -21,8 +21,7 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns import arrays
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
-from binx.rows.marks import STATEMENTS_ONLY
+from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.source import READ_BYTES
 from tests.conftest import TESTDATA

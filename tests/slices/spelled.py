@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from binx.rows.parts import Part, Spelled, assembled, columns, kernel_part, numbers
-from binx.slices.pieces import Changes, Piece
+from binx.rows.images import numbers
+from binx.slices.pieces import Changes, Part, Piece, Spelled, assembled, columns, kernel_part
 
 
 def texts_of(values: Iterable[Spelled], rows: int) -> list[bytes]:

@@ -88,7 +88,6 @@ class Documents:
 
     Args:
         rules: paths, and whether what they name is hashed.
-        hash_: gives the hash of a text.
     """
 
     def __init__(self, rules: _Rules, hash_: Hash) -> None:

@@ -17,10 +17,10 @@ from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed, p
 from binx.dataset.personal.rules import Masking, PersonalData, TableRules
 from binx.errors import RefusedError
 from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.schema import Provenance
-from binx.rows.columns.shared_columns import MISFITS
 from binx.rows.columns.types import Kind, LogicalType
 from binx.source.wording import counted
 
@@ -36,10 +36,6 @@ def hashed_type(mysql_type: str) -> str:
 
 class MaskedTable(TableChanges):
     """A table's rows as they come into the data set.
-
-    Args:
-        table: as its rows were read.
-        rules: about it.
 
     Raises:
         RefusedError: the rules cannot be followed.

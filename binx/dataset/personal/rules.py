@@ -98,7 +98,6 @@ class PersonalData(NamedTuple):
     """The rules of an export.
 
     Attributes:
-        dropped: what is left out.
         hashed: what becomes HMAC-SHA-256, 64 hexadecimal digits: the same value has the same ones everywhere.
         key: that of the hashes.
     """
@@ -147,8 +146,6 @@ def personal_data(
     """The rules that options give; None for none.
 
     Args:
-        dropped: what is left out.
-        hashed: what is hashed.
         key_path: the file with the key, of which line ends behind it are no part.
 
     Raises:

@@ -12,7 +12,7 @@ from array import array as numbers
 from collections.abc import Callable
 from functools import cache, cached_property
 from socket import AF_INET, AF_INET6, inet_ntop
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 import pyarrow as pa
@@ -22,7 +22,6 @@ from binx.event.charset import Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.text.charsets import are_ascii, are_utf8, as_utf8
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.rows.columns.column_buffers import Column, ColumnBuffers
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 
 FLOAT_SIZE = 4
@@ -39,6 +38,46 @@ _TOGETHER = 4096
 
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
+
+
+class ColumnBuffers(NamedTuple):
+    """The buffers of a column.
+
+    Attributes:
+        values: of values, of offsets, or of the numbers of words; None where all values are null.
+        data: the bytes of strings, or of words.
+        words: where each word begins and the last one ends; None where the values are no words' numbers.
+        validity: a bitmap; None where all values are there, or none is.
+        nulls: how many are not.
+    """
+
+    values: Any
+    data: Any = None
+    words: Any = None
+    validity: Any = None
+    nulls: int = 0
+
+    def array(self, data_type: pa.DataType, rows: int) -> pa.Array:
+        """The same as an array of a type that these buffers are for."""
+        if self.values is None:
+            return pa.nulls(rows, data_type)
+        if isinstance(data_type, pa.BaseExtensionType):
+            return pa.ExtensionArray.from_storage(data_type, self.array(data_type.storage_type, rows))
+        validity = None if self.validity is None else pa.py_buffer(self.validity)
+        values = pa.py_buffer(self.values)
+        if self.words is not None:
+            codes = pa.Array.from_buffers(data_type.index_type, rows, [validity, values], self.nulls)
+            words = [None, pa.py_buffer(self.words), pa.py_buffer(self.data)]
+            count = len(memoryview(self.words).cast("B")) // _OFFSET_BYTES - 1
+            return pa.DictionaryArray.from_arrays(
+                codes, pa.Array.from_buffers(data_type.value_type, count, words, 0)
+            )
+        data = [] if self.data is None else [pa.py_buffer(self.data)]
+        return pa.Array.from_buffers(data_type, rows, [validity, values, *data], self.nulls)
+
+
+Column: TypeAlias = "ColumnBuffers | pa.Array"
+"""A column's values."""
 
 
 class Handed(NamedTuple):
@@ -402,3 +441,6 @@ _MAKERS: dict[Kind, _Maker] = {
     Kind.INET6: ColumnArrays._address,
     Kind.UUID: ColumnArrays._address,
 }
+
+
+_OFFSET_BYTES = 4

@@ -59,8 +59,6 @@ def stored_text(text: str | bytes, name: str | None, literals: Literals) -> str:
 
     Args:
         text: as the statement writes it; hexadecimal and bit literals are bytes in the column's charset.
-        name: the column's charset; None where unknown.
-        literals: how the session's texts are read.
     """
     found = _known(name)
     if isinstance(text, str) and literals.connection == "binary":

@@ -70,11 +70,6 @@ _Result = tuple[LogicalType, TypeProvenance]
 def logical_type(column: Column, known: ColumnDefinition | None, source: Provenance) -> _Result:
     """What a column holds, and where that is known from.
 
-    Args:
-        column: the column of the table map.
-        known: the column's definition, where one fits.
-        source: where definitions come from.
-
     Raises:
         UnsupportedError: a type that no row image can hold.
     """

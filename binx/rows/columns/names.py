@@ -68,18 +68,13 @@ class ResolvedColumn(NamedTuple):
     Attributes:
         name: its name in outputs: unique up to case, and none of the system columns'.
         source_name: its name on the server, ``cN`` where unknown.
-        type: what it holds.
-        mysql_type: how SQL writes its type.
-        nullable: whether NULL is allowed.
         primary_key_position: place, from 0, in the key that tells rows apart: the primary key, or as servers
             do, the first UNIQUE key of NOT NULL columns; None outside it, or where nothing is known.
-        invisible: hidden from ``SELECT *``.
         generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
         default: the DEFAULT clause as written, None where there is none or nothing is known.
         absent: what the column holds where an inserted row's image lacks it, None where that cannot be told.
         added: what the column holds in rows that were there when ALTER TABLE added it, None where it came
             with its table, or that cannot be told.
-        provenance: where the facts come from.
     """
 
     name: str
@@ -100,8 +95,6 @@ class ResolvedTable(NamedTuple):
     """A table as its rows are read.
 
     Attributes:
-        db: the database.
-        name: the table.
         columns: in the order of the row image.
         definition: the definition that was used, None where none was.
         warnings: why less is known than was to be expected, in sentences.
@@ -142,11 +135,6 @@ def resolve_columns(
     table_map: TableMap, definition: TableDefinition | None, flavour: Flavour = Flavour.MYSQL
 ) -> ResolvedTable:
     """Join what the table map, its metadata and the catalog know of a table.
-
-    Args:
-        table_map: the table as the rows are stored.
-        definition: what the catalog knows of it.
-        flavour: whose server wrote the log.
 
     Raises:
         UnsupportedError: a column of a type that no row image can hold.

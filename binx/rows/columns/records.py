@@ -20,15 +20,7 @@ _NOT_IN_AVRO_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 
 class ColumnRecords:
-    """The columns of tables in their records, as JSON; made once for all tables that have the same ones.
-
-    Args:
-        columns: the columns.
-        options: how types are written.
-
-    Attributes:
-        primary_key: the names of the primary key's columns, in the key's order; empty where none is known.
-    """
+    """The columns of tables in their records, as JSON; made once for all tables that have the same ones."""
 
     def __init__(self, columns: tuple[ResolvedColumn, ...], options: ArrowOptions) -> None:
         self.primary_key = primary_key(columns)
@@ -61,7 +53,6 @@ class ColumnRecords:
         """One version of a table that has them, as JSON.
 
         Args:
-            resolved: the table.
             valid_from_scn: the commit version of the first transaction that this version holds for.
         """
         definition = resolved.definition

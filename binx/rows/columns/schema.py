@@ -45,8 +45,6 @@ class Default(NamedTuple):
     """A DEFAULT clause.
 
     Attributes:
-        text: as written.
-        kind: what it gives.
         constant: NUMBER: the number as written, with its sign if that is a minus; STRING: the text; BYTES:
             hexadecimal digits; of the others empty.
     """
@@ -60,7 +58,6 @@ class ColumnDefinition(NamedTuple):
     """One column as a CREATE TABLE or ALTER TABLE declares it.
 
     Attributes:
-        name: as written.
         mysql_type: normalised as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ has it:
             ``decimal(10,2) unsigned``.
         base: the type's canonical name: ``int`` for INTEGER, ``double`` for REAL, ``longtext`` for
@@ -68,17 +65,13 @@ class ColumnDefinition(NamedTuple):
         length: CHAR and VARCHAR: characters; BINARY and VARBINARY: bytes; BIT: bits; VECTOR:
             dimensions; DECIMAL: digits; DATETIME, TIMESTAMP and TIME: digits of the second's fraction.
         scale: DECIMAL: digits after the point.
-        unsigned: of numbers.
         nullable: False for a primary key's columns too.
         charset: of text, ENUM and SET; None where the statement and its session do not say;
             ``binary`` for BINARY, VARBINARY and BLOBs.
         collation: None where it is the charset's default.
-        members: of ENUM and SET.
         primary_key_position: from 0; None outside the primary key.
-        invisible: hidden from ``SELECT *``.
         generated: ``virtual``, ``stored``, for MariaDB's system versioning ``row_start`` and ``row_end``,
             or None.
-        default: the DEFAULT clause, None where there is none.
         srid: the spatial reference system that a geometry column is bound to.
         added: what the ALTER TABLE that added it gave the rows that were there, None where it came with its
             table. The DEFAULT clause may have become another one since.
@@ -106,7 +99,6 @@ class IndexDefinition(NamedTuple):
     """A key other than PRIMARY.
 
     Attributes:
-        name: its name, unique in the table.
         columns: their names, in the key's order; parts that are expressions are left out.
         unique: no two rows have the same values, unless some are NULL.
         whole: no part is an expression.
@@ -125,9 +117,6 @@ class ForeignKey(NamedTuple):
 
     Attributes:
         name: the constraint's name, None where the server made one.
-        columns: their names.
-        db: the database of the table that is referred to.
-        table: its name.
         referenced: its columns, in the order of ``columns``.
         on_delete: what becomes of a row when the row that it refers to is deleted: ``CASCADE``, ``SET NULL``,
             ``SET DEFAULT``, or ``RESTRICT`` where nothing does.
@@ -151,11 +140,8 @@ class TableDefinition(NamedTuple):
     """A table at one point of the log.
 
     Attributes:
-        db: the database's name as logged.
-        name: the table's name as logged.
         columns: in the order of the row image.
         primary_key: the names of the primary key's columns, in the key's order.
-        indexes: the other keys.
         charset: the table's default, None where unknown.
         collation: the table's default, None where it is the charset's default or unknown.
         provenance: DDL, SCHEMA or IF_NOT_EXISTS.
@@ -163,7 +149,6 @@ class TableDefinition(NamedTuple):
         unknown: why the columns cannot be told, None where they can. Such a definition tells
             that the table exists, and names fall back to ``cN``.
         server_id: the server in whose log the statement that made it stands; None where that is not known.
-        foreign_keys: those of its own columns.
     """
 
     db: str
@@ -237,7 +222,6 @@ class Change(NamedTuple):
     """One table that a statement touched.
 
     Attributes:
-        kind: what happened to it.
         db: the database that the table is in after the change.
         table: the table's name after the change; None where an unparsed statement's table cannot be
             told, or where a whole database was dropped.
@@ -266,7 +250,6 @@ class StatementContext(NamedTuple):
     Attributes:
         sql_mode: the session's sql_mode as the bits of Q_SQL_MODE_CODE.
         server_collation: the server's collation (third number of Q_CHARSET_CODE).
-        mariadb: the server is a MariaDB.
         version: major * 10000 + minor * 100 + patch, as executable comments write it; None where
             unknown, which executes them all.
         explicit_defaults_for_timestamp: False as MySQL before 8.0 and MariaDB before 10.10 have it:

@@ -79,7 +79,6 @@ class LogicalType(NamedTuple):
     """The type of a column's values.
 
     Attributes:
-        kind: what the values are.
         base: the type's name in SQL without arguments (``mediumtext``, ``point``), in lower case.
         length: BITS: bits; TEXT and BINARY: the most bytes a value takes, None where unknown;
             VECTOR: dimensions, None where unknown.
@@ -296,7 +295,6 @@ def avro_type(logical: LogicalType, record_name: str = "geometry") -> str | dict
     not be Avro names, so ENUM and SET are strings with ``members``.
 
     Args:
-        logical: the type.
         record_name: the name of the record that a GEOMETRY becomes; unique in its schema.
     """
     if logical.kind is Kind.GEOMETRY:

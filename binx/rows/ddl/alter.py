@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from binx.rows.ddl.clauses import (
+    charset_option,
+    default_clause,
+    is_key_or_constraint,
+    key_or_constraint,
+    merged,
+    table_name,
+)
 from binx.rows.ddl.columns import column_spec
 from binx.rows.ddl.create import column_keys
-from binx.rows.ddl.defaults import default_clause
-from binx.rows.ddl.keys import is_key_or_constraint, key_or_constraint
-from binx.rows.ddl.parts import charset_option, merged, table_name
 from binx.rows.ddl.statements import (
     AddColumn,
     AddKey,

@@ -8,14 +8,6 @@ then those that are new or move are put where they belong, by their new names.
 from __future__ import annotations
 
 from binx.rows.columns.charsets import charset_of_collation
-from binx.rows.columns.indexes import (
-    on_columns,
-    renamed_index,
-    same_name,
-    settled_indexes,
-    with_index,
-    without_index,
-)
 from binx.rows.columns.schema import (
     ColumnDefinition,
     Default,
@@ -23,7 +15,6 @@ from binx.rows.columns.schema import (
     StatementContext,
     TableDefinition,
 )
-from binx.rows.ddl.foreign_keys import with_foreign_keys
 from binx.rows.ddl.resolve import convert_column, converted_spec, resized_spec, resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
@@ -43,6 +34,15 @@ from binx.rows.ddl.statements import (
     RenameKey,
     SetCharset,
     SystemVersioning,
+)
+from binx.rows.ddl.table_keys import (
+    on_columns,
+    renamed_index,
+    same_name,
+    settled_indexes,
+    with_foreign_keys,
+    with_index,
+    without_index,
 )
 
 
@@ -93,14 +93,7 @@ class _Entry:
 
 
 class _Alteration:
-    """One ALTER TABLE at work.
-
-    Args:
-        table: the table before.
-        actions: the statement's clauses.
-        database: what CONVERT TO CHARACTER SET DEFAULT means.
-        context: the session of the statement.
-    """
+    """One ALTER TABLE at work."""
 
     def __init__(
         self,
@@ -359,10 +352,7 @@ def alter(
     """The table after an ALTER TABLE; renaming the table itself is the catalog's.
 
     Args:
-        table: the table before, its columns known.
-        actions: the statement's clauses.
         database: what CONVERT TO CHARACTER SET DEFAULT means.
-        context: the session of the statement.
 
     Raises:
         AlterError: the clauses name what the table is not known to have.

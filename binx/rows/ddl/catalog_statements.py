@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from binx.rows.columns.charsets import charset_of_collation
-from binx.rows.columns.indexes import Indexes, settled_indexes, with_index
 from binx.rows.columns.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 from binx.rows.ddl.catalog_alter import (
     VERSIONING_COLUMNS,
@@ -14,7 +13,6 @@ from binx.rows.ddl.catalog_alter import (
     complete_charset,
     with_key,
 )
-from binx.rows.ddl.foreign_keys import renamed_foreign_keys, with_foreign_keys
 from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.statements import (
     AlterDatabase,
@@ -32,6 +30,13 @@ from binx.rows.ddl.statements import (
     Statement,
     TableName,
 )
+from binx.rows.ddl.table_keys import (
+    Indexes,
+    renamed_foreign_keys,
+    settled_indexes,
+    with_foreign_keys,
+    with_index,
+)
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
@@ -41,11 +46,6 @@ class StatementAtWork:
     """One statement at work on a catalog.
 
     Args:
-        catalog: is changed.
-        statement: the text.
-        default_db: the database that names without one belong to.
-        context: the session that it ran in.
-        provenance: what the definitions are to say about their origin.
         models: where the table is looked for that one is made LIKE, in this order.
     """
 

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from binx.rows.columns.charsets import charset_name, collation_name
-from binx.rows.ddl.defaults import default_clause
-from binx.rows.ddl.keys import references
-from binx.rows.ddl.parts import charset_word
+from binx.rows.ddl.clauses import charset_word, default_clause, references
 from binx.rows.ddl.statements import ColumnSpec
 from binx.rows.ddl.tokens import TokenKind, TokenReader
 from binx.rows.ddl.types import as_bytes, data_type

@@ -1,10 +1,16 @@
-"""CREATE TABLE, and the databases' statements."""
+"""CREATE TABLE and CREATE SEQUENCE, and the databases' statements."""
 
 from __future__ import annotations
 
+from binx.rows.ddl.clauses import (
+    charset_option,
+    is_key_or_constraint,
+    key_columns,
+    key_or_constraint,
+    merged,
+    table_name,
+)
 from binx.rows.ddl.columns import column_spec
-from binx.rows.ddl.keys import is_key_or_constraint, key_columns, key_or_constraint
-from binx.rows.ddl.parts import charset_option, merged, table_name
 from binx.rows.ddl.statements import (
     AlterDatabase,
     Charset,
@@ -16,6 +22,7 @@ from binx.rows.ddl.statements import (
     TableName,
 )
 from binx.rows.ddl.tokens import TokenReader
+from binx.rows.ddl.types import data_type
 
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
 
@@ -163,3 +170,29 @@ def table_names(reader: TokenReader) -> tuple[TableName, ...]:
     while reader.accept(","):
         names.append(table_name(reader))
     return tuple(names)
+
+
+_SEQUENCE_VALUE = ColumnSpec("", "bigint", nullable=False)
+_SEQUENCE_VALUES = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value")
+_SEQUENCE_STATE = (
+    ColumnSpec("increment", "bigint", nullable=False),
+    ColumnSpec("cache_size", "bigint", unsigned=True, nullable=False),
+    ColumnSpec("cycle_option", "tinyint", arguments=(1,), unsigned=True, nullable=False),
+    ColumnSpec("cycle_count", "bigint", nullable=False),
+)
+
+
+def create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
+    """Read CREATE SEQUENCE behind the word SEQUENCE; since MariaDB 11.5 it may name the values' type.
+
+    Raises:
+        NotUnderstoodError: it has no name, or an unknown type.
+    """
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    table = table_name(reader)
+    value = _SEQUENCE_VALUE
+    if reader.accept("AS"):
+        written = data_type(reader)
+        value = value._replace(base=written.base, unsigned=written.unsigned or reader.accept("UNSIGNED"))
+    columns = (*(value._replace(name=name) for name in _SEQUENCE_VALUES), *_SEQUENCE_STATE)
+    return CreateTable(table, columns, temporary=temporary, if_not_exists=if_not_exists)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.rows.absent import Absent, added_value, filled_value
-from binx.rows.columns.indexes import same_name
 from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
     Change,
@@ -23,9 +22,8 @@ from binx.rows.columns.schema import (
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.catalog_alter import given_default
-from binx.rows.ddl.declared import declared_type
-from binx.rows.ddl.keys import NO_CHANGE
-from binx.rows.ddl.resolve import resolve_column
+from binx.rows.ddl.clauses import NO_CHANGE
+from binx.rows.ddl.resolve import declared_type, resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
     AddKey,
@@ -47,6 +45,7 @@ from binx.rows.ddl.statements import (
     TableName,
     TruncateTable,
 )
+from binx.rows.ddl.table_keys import same_name
 
 _XA = re.compile(r"(?is)^\s*XA\s+(?P<step>PREPARE|COMMIT|ROLLBACK)\s+(?P<xid>.+?)\s*$")
 _STEPS = {"PREPARE": "prepared", "COMMIT": "committed", "ROLLBACK": "rolled_back"}
@@ -129,9 +128,6 @@ def statement_effects(
     Args:
         followed: what the catalog made of it; None where it was no schema statement.
         sql: its text, for steps of XA transactions.
-        default_db: the database that names without one belong to.
-        context: the session that it ran in.
-        options: choices about Arrow types.
     """
     if followed is None or followed.parsed is None:
         return _xa(sql)

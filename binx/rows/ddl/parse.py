@@ -15,16 +15,15 @@ import re
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext
 from binx.rows.ddl.alter import alter_table, dropped_key
+from binx.rows.ddl.clauses import key_behind_name, table_name
 from binx.rows.ddl.create import (
     alter_database,
     create_database,
+    create_sequence,
     create_table,
     drop_database,
     table_names,
 )
-from binx.rows.ddl.keys import key_behind_name
-from binx.rows.ddl.parts import table_name
-from binx.rows.ddl.sequences import create_sequence
 from binx.rows.ddl.statements import (
     AddKey,
     AlterTable,
@@ -90,7 +89,6 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
 
     Args:
         sql: one statement; what follows a ``;`` is not read.
-        context: the session that it ran in.
     """
     try:
         reader = TokenReader(sql, context)

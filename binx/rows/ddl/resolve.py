@@ -12,7 +12,7 @@ from binx.rows.columns.charsets import (
     stored_text,
 )
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, StatementContext
-from binx.rows.columns.types import quote_text
+from binx.rows.columns.types import INTEGERS, Kind, LogicalType, quote_text
 from binx.rows.ddl.statements import Charset, ColumnSpec
 from binx.rows.ddl.types import (
     BLOB_BASES,
@@ -66,13 +66,7 @@ def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
 
 
 def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) -> ColumnDefinition:
-    """The column that a server makes of what is written.
-
-    Args:
-        spec: the column as written.
-        table: the table's default charset.
-        context: the session of the statement.
-    """
+    """The column that a server makes of what is written."""
     charset = Charset()
     members: tuple[str, ...] | None = None
     if spec.base in CHARACTER_BASES:
@@ -178,11 +172,6 @@ def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> C
 
     A TEXT or BLOB but the LONG ones has the size then that takes as many characters as the column had
     before, whatever its name says; as MySQL 9.7 answered for all pairs of sizes.
-
-    Args:
-        spec: the column as written.
-        old: the column before.
-        charset: what is converted to.
     """
     for family in (TEXT_BASES, BLOB_BASES):
         if spec.base in family[:-1] and not spec.arguments:
@@ -224,3 +213,36 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     return column._replace(
         base=base, mysql_type=text, charset=charset.charset, collation=charset.collation, members=members
     )
+
+
+_PLAIN = {
+    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "date": Kind.DATE, "year": Kind.YEAR, "json": Kind.JSON,
+    "inet4": Kind.INET4, "inet6": Kind.INET6, "uuid": Kind.UUID,
+}  # fmt: skip
+_TIMES = {"datetime": Kind.DATETIME, "timestamp": Kind.TIMESTAMP, "time": Kind.TIME}
+
+
+def declared_type(column: ColumnDefinition) -> LogicalType:
+    """What a column holds that is defined so; the same as rows of it are read as."""
+    base = column.base
+    if (base, column.unsigned) in INTEGERS:
+        return LogicalType(INTEGERS[base, column.unsigned], base)
+    if base in _PLAIN:
+        return LogicalType(_PLAIN[base], base)
+    if base in _TIMES:
+        return LogicalType(_TIMES[base], base, fraction=column.length or 0)
+    if base == "decimal":
+        return LogicalType(Kind.DECIMAL, base, precision=column.length or 10, scale=column.scale or 0)
+    if base == "bit":
+        return LogicalType(Kind.BOOL if column.length == 1 else Kind.BITS, base, length=column.length)
+    if base in {"enum", "set"}:
+        kind = Kind.ENUM if base == "enum" else Kind.SET
+        return LogicalType(kind, base, charset=column.charset, members=column.members)
+    if base in GEOMETRY_BASES:
+        return LogicalType(Kind.GEOMETRY, base)
+    if base == "vector":
+        return LogicalType(Kind.VECTOR, base, length=column.length)
+    if base in {"binary", "varbinary", *BLOB_BASES}:
+        return LogicalType(Kind.BINARY, base, length=column.length)
+    characters = None if base in TEXT_BASES else column.length
+    return LogicalType(Kind.TEXT, base, charset=column.charset, characters=characters)

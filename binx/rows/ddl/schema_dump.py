@@ -16,7 +16,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.dump_moment import Moment, MomentKind, given_moment, own_moment
+from binx.rows.ddl.dump import Moment, MomentKind, given_moment, own_moment
 from binx.rows.ddl.statements import (
     AlterTable,
     CreateTable,
@@ -41,8 +41,6 @@ class SchemaDump(NamedTuple):
 
     Attributes:
         path: the file, as the user named it.
-        tables: what it defines.
-        moment: as of when.
         unclear: a sentence for each statement that was not understood.
     """
 
@@ -110,13 +108,7 @@ class _SchemaStatement(NamedTuple):
 
 
 def is_before(moment: Moment, one: _SchemaStatement, names: list[str]) -> bool | None:
-    """Whether a statement was done before a moment; None where that cannot be told.
-
-    Args:
-        moment: the moment.
-        one: the statement.
-        names: of all logs, in order.
-    """
+    """Whether a statement was done before a moment; None where that cannot be told."""
     match moment.kind:
         case MomentKind.START:
             return False
@@ -186,8 +178,6 @@ def dump_of(text: str, path: str = "the schema", moment: Moment | None = None) -
     """The definitions in a text.
 
     Args:
-        text: SQL.
-        path: what messages call it.
         moment: as of when; None: as its own comments say.
     """
     catalog = Catalog()

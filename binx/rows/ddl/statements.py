@@ -19,22 +19,15 @@ class ColumnSpec(NamedTuple):
     """A column as a statement writes it, before the table's defaults are known.
 
     Attributes:
-        name: as written.
         base: the type's canonical name.
-        arguments: the numbers in the type's parentheses.
         members: of ENUM and SET; hexadecimal and bit literals are bytes.
         unsigned: UNSIGNED, ZEROFILL or SERIAL.
-        zerofill: ZEROFILL.
         charset: CHARACTER SET, or what a type or attribute implies; None where the table decides.
         collation: COLLATE; None where nothing is said.
         binary: the BINARY attribute, which means the charset's ``_bin`` collation.
         nullable: NULL or NOT NULL; None where nothing is said.
-        default: the DEFAULT clause.
         generated: ``virtual``, ``stored``, or None.
-        invisible: INVISIBLE.
-        primary_key: PRIMARY KEY stands at the column.
         unique: UNIQUE stands at the column, or its type implies it.
-        srid: SRID.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
         numbered: AUTO_INCREMENT, or SERIAL, which means that too.
         references: REFERENCES stands at the column, and the server heeds it.
@@ -78,10 +71,8 @@ class References(NamedTuple):
     """What a foreign key refers to, and what it does to the rows that refer.
 
     Attributes:
-        table: the table that is referred to.
         columns: its columns, in the order of the key's; empty where they are not named.
         on_delete: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``, or ``RESTRICT`` for all that changes no row.
-        on_update: the same.
     """
 
     table: TableName
@@ -96,8 +87,6 @@ class Key(NamedTuple):
     Attributes:
         columns: names of its parts that are columns, in order.
         name: the index's or constraint's name, None where the server is to make one.
-        primary: PRIMARY KEY.
-        unique: UNIQUE.
         whole: no part is an expression.
         prefixes: how many characters of each column it has, 0 for all.
         if_not_exists: the key may be there already.
@@ -230,7 +219,6 @@ class MovePartition(NamedTuple):
 
     Attributes:
         other: the table that rows go to or come from, None where there is none.
-        kind: what becomes of it.
     """
 
     other: TableName | None = None

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from binx.log.selection.table_filter import TableFilter
+from binx.rows.ddl.catalog import parts_of
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
     AlterTable,
@@ -19,7 +20,6 @@ from binx.rows.ddl.statements import (
     TableName,
 )
 from binx.rows.ddl.statements import Statement as SchemaStatement
-from binx.rows.ddl.temporary import parts_of
 from binx.rows.statements import Statement
 
 _WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)

@@ -31,7 +31,6 @@ class Token(NamedTuple):
     """One token.
 
     Attributes:
-        kind: what it is.
         text: a word, sign or number as written, a name or string without quotes and escapes.
         upper: a word in upper case, a sign as it is, empty for all else: what keywords are compared with.
         start: offset of its first character in the statement.
@@ -181,12 +180,7 @@ def _behind_comment(sql: str, position: int, nests: bool) -> int:
 
 
 class TokenReader:
-    """A statement's tokens with a place in them.
-
-    Args:
-        sql: the statement.
-        context: the session it ran in.
-    """
+    """A statement's tokens with a place in them."""
 
     def __init__(self, sql: str, context: StatementContext) -> None:
         self.sql = sql

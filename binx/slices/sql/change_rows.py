@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
+from binx.kernels.render.row_changes import Spelling
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.parts import Part, Spelled, Spelling, columns
 from binx.slices.options import DatabaseNames
-from binx.slices.pieces import Changes, changes_of
+from binx.slices.pieces import Changes, Part, Spelled, changes_of, columns
 from binx.slices.sql.literals import NULL, sql_literals, text_literal, unknown_text
 from binx.slices.sql.session import RowMark, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable

@@ -66,7 +66,6 @@ def fold(text: str, collation: str | None) -> str:
     """What texts have in common that a collation may take for equal.
 
     Args:
-        text: the text.
         collation: its column's collation; None where it is the character set's default, or not known.
     """
     if collation is not None and _BYTES.search(collation):

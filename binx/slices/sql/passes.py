@@ -20,9 +20,8 @@ from binx.log.selection.table_filter import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder, DecoderOptions
+from binx.rows.decoder import WITHOUT_ROWS, ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, Images
-from binx.rows.marks import WITHOUT_ROWS
 from binx.rows.statements import Statement
 from binx.slices.changes import Selected
 from binx.slices.sql.tables import SqlTable

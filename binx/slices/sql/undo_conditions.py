@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.parts import Part, assembled, kernel_part
 from binx.slices.options import OnConflict
-from binx.slices.pieces import Changes, Piece
+from binx.slices.pieces import Changes, Part, Piece, assembled, kernel_part
 from binx.slices.sql.change_rows import BatchSql
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
 from binx.slices.sql.literals import identifier

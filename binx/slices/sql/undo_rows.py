@@ -17,9 +17,8 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.rows.parts import Part
 from binx.slices.options import DatabaseNames, OnConflict
-from binx.slices.pieces import Changes
+from binx.slices.pieces import Changes, Part
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.foreign_keys import checked_rows, logs_cascades

@@ -212,7 +212,6 @@ class SqlReport(NamedTuple):
     """What was written.
 
     Attributes:
-        transactions: how many.
         warnings: what whoever runs the script must know, in sentences.
     """
 
@@ -231,12 +230,8 @@ def write_sql(
     """Write transactions as SQL.
 
     Args:
-        selected: the transactions, in the order in which they shall be run.
-        output: where to; see :func:`~binx.storage.output.open_output`.
-        catalog: the tables known beforehand; moved on by the schema statements met.
         statement_bytes: bytes up to which a statement inserts several rows; 0 for one row each.
         choice: which row changes are written; None for all, and for statements.
-        databases: names that databases get.
 
     Raises:
         RefusedError: see :func:`~binx.slices.sql.write.check_sql`, which finds most reasons before the

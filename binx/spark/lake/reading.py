@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.errors import AbsentError, BinxError
-from binx.rows.columns.shared_columns import MISFITS, UTC_TIMESTAMP
+from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.spark.lake.arrivals import find_arrivals
 from binx.spark.lake.arrow.types import plain
 from binx.spark.lake.chains import once

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
-from binx.rows.columns.unify import cast_array, with_presence_of
+from binx.rows.columns.arrow_schema import cast_array, with_presence_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

@@ -27,11 +27,10 @@ from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import TransactionScan
 from binx.log.selection.selection import Selector, required_level
-from binx.rows.columns.unify import united_schema
+from binx.rows.columns.arrow_schema import united_schema
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.schema_dump import read_dump
-from binx.rows.decoder import ChangeDecoder
-from binx.rows.marks import STATEMENTS_ONLY
+from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What
 from binx.spark.source.slices import Slice

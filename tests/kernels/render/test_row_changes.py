@@ -15,10 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.event.charset import charset
-from binx.kernels.render.row_changes import ChangeTexts
-from binx.rows.parts import Part, Spelled, Spelling, kernel_part
+from binx.kernels.render.row_changes import ChangeTexts, Spelling
 from binx.slices import pieces
-from binx.slices.pieces import Changes, Piece
+from binx.slices.pieces import Changes, Part, Piece, Spelled, kernel_part
 from tests.slices.spelled import texts_of
 
 LONG = 300_000

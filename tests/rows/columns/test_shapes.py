@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from binx.event.column import Column, ColumnType
 from binx.event.table_map import TableMap
-from binx.rows.columns.shapes import Shapes
+from binx.rows.resolving import Shapes
 
 COLUMNS = {
     "one": (Column(ColumnType.LONG, 0, True),),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.rows.columns.unify import cast_array, cast_batch, united_schema, wider
+from binx.rows.columns.arrow_schema import cast_array, cast_batch, united_schema, wider
 
 TYPES = [
     pa.int8(),

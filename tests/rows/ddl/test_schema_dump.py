@@ -15,7 +15,7 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, MomentKind, given_moment, own_moment
+from binx.rows.ddl.dump import END, START, UNKNOWN, Moment, MomentKind, given_moment, own_moment
 from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.rows.decoder import ChangeDecoder
 from tests.conftest import TESTDATA

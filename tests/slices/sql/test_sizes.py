@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from binx.rows.parts import Part, Spelled, Spelling, kernel_part, numbers
-from binx.slices.pieces import Changes, Piece
+from binx.kernels.render.row_changes import Spelling
+from binx.rows.images import numbers
+from binx.slices.pieces import Changes, Part, Piece, Spelled, kernel_part
 from binx.slices.sql import write as sql_write
 from binx.slices.sql.write import StatementSizes
 

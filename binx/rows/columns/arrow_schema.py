@@ -1,4 +1,4 @@
-"""One schema for the batches of several schema versions of a table.
+"""The Arrow schemas of tables: made once for all tables of the same columns, and united over versions of one.
 
 Columns are united by name; a column whose type changed takes the narrowest type that holds all its values.
 """
@@ -6,14 +6,118 @@ Columns are united by name; a column whose type changed takes the narrowest type
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from binx.rows.columns.names import SYSTEM_COLUMNS
+from binx.event.column import Column, ColumnType
+from binx.rows.columns.arrays import ColumnArrays
+from binx.rows.columns.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
+from binx.rows.columns.names import ALIKE_TABLES, SYSTEM_COLUMNS, ResolvedColumn
+from binx.rows.columns.records import ColumnRecords
+from binx.rows.columns.types import ArrowOptions, can_misfit
 
 if TYPE_CHECKING:
+    from binx.kernels.rows.layouts import TableMaps
     from binx.rows.batches import TableChanges
+
+UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
+MISFITS = pa.map_(pa.string(), pa.string())
+
+_CHANGE_TYPE = pa.dictionary(pa.int8(), pa.string())
+_TRANSACTION = pa.dictionary(pa.int32(), pa.string())
+_SYSTEM_FIELDS = (
+    pa.field("_change_type", _CHANGE_TYPE, nullable=False),
+    pa.field("_commit_version", pa.int64(), nullable=False),
+    pa.field("_commit_timestamp", UTC_TIMESTAMP, nullable=False),
+    pa.field("_row", pa.int64(), nullable=False),
+    pa.field("_transaction", _TRANSACTION, nullable=False),
+    pa.field("_event_timestamp", UTC_TIMESTAMP, nullable=False),
+    pa.field("_position", pa.int64(), nullable=False),
+    pa.field("_present", pa.binary()),
+)
+
+
+class AlikeColumns:
+    """The columns of tables that are stored, called and typed alike."""
+
+    def __init__(
+        self, stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
+    ) -> None:
+        self.stored = tuple((int(column.type), column.metadata) for column in stored)
+        self.options = options
+        self.codecs: list[ColumnCodec] = [
+            column_codec(one, column.type, options) for one, column in zip(stored, columns, strict=True)
+        ]
+        self.records = ColumnRecords(columns, options)
+        self._columns = columns
+        self._plan: list[tuple[int, int, int, int]] | None = None
+
+    @cached_property
+    def can_misfit(self) -> bool:
+        """Whether there can be values that their types do not hold."""
+        return any(can_misfit(column.type) for column in self._columns)
+
+    @cached_property
+    def can_differ(self) -> bool:
+        """Whether there can be JSON documents of which only changes are logged."""
+        return any(kind == ColumnType.JSON for kind, _ in self.stored)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the batches, without a table's version."""
+        fields = [*_SYSTEM_FIELDS]
+        if self.can_differ:
+            fields.append(pa.field("_json_diff", pa.string()))
+        if self.can_misfit:
+            fields.append(pa.field("_misfits", MISFITS))
+        pairs = zip(self._columns, self.arrays(), strict=True)
+        fields += [pa.field(column.name, arrays.type) for column, arrays in pairs]
+        return pa.schema(fields)
+
+    @cached_property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """The types of the schema's columns."""
+        return tuple(self.schema.types)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The places of the schema's columns."""
+        return {name: place for place, name in enumerate(self.schema.names)}
+
+    def arrays(self) -> list[ColumnArrays]:
+        """What turns the columns of one table into arrays."""
+        return [arrays.of_another_table() for arrays in self._arrays]
+
+    @cached_property
+    def _arrays(self) -> list[ColumnArrays]:
+        return [
+            ColumnArrays(column.type, self.options, compressed=kind in MARIADB_COMPRESSED)
+            for (kind, _), column in zip(self.stored, self._columns, strict=True)
+        ]
+
+    def plan(self, maps: TableMaps, number: int) -> list[tuple[int, int, int, int]]:
+        """What the row kernel does with each column."""
+        if self._plan is None:
+            self._plan = [
+                (int(codec.codec), prefix, width, codec.parameter)
+                for codec, (_, _, prefix, width) in zip(self.codecs, maps.columns(number), strict=True)
+            ]
+        return self._plan
+
+
+@lru_cache(ALIKE_TABLES)
+def alike_columns(
+    stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
+) -> AlikeColumns:
+    """What tables with these columns have in common.
+
+    Raises:
+        UnsupportedError: a column of a type that no row image can hold.
+    """
+    return AlikeColumns(stored, columns, options)
+
 
 TRANSACTION = "_transaction"
 """The system column of identifiers of transactions."""
@@ -23,7 +127,7 @@ PRESENT = "_present"
 
 _INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 _DECIMAL_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19, pa.uint64(): 20}
-_MOST_DIGITS = 38
+_MOST_DECIMAL_DIGITS = 38
 
 
 def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
@@ -52,10 +156,6 @@ def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> 
 
     A stream of Arrow's IPC format, and Feather, have one dictionary a column. That of the identifiers of
     transactions differs always, that of an ENUM where its members changed.
-
-    Args:
-        schema: of all batches.
-        versions: of the table.
     """
     members: dict[str, set[object]] = {TRANSACTION: {None, ()}}
     for version in versions:
@@ -79,7 +179,7 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     if all(known is not None for known in digits):
         whole = max(known[0] for known in digits if known is not None)
         scale = max(known[1] for known in digits if known is not None)
-        if whole + scale <= _MOST_DIGITS:
+        if whole + scale <= _MOST_DECIMAL_DIGITS:
             return pa.decimal128(whole + scale, scale)
     if pa.types.is_dictionary(first) or pa.types.is_dictionary(second):
         return wider(_plain(first), _plain(second))

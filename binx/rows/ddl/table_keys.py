@@ -1,14 +1,14 @@
-"""A table's keys other than PRIMARY: where there is no primary key, a UNIQUE one tells rows apart.
+"""A table's keys other than PRIMARY, and its foreign keys, as statements make, change and rename them.
 
-Servers treat the first UNIQUE key whose columns are all NOT NULL and taken whole as the
-primary key of a table without one (sql/table.cc), and table maps name it as that.
+Where there is no primary key, a UNIQUE one tells rows apart: servers treat the first one whose columns are
+all NOT NULL and taken whole as the primary key (sql/table.cc), and table maps name it as that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from binx.rows.columns.schema import ColumnDefinition, IndexDefinition
+from binx.rows.columns.schema import ColumnDefinition, ForeignKey, IndexDefinition, TableDefinition
 from binx.rows.ddl.statements import Key
 from binx.rows.ddl.types import GEOMETRY_BASES
 
@@ -62,7 +62,6 @@ def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
     """The keys after a change of columns.
 
     Args:
-        indexes: the keys.
         now: what a column is called after the change, None where it is gone.
     """
     changed = []
@@ -81,7 +80,6 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
     A prefix of all that a column holds has become the whole column.
 
     Args:
-        indexes: the keys.
         columns: the table's; only of text and bytes a key can have a part.
     """
     if len(indexes) < 2 and not any(index.prefixes for index in indexes):
@@ -108,3 +106,44 @@ def _with_settled_prefixes(index: IndexDefinition, known: dict[str, ColumnDefini
     parts = zip(index.columns, index.prefixes, strict=False)
     prefixes = tuple(prefix if is_part(name, prefix) else 0 for name, prefix in parts)
     return index._replace(prefixes=prefixes if any(prefixes) else ())
+
+
+GENERATED_NAME = "_ibfk_"
+"""Stands between a table's name and a number in the names that servers give foreign keys."""
+
+
+def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
+    """A table with those foreign keys more that are among the keys that a statement declares for it.
+
+    One without a name gets that which servers give: the table's, ``_ibfk_``, and the next number.
+    """
+    found = [*table.foreign_keys]
+    prefix = f"{table.name}{GENERATED_NAME}"
+    for key in keys:
+        if key.references is None:
+            continue
+        taken = (name.removeprefix(prefix) for one in found if (name := one.name or "").startswith(prefix))
+        number = 1 + max((int(digits) for digits in taken if digits.isdecimal()), default=0)
+        references = key.references
+        found.append(
+            ForeignKey(
+                key.name or f"{prefix}{number}",
+                key.columns,
+                references.table.db or table.db,
+                references.table.name,
+                references.columns,
+                references.on_delete,
+                references.on_update,
+            )
+        )
+    return table._replace(foreign_keys=tuple(found))
+
+
+def renamed_foreign_keys(table: TableDefinition, name: str) -> TableDefinition:
+    """A table with another name, which the names that the server gave its foreign keys follow."""
+    old, new = f"{table.name}{GENERATED_NAME}", f"{name}{GENERATED_NAME}"
+    keys = tuple(
+        key._replace(name=new + key.name.removeprefix(old)) if key.name and key.name.startswith(old) else key
+        for key in table.foreign_keys
+    )
+    return table._replace(name=name, foreign_keys=keys)

@@ -1,0 +1,278 @@
+"""Clauses that several schema statements share: names, charset options, keys, constraints and defaults."""
+
+from __future__ import annotations
+
+from binx.event.charset import charset
+from binx.rows.columns.charsets import charset_name, collation_name
+from binx.rows.columns.schema import Default, DefaultKind, StatementContext
+from binx.rows.ddl.statements import Charset, Key, References, TableName
+from binx.rows.ddl.tokens import Token, TokenKind, TokenReader
+
+
+def table_name(reader: TokenReader) -> TableName:
+    """Read ``[db.]table``; a leading dot, as ODBC writes it, means the default database."""
+    reader.accept(".")
+    first = reader.name("a table's name")
+    if reader.accept("."):
+        return TableName(first, reader.name("a table's name"))
+    return TableName(None, first)
+
+
+def charset_option(reader: TokenReader) -> Charset | None:
+    """Read one of a table's or database's ``[DEFAULT] CHARACTER SET [=] c`` and ``COLLATE [=] c``."""
+    start = 1 if reader.at("DEFAULT") else 0
+    if reader.ahead(start).upper in {"CHARSET", "COLLATE"}:
+        skipped = start + 1
+    elif (reader.ahead(start).upper, reader.ahead(start + 1).upper) in {
+        ("CHARACTER", "SET"),
+        ("CHAR", "SET"),
+    }:
+        skipped = start + 2
+    else:
+        return None
+    collates = reader.ahead(start).upper == "COLLATE"
+    for _ in range(skipped):
+        reader.next()
+    reader.accept("=")
+    name = charset_word(reader)
+    if name.upper() == "DEFAULT":
+        return Charset()
+    return Charset(None, collation_name(name)) if collates else Charset(charset_name(name), None)
+
+
+def charset_word(reader: TokenReader) -> str:
+    """Read the name of a charset or collation, which may stand in quotes."""
+    if reader.current.kind is TokenKind.STRING:
+        return reader.next().text
+    return reader.name("a character set")
+
+
+def merged(first: Charset, second: Charset) -> Charset:
+    """Two charset options of one statement."""
+    return Charset(second.charset or first.charset, second.collation or first.collation)
+
+
+_KEY_WORDS = ("KEY", "INDEX")
+_CONSTRAINT_WORDS = ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
+NO_CHANGE = "RESTRICT"
+_OTHER_KINDS = ("FULLTEXT", "SPATIAL", "VECTOR")
+
+
+def is_key_or_constraint(reader: TokenReader) -> bool:
+    """Whether the next item of a table's list is a key or constraint, not a column."""
+    if reader.at("VECTOR"):
+        return reader.ahead().upper in {*_KEY_WORDS, "("}
+    return reader.at_any("CONSTRAINT", *_CONSTRAINT_WORDS, *_KEY_WORDS, *_OTHER_KINDS)
+
+
+def key_or_constraint(reader: TokenReader) -> Key | None:
+    """Read a key or constraint up to its comma; None for a CHECK.
+
+    Raises:
+        NotUnderstoodError: a key without columns.
+    """
+    name = None
+    if_not_exists = False
+    if reader.accept("CONSTRAINT"):
+        if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+        if not reader.at_any(*_CONSTRAINT_WORDS):
+            name = reader.name("a constraint's name")
+    if reader.at("CHECK"):
+        reader.skip_to_comma()
+        return None
+    if reader.accept("FOREIGN", "KEY"):
+        return _foreign_key(reader, name)
+    primary = reader.accept("PRIMARY")
+    unique = not primary and reader.accept("UNIQUE")
+    if not primary and not unique:
+        reader.accept_any(*_OTHER_KINDS)
+    reader.accept_any(*_KEY_WORDS)
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS") or if_not_exists
+    if not reader.at_any("(", "USING", "TYPE"):
+        name = reader.name("a key's name")
+    key = key_behind_name(reader, None if primary else name, unique, if_not_exists)
+    reader.skip_to_comma()
+    return Key(key.columns, primary=True, if_not_exists=if_not_exists) if primary else key
+
+
+def _foreign_key(reader: TokenReader, name: str | None) -> Key | None:
+    """Read ``[IF NOT EXISTS] [name] (column, …) REFERENCES …``."""
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    if not reader.at("("):
+        own = reader.name("a foreign key's name")
+        name = own if name is None else name
+    columns = key_columns(reader)
+    reader.expect("REFERENCES")
+    found = references(reader)
+    reader.skip_to_comma()
+    return Key(columns, name, if_not_exists=if_not_exists, references=found)
+
+
+def references(reader: TokenReader) -> References:
+    """Read what stands behind REFERENCES."""
+    table = table_name(reader)
+    columns = key_columns(reader) if reader.at("(") else ()
+    actions = {"DELETE": NO_CHANGE, "UPDATE": NO_CHANGE}
+    while True:
+        if reader.accept("MATCH"):
+            reader.name("FULL, PARTIAL or SIMPLE")
+        elif reader.at("ON") and reader.ahead().upper in actions:
+            reader.expect("ON")
+            event = reader.next().upper
+            actions[event] = _key_action(reader)
+        else:
+            return References(table, columns, actions["DELETE"], actions["UPDATE"])
+
+
+def _key_action(reader: TokenReader) -> str:
+    if reader.accept("SET", "NULL"):
+        return "SET NULL"
+    if reader.accept("SET", "DEFAULT"):
+        return "SET DEFAULT"
+    if reader.accept("CASCADE"):
+        return "CASCADE"
+    if not reader.accept("NO", "ACTION"):
+        reader.expect("RESTRICT")
+    return NO_CHANGE
+
+
+def key_behind_name(reader: TokenReader, name: str | None, unique: bool, if_not_exists: bool) -> Key:
+    """Read ``[USING kind] (part, …)``."""
+    while not reader.at("("):
+        if reader.at_end or reader.at_any(",", ")"):
+            raise reader.not_understood("a key's columns")
+        reader.next()
+    columns, prefixes, whole = _key_parts(reader)
+    return Key(columns, name, unique=unique, whole=whole, if_not_exists=if_not_exists, prefixes=prefixes)
+
+
+def key_columns(reader: TokenReader) -> tuple[str, ...]:
+    """Read ``(column, …)``."""
+    return _key_parts(reader)[0]
+
+
+def _key_parts(reader: TokenReader) -> tuple[tuple[str, ...], tuple[int, ...], bool]:
+    """Read ``(column [(length)] | (expression) [ASC | DESC], …)``.
+
+    Gives the columns, the length of each, 0 where there is none, and whether no part is an expression.
+    Of MariaDB's ``period WITHOUT OVERLAPS`` comes the period.
+    """
+    columns: list[str] = []
+    prefixes: list[int] = []
+    whole = True
+    reader.expect("(")
+    while True:
+        if reader.current.kind in {TokenKind.WORD, TokenKind.NAME}:
+            columns.append(reader.name("a key's column"))
+            prefixes.append(0)
+            if reader.accept("("):
+                prefixes[-1] = reader.number()
+                reader.expect(")")
+        if reader.at("("):
+            whole = False
+            reader.skip_parentheses()
+        reader.accept_any("ASC", "DESC")
+        reader.accept("WITHOUT", "OVERLAPS")
+        if not reader.accept(","):
+            break
+    reader.expect(")")
+    return tuple(columns), tuple(prefixes), whole
+
+
+_TRUTH = {"TRUE": "1", "FALSE": "0"}
+_MOMENTS = frozenset({"DATE", "TIME", "TIMESTAMP"})
+
+
+def default_clause(reader: TokenReader) -> Default:
+    """Read the value of DEFAULT or ON UPDATE.
+
+    A value is a literal with its sign, an expression in parentheses, or a function's call, with or
+    without parentheses; NEXT VALUE FOR is MariaDB's.
+
+    Raises:
+        NotUnderstoodError: no value stands there.
+    """
+    start = reader.current.start
+    kind, constant = DefaultKind.EXPRESSION, ""
+    if reader.at("("):
+        reader.skip_parentheses()
+    elif reader.accept("NEXT", "VALUE", "FOR"):
+        table_name(reader)
+    else:
+        sign = reader.accept_any("-", "+") or ""
+        token = reader.next()
+        if token.kind in {TokenKind.SIGN, TokenKind.END}:
+            raise reader.not_understood("a value")
+        if token.upper in _MOMENTS and reader.current.kind is TokenKind.STRING:
+            kind, constant = DefaultKind.STRING, reader.next().text
+        elif introduced := _introducer(reader, token):
+            kind, constant = _introduced(introduced, reader.literal())
+        elif not _is_called(reader, token):
+            kind, constant = _constant(token, reader.text_from(token.start), reader.context)
+        if kind is DefaultKind.NUMBER:
+            constant = f"-{constant}" if sign == "-" else constant
+        elif sign:
+            kind, constant = DefaultKind.EXPRESSION, ""
+    return Default(reader.text_from(start), kind, constant)
+
+
+def _is_called(reader: TokenReader, token: Token) -> bool:
+    """Read what belongs to the name of a function: its qualification and its arguments."""
+    if token.kind not in {TokenKind.WORD, TokenKind.NAME}:
+        return False
+    called = False
+    while reader.accept("."):
+        reader.name()
+        called = True
+    if reader.at("("):
+        reader.skip_parentheses()
+        called = True
+    return called
+
+
+def _introducer(reader: TokenReader, token: Token) -> str | None:
+    """The character set that a word names which stands before a hexadecimal or bit literal."""
+    following = reader.current
+    is_literal = following.kind is TokenKind.STRING or following.text[:2] in {"0x", "0b"}
+    named = token.kind is TokenKind.WORD and token.text.startswith("_") and is_literal
+    return token.text[1:].lower() if named and charset(token.text[1:].lower()) is not None else None
+
+
+def _introduced(name: str, literal: str | bytes) -> tuple[DefaultKind, str]:
+    """A literal in a character set; what becomes of bytes that are no text there only the server knows."""
+    found = charset(name)
+    if found is None or isinstance(literal, str):
+        return DefaultKind.EXPRESSION, ""
+    if found.is_binary:
+        return DefaultKind.BYTES, literal.hex()
+    text = found.decode_strictly(literal)
+    return (DefaultKind.EXPRESSION, "") if text is None else (DefaultKind.STRING, text)
+
+
+def _constant(token: Token, written: str, context: StatementContext) -> tuple[DefaultKind, str]:
+    """What a literal is: its kind, and its value as :class:`~binx.rows.columns.schema.Default` has it."""
+    if token.kind is TokenKind.WORD and token.upper == "NULL":
+        return DefaultKind.NULL, ""
+    if token.kind is TokenKind.WORD and token.upper in _TRUTH:
+        return DefaultKind.NUMBER, _TRUTH[token.upper]
+    if token.kind is TokenKind.NUMBER:
+        return _number(token.text)
+    if token.kind is not TokenKind.STRING:
+        return DefaultKind.EXPRESSION, ""
+    if written[0] in "xXbB":
+        return DefaultKind.BYTES, token.text.encode("latin-1").hex()
+    if written[0] == "_" and not token.text.isascii():
+        # Its bytes, as the client sent them, are of the set that is named.
+        client = charset(context.client or "")
+        name = written[1:].partition("'")[0].strip().lower()
+        return _introduced(name, token.text if client is None else client.encode(token.text))
+    return DefaultKind.STRING, token.text
+
+
+def _number(text: str) -> tuple[DefaultKind, str]:
+    digits = text[2:]
+    if text.startswith("0x"):
+        return DefaultKind.BYTES, digits.zfill(len(digits) + len(digits) % 2).lower()
+    if text.startswith("0b"):
+        return DefaultKind.BYTES, int(digits, 2).to_bytes((len(digits) + 7) // 8, "big").hex()
+    return DefaultKind.NUMBER, text

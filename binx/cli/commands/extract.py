@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, option
+from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import (
     FILES,
     NO_CHECKSUMS,
@@ -83,38 +83,28 @@ EXAMPLES = (
 )
 
 
-class OperationsType(click.ParamType[frozenset[str]]):
-    """Some of the operations, joined by commas."""
+def parse_operations(text: str) -> frozenset[str]:
+    """Some of the operations, joined by commas, each once.
 
-    name = "operations"
-
-    def convert(
-        self, value: str | frozenset[str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> frozenset[str]:
-        """The operations, each once."""
-        if not isinstance(value, str):
-            return value
-        names = frozenset(name.strip().lower() for name in value.split(","))
-        if not names.issubset(OPERATIONS):
-            self.fail(f"expected some of {','.join(OPERATIONS)}, found {value!r}", param, ctx)
-        return names
+    Raises:
+        UsageError: one of them is none.
+    """
+    names = frozenset(name.strip().lower() for name in text.split(","))
+    if not names.issubset(OPERATIONS):
+        raise UsageError(f"expected some of {','.join(OPERATIONS)}, found {text!r}")
+    return names
 
 
-class RenamedDatabase(click.ParamType[tuple[str, str]]):
-    """A database's name and its new one."""
+def parse_renaming(text: str) -> tuple[str, str]:
+    """A database's name and its new one.
 
-    name = "renamed database"
-
-    def convert(
-        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Old name, new name."""
-        if not isinstance(value, str):
-            return value
-        old, _, new = value.partition("=")
-        if not old or not new or len(new.encode()) > _NAME_BYTES:
-            self.fail(f"expected OLD=NEW, names of databases, found {value!r}", param, ctx)
-        return old, new
+    Raises:
+        UsageError: there are no two, or one is longer than a table map has room for.
+    """
+    old, _, new = text.partition("=")
+    if not old or not new or len(new.encode()) > _NAME_BYTES:
+        raise UsageError(f"expected OLD=NEW, names of databases, found {text!r}")
+    return old, new
 
 
 @command("extract", examples=EXAMPLES)
@@ -151,14 +141,14 @@ class RenamedDatabase(click.ParamType[tuple[str, str]]):
 @option(
     "--operations",
     metavar="LIST",
-    type=OperationsType(),
+    type=parsed(parse_operations),
     help="sql, json: only these row changes: some of insert,update,delete.",
 )
 @option(
     "--rewrite-db",
     "renamed",
     metavar="OLD=NEW",
-    type=RenamedDatabase(),
+    type=parsed(parse_renaming),
     multiple=True,
     help="binlog, sql: write rows and statements of database OLD for NEW; repeatable.",
 )

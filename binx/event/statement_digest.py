@@ -1,0 +1,141 @@
+"""The normal form of a statement: what statements that differ in values alone have in common.
+
+For the statements that change rows, the text is what MySQL 9.7 gives as ``STATEMENT_DIGEST_TEXT()``: literals
+are ``?``, lists of them one item, names are quoted, keywords in upper case under one of their names. Servers
+hash the numbers of their own grammar's tokens, which change with each version; binx hashes the text.
+
+Sources: MySQL manual, "Performance Schema Statement Digests and Sampling"; ``digest_add_token`` in
+sql/sql_digest.cc; INFORMATION_SCHEMA.KEYWORDS of MySQL 9.7.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+
+from binx.event.keywords import FUNCTIONS, KEYWORDS, SYNONYMS
+
+_TOKEN = re.compile(
+    r"""
+    (?P<skipped> [\s\0]+ | --(?=[\s\0]|$)[^\n]* | \#[^\n]* | /\*(?!M?!).*?(?:\*/|$) | /\*M?!\d* | \*/ )
+  | (?P<literal> [nNxXbB]?'(?:[^'\\]|\\.|'')*(?:'|$) | "(?:[^"\\]|\\.|"")*(?:"|$)
+      | (?<![\w$`.])(?:0x[0-9a-fA-F]+ | 0b[01]+ | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w$]) )
+  | (?P<introducer> _[a-z]\w*(?=\s*(?:'|x'|X')) )
+  | `(?P<name> (?:[^`]|``)* )(?:`|$)
+  | (?P<word> [\w$\u0080-\U0010ffff]+ )
+  | (?P<sign> ->>? | <=> | <> | [!<>:]= | << | >> | \|\| | && | @@ | . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_VALUE, _VALUES = "?", "?, ..."
+_ROW, _ROWS = "(?)", "(?) /* , ... */"
+_LONG_ROW, _LONG_ROWS = "(...)", "(...) /* , ... */"
+_LISTS = {_ROW: _ROWS, _LONG_ROW: _LONG_ROWS}
+_GLUED = ("@", "@@")
+"""Signs with no space behind them."""
+_CACHED = 10_000
+
+
+def digest_text(sql: str) -> str:
+    """A statement in normal form.
+
+    A text in double quotes counts as a string, as it does without the mode ANSI_QUOTES.
+    """
+    done: list[str] = []
+    names: list[bool] = []
+    for match in _TOKEN.finditer(sql):
+        kind = match.lastgroup
+        if kind == "skipped":
+            continue
+        if kind == "literal":
+            _add_value(done, names)
+        elif kind == "name":
+            _add(done, names, f"`{match['name'].replace('``', '`')}`", is_name=True)
+        elif kind == "introducer":
+            _add(done, names, "(_charset)")
+        elif kind == "word":
+            _add_word(done, names, match[0], sql[match.end() : match.end() + 1])
+        elif match[0] == ")":
+            _close(done, names)
+        else:
+            _add(done, names, "!=" if match[0] == "<>" else match[0])
+    while done and done[-1] == ";":
+        done.pop()
+    return _joined(done)
+
+
+def digest(sql: str) -> str:
+    """SHA-256 of a statement's normal form, in hexadecimal."""
+    return _hashed(digest_text(sql))
+
+
+@lru_cache(_CACHED)
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _add(done: list[str], names: list[bool], text: str, *, is_name: bool = False) -> None:
+    done.append(text)
+    names.append(is_name)
+
+
+def _add_word(done: list[str], names: list[bool], word: str, following: str) -> None:
+    """A keyword, or a name: what stands beside a dot is one, and so are functions without parenthesis."""
+    upper = word.upper()
+    before = done[-1] if done else ""
+    if before == "@":
+        _add_value(done, names)
+    elif before == "." or (following == "." and before != "@@"):
+        _add(done, names, f"`{word}`", is_name=True)
+    elif upper == "NULL" and before not in ("IS", "NOT"):
+        _add_value(done, names)
+    elif upper in KEYWORDS or (upper in FUNCTIONS and following == "("):
+        _add(done, names, SYNONYMS.get(upper, upper))
+    else:
+        _add(done, names, f"`{word}`", is_name=True)
+
+
+def _add_value(done: list[str], names: list[bool]) -> None:
+    """A literal, with the signs before it and the list that it goes on."""
+    while done and done[-1] in ("-", "+") and _begins_expression(done, names, len(done) - 2):
+        done.pop()
+        names.pop()
+    if len(done) > 1 and done[-1] == "," and done[-2] in (_VALUE, _VALUES):
+        del done[-2:], names[-2:]
+        _add(done, names, _VALUES)
+    else:
+        _add(done, names, _VALUE)
+
+
+def _begins_expression(done: list[str], names: list[bool], place: int) -> bool:
+    """Whether an expression begins behind a token, so that a sign there is not between two of them."""
+    return (
+        place >= 0
+        and not names[place]
+        and done[place] not in (_VALUE, _VALUES, ")", *_LISTS, *_LISTS.values())
+    )
+
+
+def _close(done: list[str], names: list[bool]) -> None:
+    """A parenthesis: with nothing but values within, it is a row, and rows one behind another are a list."""
+    if len(done) < 2 or done[-2] != "(" or done[-1] not in (_VALUE, _VALUES):
+        _add(done, names, ")")
+        return
+    row = _ROW if done[-1] == _VALUE else _LONG_ROW
+    del done[-2:], names[-2:]
+    if len(done) > 1 and done[-1] == "," and done[-2] in (row, _LISTS[row]):
+        del done[-2:], names[-2:]
+        row = _LISTS[row]
+    elif done and done[-1] == "IN":
+        row = _LONG_ROW
+    _add(done, names, row)
+
+
+def _joined(done: list[str]) -> str:
+    parts: list[str] = []
+    for token in done:
+        parts.append(token)
+        if token not in _GLUED:
+            parts.append(" ")
+    return "".join(parts).rstrip(" ")

@@ -11,8 +11,6 @@ from binx.kernels.output cimport Output, release, reserve
 
 @final
 cdef class Memory:
-    """Bytes taken over from a kernel's buffer; given back when the last view of them goes."""
-
     def __cinit__(self):
         memset(&self.output, 0, sizeof(Output))
 

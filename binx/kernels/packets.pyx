@@ -45,8 +45,6 @@ cdef inline bint is_special(const Header *header) noexcept nogil:
 
 
 cdef class PacketStream:
-    """What one dump of a server's log sends, as it arrives; see the stub."""
-
     cdef int64_t prefix
     cdef int64_t left
     cdef int64_t event_left
@@ -63,7 +61,6 @@ cdef class PacketStream:
         self.asked_at = -1
 
     def unpack(self, const uint8_t[::1] received not None, uint8_t[::1] out not None):
-        """Take the events off their packets; see the stub."""
         cdef int64_t at = 0
         cdef int64_t made = 0
         cdef int stop = PACKET_MORE
@@ -73,7 +70,6 @@ cdef class PacketStream:
         return at, made, stop
 
     def special(self, const uint8_t[::1] received not None):
-        """The packet that is no event of the file; see the stub."""
         cdef int64_t size
         if received.shape[0] < PACKET_HEADER:
             return None

@@ -62,19 +62,11 @@ def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, b
 
 def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:
     """What gives the ids of one file's transactions without GTID, by their starts."""
-    import hashlib
+    from uuid import UUID, uuid5
 
-    namespace = bytes.fromhex(NAMESPACE.replace("-", ""))
-    digest = hashlib.sha1(namespace + anonymous_name(file, "").encode(), usedforsecurity=False)
+    namespace, name = UUID(NAMESPACE), anonymous_name(file, "")
+    return lambda start: str(uuid5(namespace, f"{name}{start}")).encode()
 
-    def identifier(start: int) -> bytes:
-        whole = digest.copy()
-        whole.update(b"%d" % start)
-        text = whole.hexdigest()
-        variant = "89ab"[int(text[16], 16) & 3]
-        return f"{text[:8]}-{text[8:12]}-5{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}".encode()
-
-    return identifier
 
 
 _DOMAIN_SOURCE = struct.Struct("<II")

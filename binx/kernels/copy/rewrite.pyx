@@ -16,6 +16,13 @@ from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.walk.events cimport *
 
+cpdef enum Pause:
+    PAUSE_DONE = 0
+    PAUSE_WINDOW = 1
+    PAUSE_FULL = 2
+    PAUSE_GTID = 3
+    PAUSE_CONTROL = 4
+
 cdef enum:
     SIZE_OFFSET = 9
     NEXT_POSITION_OFFSET = 13
@@ -42,15 +49,23 @@ cdef inline bint is_gtid(uint8_t type) noexcept nogil:
 
 @cython.final
 cdef class Rewriter:
-    """Writes one binary log out of runs of others' events.
-
-    Args:
-        capacity: bytes of the buffer.
-        checksum_size: bytes of the checksum that each written event ends in: 4 or 0.
-        verbatim: only look at the events that are fed; their bytes are written by the caller, as they are.
-        serial: number the transactions anew, each waiting for the one before it.
-        verify: whether the checksum of every event that is copied is compared.
-    """
+    cdef readonly int64_t position
+    cdef readonly int64_t written
+    cdef readonly int64_t events
+    cdef readonly int64_t renumbered
+    cdef object memory
+    cdef uint8_t[::1] buffer
+    cdef int64_t filled
+    cdef int checksum_size
+    cdef bint verbatim
+    cdef bint serial
+    cdef bint verify
+    cdef int source_checksum_size
+    cdef bint zero_positions_stay
+    cdef int64_t event_start
+    cdef int64_t left
+    cdef uint32_t source_sum
+    cdef uint32_t sum
 
     def __init__(self, int64_t capacity, int checksum_size, bint verbatim, bint serial, bint verify):
         self.memory = bytearray(max(capacity, SMALLEST_BUFFER))
@@ -62,38 +77,31 @@ cdef class Rewriter:
         self.left = BETWEEN_EVENTS
 
     def begin_source(self, int checksum_size, bint zero_positions_stay):
-        """Say how the events to come are written: their checksum's bytes, and whether a position of 0 stays 0."""
         self.source_checksum_size = checksum_size
         self.zero_positions_stay = zero_positions_stay
 
     def seek(self, int64_t position):
-        """Go to where an event of the source begins."""
         if self.left != BETWEEN_EVENTS:
             raise ValueError("an event is being copied")
         self.position = position
 
     def pending(self):
-        """What is written and not yet taken; valid until the next call that writes."""
         return memoryview(self.memory)[: self.filled]
 
     def clear(self):
-        """Say that the pending bytes are taken."""
         self.filled = 0
 
     def next_sequence_number(self):
-        """Count a transaction whose GTID event Python writes, and return its number."""
         self.renumbered += 1
         return self.renumbered
 
     def put_bytes(self, const uint8_t[::1] data not None):
-        """Write bytes as they are."""
         if data.shape[0] > self.room():
             raise ValueError("the buffer has no room; empty it first")
         if data.shape[0]:
             self.put(&data[0], data.shape[0])
 
     def put_event(self, const uint8_t[::1] event not None, int checksum_size):
-        """Write an event that comes without a checksum; its size and position in the header are filled in."""
         cdef int64_t size = event.shape[0] + checksum_size
         cdef int64_t at = self.filled
         if event.shape[0] < HEADER_SIZE or size > self.room():
@@ -106,18 +114,6 @@ cdef class Rewriter:
         self.events += 1
 
     def feed(self, const uint8_t[::1] window not None, int64_t origin, int64_t stop, bint hold_gtids):
-        """Copy events from ``position`` up to ``stop``; returns a ``Pause``.
-
-        Args:
-            window: the source's bytes from ``origin`` on; it must hold the byte at ``position``.
-            origin: offset in the source of the window's first byte.
-            stop: offset at which the last event to copy ends.
-            hold_gtids: pause before each GTID event, so that Python writes it.
-
-        Raises:
-            DamagedError: an event is too short, reaches beyond ``stop``, or would be too large for its header.
-            ChecksumError: an event's bytes are not those that its checksum was made of.
-        """
         cdef int64_t skipped = self.position - origin
         cdef Cursor source
         cdef int pause
@@ -311,7 +307,6 @@ cdef class Rewriter:
 def measure(
     const uint8_t[::1] window not None, int64_t origin, int64_t position, int64_t stop, int checksum_size
 ) -> tuple[int, int, int]:
-    """Add up events from ``position`` to ``stop`` by their headers, as far as the window goes."""
     cdef Cursor source
     cdef Header header
     cdef int64_t events = 0

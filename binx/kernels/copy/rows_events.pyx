@@ -18,8 +18,6 @@ from binx.kernels.walk.events cimport HEADER_SIZE, rows_operation, set_post_head
 
 
 cdef class RowCounter:
-    """Counts the row changes of a transaction's rows events; sees its table maps before."""
-
     cdef TableMaps maps
     cdef object widths
 
@@ -30,13 +28,11 @@ cdef class RowCounter:
         self.maps.of_mariadb = of_mariadb
 
     def see(self, const uint8_t[::1] body, int id_width, int64_t position):
-        """Take in a table map's body, whose table id has 4 or 6 bytes."""
         cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
         with nogil:
             self.maps.see(&cursor, id_width, 0)
 
     def count(self, const uint8_t[::1] body, uint8_t event_type, int post_header, int64_t position):
-        """The number of row changes in a rows event's body, and 0 for one without a table."""
         cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
         cdef RowsEvent rows
         cdef int64_t count = 0
@@ -50,7 +46,6 @@ cdef class RowCounter:
         return count
 
     def ends(self, const uint8_t[::1] body, uint8_t event_type, int post_header, int64_t position):
-        """Where each row image of a rows event's body ends; see the stub."""
         cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
         cdef RowsEvent rows
         cdef Output ends = Output(NULL, 0, 0)
@@ -107,11 +102,6 @@ def rows_flags(
     const uint8_t[::1] post_header not None,
     uint8_t[::1] flags not None,
 ):
-    """Fill in the low byte of the flags of the events from ``first`` on, as far as the window shows them.
-
-    What is no rows event has none. Returns the number of the first event that the window does not show. An event may
-    be named many times, one after another.
-    """
     cdef uint8_t lengths[256]
     cdef Cursor cursor
     cdef const uint8_t *header

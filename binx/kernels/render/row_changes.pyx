@@ -46,13 +46,6 @@ cdef int no_such_row() except -1 with gil:
 
 
 cdef class ChangeTexts:
-    """Row changes, to be written in the log's order.
-
-    Args:
-        separator: stands between two changes of one transaction.
-        limit: bytes at which a piece of the output is handed over.
-    """
-
     cdef Output parts
     cdef Order order
     cdef list held
@@ -129,7 +122,6 @@ cdef class ChangeTexts:
         list parts,
         tuple statement=None,
     ):
-        """Add changes of one kind; see the stub."""
         cdef Group group
         cdef Bytes memory
         cdef int64_t row
@@ -218,7 +210,6 @@ cdef class ChangeTexts:
         return 0
 
     def merge(self, bint backwards):
-        """Put the changes in order; see the stub."""
         cdef Order *order = &self.order
         with nogil:
             merge_groups(order, backwards)
@@ -229,7 +220,6 @@ cdef class ChangeTexts:
         )
 
     def begin(self, int64_t first, int64_t last, int64_t ordinal=0):
-        """Set out to write the changes from one place up to another; see the stub."""
         if not 0 <= first <= last <= self.order.total:
             raise ValueError("there are fewer changes")
         self.at = first
@@ -242,7 +232,6 @@ cdef class ChangeTexts:
         self.open = NULL
 
     def begin_framed(self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot):
-        """Set out to write all changes of some runs, each of which is a whole transaction; see the stub."""
         cdef const int64_t *ends = <const int64_t *> self.order.run_ends.data
         if not 0 <= first_run < last_run <= self.order.run_ends.size // 8:
             raise ValueError("there are fewer transactions")
@@ -260,7 +249,6 @@ cdef class ChangeTexts:
         self.head = 0
 
     def step(self):
-        """Write on: STATE_DONE, STATE_FULL where a piece is to be taken, STATE_ASKED; see the stub."""
         cdef int state
         with nogil:
             state = self.write()
@@ -268,24 +256,20 @@ cdef class ChangeTexts:
 
     @property
     def size(self):
-        """Bytes that are to be taken."""
         return self.writer.out.size
 
     def taken(self):
-        """The piece of text written since it was asked for last."""
         cdef Output *out = &self.writer.out
         cdef bytes piece = bytes_in(out)
         out.size = 0
         return piece
 
     def asked(self):
-        """Whom to ask for the value at hand, and the row in the column."""
         cdef Place place = place_at(&self.order, self.at)
         cdef Part *part = self.first_part(place) + self.part
         return self.askers[part.asker], row_of(part, place.row)
 
     def go_on(self, int64_t size):
-        """Go on behind the value that was asked for, of so many bytes."""
         cdef Part *part = self.first_part(place_at(&self.order, self.at)) + self.part
         append(&self.writer.out, part.texts[CLOSE].data, part.texts[CLOSE].size)
         self.written += size + part.texts[CLOSE].size

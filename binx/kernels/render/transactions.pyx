@@ -72,8 +72,6 @@ cdef struct Field:
 
 
 cdef class TransactionTexts:
-    """What makes texts of transactions; see the stub."""
-
     cdef Output out
     cdef Output texts
     cdef Output fields
@@ -151,7 +149,6 @@ cdef class TransactionTexts:
         return piece
 
     def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify, object tell=None):
-        """Go on with the transactions of another scan; see the stub."""
         self.file = file
         self.file_text = PyBytes_AS_STRING(file)
         self.file_size = len(file)
@@ -164,7 +161,6 @@ cdef class TransactionTexts:
         self.name_bytes.size = 0
 
     def render(self, TransactionTable table not None, object mask, int64_t first_seqno):
-        """The texts of the records that a mask marks with 1; see the stub."""
         cdef int64_t i
         cdef const uint8_t[::1] marks
         if mask is not None:
@@ -185,7 +181,6 @@ cdef class TransactionTexts:
     def render_taken(
         self, TransactionTable table not None, const int64_t[::1] taken not None, int64_t first, int64_t count, int64_t first_seqno
     ):
-        """The texts of some records, by their numbers; see the stub."""
         cdef bytes ends
         cdef int64_t *end
         cdef int64_t i

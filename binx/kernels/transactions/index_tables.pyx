@@ -4,13 +4,16 @@
 Every number is checked against what a record can hold: an index file is input like any other.
 """
 
-from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from binx.kernels.walk.gtids cimport TIME_BITS
 from binx.kernels.hashing cimport Slots, slot_entry, slot_of, slots_release
 from binx.kernels.output cimport append, reserve
+from binx.kernels.transactions.fields cimport set_field
 from binx.kernels.transactions.table cimport *
+
+from binx.kernels.transactions.table import FIELDS
 
 cdef enum:
     UUID_SIZE = 16
@@ -19,31 +22,6 @@ cdef enum:
     DOMAIN_SIZE = 8
     KINDS = KIND_INCIDENT + 1
     GTID_KINDS = GTID_ANONYMOUS + 1
-
-cdef enum Column:
-    COLUMN_START
-    COLUMN_END
-    COLUMN_CLAIMED_LENGTH
-    COLUMN_UNCOMPRESSED_BYTES
-    COLUMN_COMMIT_TIMESTAMP
-    COLUMN_ORIGINAL_COMMIT_TIMESTAMP
-    COLUMN_BEGIN_TIMESTAMP
-    COLUMN_LAST_COMMITTED
-    COLUMN_SEQUENCE_NUMBER
-    COLUMN_NUMBER
-    COLUMN_XID
-    COLUMN_ROWS
-    COLUMN_EVENTS
-    COLUMN_STATEMENTS
-    COLUMN_COUNTS
-    COLUMN_SOURCE
-    COLUMN_SERVER_ID
-    COLUMN_THREAD_ID
-    COLUMN_KIND
-    COLUMN_GTID_KIND
-    COLUMN_FLAGS
-    COLUMN_UNDOES_PART
-    COLUMNS
 
 COUNT_COLUMNS = 5
 
@@ -55,7 +33,6 @@ COLUMN_NAMES = (
 
 
 def join(TransactionTable table not None, TransactionTable more not None):
-    """Append to a table the transactions of the next one of the same scan."""
     cdef int64_t held = table.length()
     cdef int64_t counts = table.counts.size // <int64_t> sizeof(TableCount)
     cdef int64_t i
@@ -68,23 +45,12 @@ def join(TransactionTable table not None, TransactionTable more not None):
 
 
 def sources_of(TransactionTable table not None):
-    """The keys of all sources that the scan has numbered so far, by their numbers."""
     cdef int32_t number
     cdef int32_t count = table.sources.count if table.sources != NULL else 0
     return [table.key_of(number) for number in range(count)]
 
 
 cdef class IndexedTables:
-    """Gives tables of transactions that share the names of sources and tables.
-
-    Args:
-        sources: the keys of the GTIDs' sources, by their numbers.
-        tables: how many tables the counts speak of.
-
-    Raises:
-        DamagedError: a source stands there twice.
-    """
-
     cdef Slots sources
     cdef Slots tables
 
@@ -107,44 +73,35 @@ cdef class IndexedTables:
         slots_release(&self.tables)
 
     def table(self, list columns, list counts, int64_t first, int64_t end):
-        """The transactions that columns of numbers describe.
-
-        Args:
-            columns: for each of ``COLUMN_NAMES`` a 64-bit integer for each transaction.
-            counts: of all transactions' tables, in their order: table numbers, inserts, updates, deletes, bytes.
-            first: offset in the log before which no transaction may begin.
-            end: offset in the log behind which none may end.
-
-        Raises:
-            DamagedError: a number is none that a log can have.
-        """
         cdef TransactionTable made = TransactionTable()
         cdef const int64_t[::1] values
         cdef int64_t records = len(columns[0])
         cdef int column
+        cdef int field
         made.sources = &self.sources
         made.tables = &self.tables
         made.owner = self
-        if len(columns) != COLUMNS or len(counts) != COUNT_COLUMNS:
+        if len(columns) != len(COLUMN_NAMES) or len(counts) != COUNT_COLUMNS:
             raise ValueError("not as many columns as there are")
         reserve(&made.records, records * sizeof(Transaction))
         memset(made.records.data, 0, records * sizeof(Transaction))
         made.records.size = records * sizeof(Transaction)
-        for column in range(COLUMNS):
+        for column in range(len(COLUMN_NAMES)):
             values = columns[column]
+            field = FIELDS[COLUMN_NAMES[column]]
             if values.shape[0] != records:
                 raise ValueError("columns of different lengths")
             with nogil:
-                self.set_values(made, column, values)
+                self.set_values(made, field, values)
         self.set_counts(made, counts)
         with nogil:
             self.check(made, first, end)
         return made
 
-    cdef int set_values(self, TransactionTable table, int column, const int64_t[::1] values) except -1 nogil:
+    cdef int set_values(self, TransactionTable table, int field, const int64_t[::1] values) except -1 nogil:
         cdef int64_t i
         for i in range(table.length()):
-            if not set_value(table.record(i), column, values[i]):
+            if not set_field(table.record(i), field, values[i]):
                 bad_column("a number that no record can hold")
         return 0
 
@@ -188,6 +145,8 @@ cdef class IndexedTables:
             counts += record.counts
             if not has_times(record) or not self.has_source(record):
                 bad_column("a time or a GTID that no log can have")
+            if record.kind >= KINDS or record.gtid_kind >= GTID_KINDS or record.undoes_part > 1:
+                bad_column("a kind that no transaction has")
         if counts != table.counts.size // <int64_t> sizeof(TableCount):
             bad_column("another number of counts than transactions have")
         return 0
@@ -212,63 +171,6 @@ cdef inline bint has_times(const Transaction *record) noexcept nogil:
         and record.original_commit_timestamp >> TIME_BITS == 0
         and record.begin_timestamp >> 32 == 0
     )
-
-
-cdef inline bint set_value(Transaction *record, int column, int64_t value) noexcept nogil:
-    """Give a record what a column holds of it. False: no record has that."""
-    if column == COLUMN_START:
-        record.start = value
-    elif column == COLUMN_END:
-        record.end = value
-    elif column == COLUMN_CLAIMED_LENGTH:
-        record.claimed_length = value
-    elif column == COLUMN_UNCOMPRESSED_BYTES:
-        record.uncompressed_bytes = value
-    elif column == COLUMN_COMMIT_TIMESTAMP:
-        record.commit_timestamp = value
-    elif column == COLUMN_ORIGINAL_COMMIT_TIMESTAMP:
-        record.original_commit_timestamp = value
-    elif column == COLUMN_BEGIN_TIMESTAMP:
-        record.begin_timestamp = value
-    elif column == COLUMN_LAST_COMMITTED:
-        record.last_committed = value
-    elif column == COLUMN_SEQUENCE_NUMBER:
-        record.sequence_number = value
-    elif column == COLUMN_NUMBER:
-        record.number = <uint64_t> value
-    elif column == COLUMN_XID:
-        record.xid = <uint64_t> value
-    elif column == COLUMN_ROWS:
-        record.rows = value
-    elif column == COLUMN_EVENTS:
-        record.events = value
-    elif column == COLUMN_STATEMENTS:
-        record.statements = value
-    elif column == COLUMN_COUNTS:
-        record.counts = <int32_t> value
-        return 0 <= value <= INT32_MAX
-    elif column == COLUMN_SOURCE:
-        record.source = <int32_t> value
-        return 0 <= value <= INT32_MAX
-    elif column == COLUMN_SERVER_ID:
-        record.server_id = <uint32_t> value
-        return 0 <= value <= UINT32_MAX
-    elif column == COLUMN_THREAD_ID:
-        record.thread_id = <uint32_t> value
-        return 0 <= value <= UINT32_MAX
-    elif column == COLUMN_KIND:
-        record.kind = <uint8_t> value
-        return 0 <= value < KINDS
-    elif column == COLUMN_GTID_KIND:
-        record.gtid_kind = <uint8_t> value
-        return 0 <= value < GTID_KINDS
-    elif column == COLUMN_FLAGS:
-        record.flags = <uint8_t> value
-        return record.flags == <uint64_t> value
-    else:
-        record.undoes_part = <uint8_t> value
-        return 0 <= value <= 1
-    return True
 
 
 cdef int bad_column(str found) except -1 with gil:

@@ -31,7 +31,6 @@ cdef struct TransactionRange:
 
 
 def merged_ranges(TransactionTable table not None, const uint8_t[::1] mask, bint lengths_change):
-    """The marked transactions as byte ranges, those that follow each other in the file merged into one."""
     cdef Output ranges
     memset(&ranges, 0, sizeof(Output))
     if mask is not None and mask.shape[0] != table.length():
@@ -101,7 +100,6 @@ def whole_transactions(
     int mark,
     bint without_gtid,
 ):
-    """How many of the transactions that come next are whole in the runs that come next; see the stub."""
     cdef int64_t count = 0
     cdef int64_t index
     cdef int64_t begin
@@ -137,11 +135,6 @@ def whole_transactions(
 
 
 def clock_faults(TransactionTable table not None, int64_t reached):
-    """Hold the logical clock: (transactions that break it, the first one's index or -1, the last number).
-
-    A transaction's sequence number is more than that of the one before it in the file, and than the number of
-    the one that it had to wait for. Transactions that take no part in the clock have 0.
-    """
     cdef int64_t faults = 0
     cdef int64_t first = -1
     cdef int64_t i
@@ -164,7 +157,6 @@ def clock_faults(TransactionTable table not None, int64_t reached):
 
 
 def flagged(TransactionTable table not None, int flag):
-    """Transactions that have a flag: (how many, the first one's index or -1)."""
     cdef int64_t count = 0
     cdef int64_t first = -1
     cdef int64_t i
@@ -193,16 +185,6 @@ cdef inline int64_t measured(const Transaction *record, int measure) noexcept no
 
 
 def measures(TransactionTable table, mask, int measure):
-    """A measure of the marked records.
-
-    Args:
-        table: the records.
-        mask: one byte each, or None for all.
-        measure: one of ``Measure``.
-
-    Returns:
-        8 bytes each, native byte order.
-    """
     cdef const uint8_t[::1] marks = table.mask() if mask is None else mask
     cdef Output out
     cdef int64_t value
@@ -222,19 +204,6 @@ def measures(TransactionTable table, mask, int measure):
 
 
 def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit, floor=None):
-    """The marked records that have most (or least) of a measure.
-
-    Args:
-        table: the records.
-        mask: one byte each, or None for all.
-        measure: one of ``Measure``.
-        smallest: look for the least.
-        limit: how many at most.
-        floor: take only what goes beyond this value.
-
-    Returns:
-        Pairs of value and index, best first; of equals the earlier ones.
-    """
     cdef Output heap
     cdef Ranked item
     cdef Ranked *items

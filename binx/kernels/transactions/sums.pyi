@@ -63,16 +63,8 @@ class Tally:
         """Sums of the compressed transactions, and the bytes of their payloads before."""
 
     @property
-    def by_length(self) -> Sums:
-        """Of those whose length their GTID event told."""
-
-    @property
     def with_text(self) -> Sums:
         """Of those that hold statements as text and are no DDL."""
-
-    @property
-    def times(self) -> tuple[int, int] | None:
-        """The first and the last commit time in µs since 1970; None without transactions."""
 
     @property
     def backward_steps(self) -> tuple[int, int]:

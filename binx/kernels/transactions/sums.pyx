@@ -8,10 +8,9 @@ fixed number of buckets that grow wider, the connections with most bytes, one su
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memmove, memset
 
-from binx.kernels.hashing cimport number_get, number_set, numbers_release
+from binx.kernels.hashing cimport Numbers, number_get, number_set, numbers_release
 from binx.kernels.output cimport Output, append, release
 from binx.kernels.transactions.table cimport (
-    BY_LENGTH,
     COMMIT_TIME_FROM_GTID,
     COMPRESSED,
     HAS_THREAD,
@@ -22,6 +21,37 @@ from binx.kernels.transactions.table cimport (
     Transaction,
     TransactionTable,
 )
+
+cdef enum:
+    KINDS = 16
+    SIZE_CLASSES = 65
+    BUCKETS_MAXIMUM = 240
+    GROUPS_MAXIMUM = 65536
+
+cdef struct Sums:
+    int64_t transactions
+    int64_t bytes
+    int64_t rows
+
+cdef struct Group:
+    uint64_t key
+    Sums sums
+
+cdef struct TableSums:
+    int64_t transactions
+    int64_t inserts
+    int64_t updates
+    int64_t deletes
+    int64_t bytes
+
+cdef struct Groups:
+    Numbers places
+    Output groups
+
+cdef struct Steps:
+    int64_t count
+    int64_t largest
+
 
 cdef enum:
     MICROSECONDS = 1000000
@@ -81,7 +111,26 @@ cdef void release_groups(Groups *groups) noexcept nogil:
 
 
 cdef class Tally:
-    """Sums of all transactions that were added."""
+    cdef Sums total
+    cdef Sums kind_sums[KINDS]
+    cdef Sums size_sums[SIZE_CLASSES]
+    cdef Sums buckets[BUCKETS_MAXIMUM]
+    cdef int64_t bucket_seconds
+    cdef int64_t first_bucket
+    cdef int64_t bucket_count
+    cdef Groups server_groups
+    cdef Groups thread_groups
+    cdef readonly bint servers_forgotten
+    cdef readonly bint threads_forgotten
+    cdef Output table_sums
+    cdef Sums compressed_sums
+    cdef int64_t uncompressed
+    cdef Sums text_sums
+    cdef readonly int64_t statements
+    cdef int64_t last_clock
+    cdef Steps steps
+    cdef int64_t last_event_second
+    cdef Steps event_steps
 
     def __cinit__(self):
         memset(&self.total, 0, sizeof(Sums))
@@ -92,7 +141,6 @@ cdef class Tally:
         memset(&self.thread_groups, 0, sizeof(Groups))
         memset(&self.table_sums, 0, sizeof(Output))
         memset(&self.compressed_sums, 0, sizeof(Sums))
-        memset(&self.by_length_sums, 0, sizeof(Sums))
         memset(&self.text_sums, 0, sizeof(Sums))
         memset(&self.steps, 0, sizeof(Steps))
         self.bucket_seconds = 1
@@ -106,7 +154,6 @@ cdef class Tally:
         release(&self.table_sums)
 
     def add(self, TransactionTable table, mask=None):
-        """Add a table's transactions, or those that a mask marks."""
         cdef const uint8_t[::1] marks
         cdef TableCount *counts = <TableCount *> table.counts.data
         cdef Transaction *record
@@ -152,8 +199,6 @@ cdef class Tally:
         if record.flags & COMPRESSED:
             add_to(&self.compressed_sums, record)
             self.uncompressed += record.uncompressed_bytes
-        if record.flags & BY_LENGTH:
-            add_to(&self.by_length_sums, record)
         if record.statements and (
             record.kind == KIND_DML or record.kind == KIND_ROLLBACK or record.kind == KIND_XA_PREPARE
         ):
@@ -188,10 +233,6 @@ cdef class Tally:
         if self.bucket_count == 0:
             self.first_bucket = bucket
             self.bucket_count = 1
-            self.earliest = moment
-            self.latest = moment
-        self.earliest = min(self.earliest, moment)
-        self.latest = max(self.latest, moment)
         while bucket - self.first_bucket >= BUCKETS_MAXIMUM or (
             self.first_bucket + self.bucket_count - bucket > BUCKETS_MAXIMUM
         ):
@@ -254,7 +295,6 @@ cdef class Tally:
         return 0
 
     def take_tables(self):
-        """Each table's sums since the last call, by the table numbers of the scan that gave the records."""
         cdef TableSums *sums = <TableSums *> self.table_sums.data
         cdef int64_t i
         taken = [
@@ -266,62 +306,42 @@ cdef class Tally:
 
     @property
     def totals(self):
-        """Transactions, bytes, rows."""
         return plain(&self.total)
 
     @property
     def kinds(self):
-        """Transactions, bytes and rows of each kind that there is."""
         return {i: plain(&self.kind_sums[i]) for i in range(KINDS) if self.kind_sums[i].transactions}
 
     @property
     def sizes(self):
-        """The same by the number of bits that a transaction's bytes take."""
         return {i: plain(&self.size_sums[i]) for i in range(SIZE_CLASSES) if self.size_sums[i].transactions}
 
     @property
     def servers(self):
-        """The same by server id, in the order of their first transactions."""
         return plain_groups(&self.server_groups)
 
     @property
     def threads(self):
-        """The same by server id << 32 | connection, of those that are remembered."""
         return plain_groups(&self.thread_groups)
 
     @property
     def compressed(self):
-        """Transactions, bytes and rows of the compressed transactions, and their payloads' bytes before."""
         return (*plain(&self.compressed_sums), self.uncompressed)
 
     @property
-    def by_length(self):
-        """Transactions, bytes and rows of those whose length their GTID event told."""
-        return plain(&self.by_length_sums)
-
-    @property
     def with_text(self):
-        """Transactions, bytes and rows of those that hold changes as statements."""
         return plain(&self.text_sums)
 
     @property
-    def times(self):
-        """The first and the last commit time in µs, or None."""
-        return (self.earliest, self.latest) if self.bucket_count else None
-
-    @property
     def backward_steps(self):
-        """How often a commit time was more than a second before the last one, and the most µs of these."""
         return self.steps.count, self.steps.largest
 
     @property
     def backward_event_steps(self):
-        """The same of transactions whose time is that of their last event."""
         return self.event_steps.count, self.event_steps.largest
 
     @property
     def histogram(self):
-        """Seconds of a bucket, the first bucket's time in seconds, and of each transactions, bytes, rows."""
         cdef int64_t i
         return (
             self.bucket_seconds,

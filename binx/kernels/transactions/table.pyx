@@ -15,7 +15,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from binx.kernels.transactions.fields cimport *
 from binx.kernels.transactions.gtid_text cimport DIGITS_MAXIMUM, has_gtid, render_gtid, render_number_of, render_source
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
-from binx.kernels.intervals cimport in_intervals
+from binx.kernels.transactions.wanted cimport in_intervals
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
 
 UNSIGNED_MAXIMUM = (1 << 64) - 1
@@ -28,31 +28,38 @@ cdef struct GtidRun:
     uint64_t first
     uint64_t last
 
+cdef Transaction _blank
+
+
+cdef int field(const void *member, int stored):
+    return <int> ((<const uint8_t *> member) - (<const uint8_t *> &_blank)) << STORED_BITS | stored
+
+
 FIELDS = {
-    "start": FIELD_START,
-    "end": FIELD_END,
-    "claimed_length": FIELD_CLAIMED_LENGTH,
-    "uncompressed_bytes": FIELD_UNCOMPRESSED_BYTES,
-    "commit_timestamp": FIELD_COMMIT_TIMESTAMP,
-    "original_commit_timestamp": FIELD_ORIGINAL_COMMIT_TIMESTAMP,
-    "begin_timestamp": FIELD_BEGIN_TIMESTAMP,
-    "last_committed": FIELD_LAST_COMMITTED,
-    "sequence_number": FIELD_SEQUENCE_NUMBER,
-    "number": FIELD_NUMBER,
-    "xid": FIELD_XID,
-    "rows": FIELD_ROWS,
-    "events": FIELD_EVENTS,
-    "statements": FIELD_STATEMENTS,
-    "first_count": FIELD_FIRST_COUNT,
-    "counts": FIELD_COUNTS,
-    "source": FIELD_SOURCE,
-    "server_id": FIELD_SERVER_ID,
-    "thread_id": FIELD_THREAD_ID,
-    "kind": FIELD_KIND,
-    "gtid_kind": FIELD_GTID_KIND,
-    "flags": FIELD_FLAGS,
-    "undoes_part": FIELD_UNDOES_PART,
-    "bytes": FIELD_BYTES,
+    "start": field(&_blank.start, STORED_INT64),
+    "end": field(&_blank.end, STORED_INT64),
+    "claimed_length": field(&_blank.claimed_length, STORED_INT64),
+    "uncompressed_bytes": field(&_blank.uncompressed_bytes, STORED_INT64),
+    "commit_timestamp": field(&_blank.commit_timestamp, STORED_INT64),
+    "original_commit_timestamp": field(&_blank.original_commit_timestamp, STORED_INT64),
+    "begin_timestamp": field(&_blank.begin_timestamp, STORED_INT64),
+    "last_committed": field(&_blank.last_committed, STORED_INT64),
+    "sequence_number": field(&_blank.sequence_number, STORED_INT64),
+    "number": field(&_blank.number, STORED_INT64),
+    "xid": field(&_blank.xid, STORED_INT64),
+    "rows": field(&_blank.rows, STORED_INT64),
+    "events": field(&_blank.events, STORED_INT64),
+    "statements": field(&_blank.statements, STORED_INT64),
+    "first_count": field(&_blank.first_count, STORED_INT64),
+    "counts": field(&_blank.counts, STORED_INT32),
+    "source": field(&_blank.source, STORED_INT32),
+    "server_id": field(&_blank.server_id, STORED_UINT32),
+    "thread_id": field(&_blank.thread_id, STORED_UINT32),
+    "kind": field(&_blank.kind, STORED_BYTE),
+    "gtid_kind": field(&_blank.gtid_kind, STORED_BYTE),
+    "flags": field(&_blank.flags, STORED_BYTE),
+    "undoes_part": field(&_blank.undoes_part, STORED_BYTE),
+    "bytes": STORED_BYTES_BETWEEN,
 }
 """The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""
 
@@ -73,12 +80,6 @@ cdef object single_intervals(object values):
 
 
 cdef class TransactionTable:
-    """Transactions in the order of the file.
-
-    The names of sources (GTID's UUID and tag, or domain and server) and of tables
-    belong to the scan that made the table and are shared by its tables.
-    """
-
     def __cinit__(self):
         memset(&self.records, 0, sizeof(Output))
         memset(&self.counts, 0, sizeof(Output))
@@ -94,17 +95,14 @@ cdef class TransactionTable:
 
     @property
     def bytes_held(self):
-        """Bytes of memory that the records and their counts take."""
         return self.records.capacity + self.counts.capacity
 
     def value(self, str field, int64_t index):
-        """One field of one record, as an integer."""
         if not 0 <= index < self.length():
             raise IndexError(index)
         return field_of(self.record(index), FIELDS[field])
 
     def column(self, str field):
-        """One field of all records: 8 bytes each, native byte order."""
         cdef int number = FIELDS[field]
         cdef int64_t count = self.length()
         cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
@@ -116,7 +114,6 @@ cdef class TransactionTable:
         return out
 
     def gtid(self, int64_t index):
-        """A record's GTID as text, or None."""
         cdef Output out
         if not 0 <= index < self.length():
             raise IndexError(index)
@@ -128,7 +125,6 @@ cdef class TransactionTable:
             release(&out)
 
     def gtids(self):
-        """All GTIDs as an Arrow string column's parts: 32-bit offsets and UTF-8 text; empty where there is none."""
         cdef Output out
         cdef int64_t count = self.length()
         cdef bytes offsets = PyBytes_FromStringAndSize(NULL, (count + 1) * 4)
@@ -163,7 +159,6 @@ cdef class TransactionTable:
             release(&out)
 
     def all_have_gtids(self):
-        """Whether every record has a GTID."""
         cdef int64_t i
         cdef bint all_have = True
         with nogil:
@@ -174,7 +169,6 @@ cdef class TransactionTable:
         return all_have
 
     def source_key(self, int64_t index):
-        """The source of a record's GTID: UUID and tag (16 bytes and more), or domain and server (8); None without."""
         cdef Transaction *record
         if not 0 <= index < self.length():
             raise IndexError(index)
@@ -184,7 +178,6 @@ cdef class TransactionTable:
         return self.key_of(record.source)
 
     def counts_of(self, int64_t index):
-        """Per table of one transaction: table number, inserts, updates, deletes, bytes of its rows events."""
         cdef Transaction *record
         cdef TableCount *count
         cdef int32_t i
@@ -198,7 +191,6 @@ cdef class TransactionTable:
         return result
 
     def count_column(self, int which):
-        """All per-table counts: 0 table number, 1 inserts, 2 updates, 3 deletes, 4 bytes; 8 bytes each."""
         cdef int64_t count = self.counts.size // sizeof(TableCount)
         cdef bytes out = PyBytes_FromStringAndSize(NULL, count * 8)
         cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
@@ -218,11 +210,9 @@ cdef class TransactionTable:
         return out
 
     def mask(self):
-        """A selection in which every record is marked: one byte each, 1 or 0."""
         return bytearray(b"\x01") * self.length()
 
     def keep_range(self, uint8_t[::1] mask, str field, int64_t first, int64_t last):
-        """Unmark the records whose field is not in ``[first, last]``."""
         cdef int number = FIELDS[field]
         cdef int64_t i
         cdef int64_t value
@@ -234,7 +224,6 @@ cdef class TransactionTable:
                     mask[i] = first <= value <= last
 
     def keep_overlap(self, uint8_t[::1] mask, int64_t start, int64_t stop):
-        """Unmark the records that have no byte in ``[start, stop)``."""
         cdef int64_t i
         self.check(mask)
         with nogil:
@@ -243,10 +232,6 @@ cdef class TransactionTable:
                     mask[i] = self.record(i).end > start and self.record(i).start < stop
 
     def keep_values(self, uint8_t[::1] mask, str field, object values, int flag = 0):
-        """Unmark the records whose field is not one of the values, or that lack the flag.
-
-        Of fields of 64 bits without sign, a value may be given with or without it.
-        """
         cdef int number = FIELDS[field]
         cdef const uint64_t[::1] wanted = single_intervals(values)
         cdef int64_t count = wanted.shape[0] // 2
@@ -262,11 +247,6 @@ cdef class TransactionTable:
                     )
 
     def keep_gtids(self, uint8_t[::1] mask, dict intervals, bint inside):
-        """Unmark the records whose GTID is not in a set (``inside``), or is (not ``inside``).
-
-        ``intervals`` maps a source's key to its intervals: bytes of pairs of unsigned 64-bit integers, first and
-        last, ascending.
-        """
         cdef int32_t count = self.sources.count if self.sources != NULL else 0
         cdef list held = [None] * count
         cdef const uint64_t **bounds
@@ -296,10 +276,6 @@ cdef class TransactionTable:
                     mask[i] = found == inside
 
     def gtid_runs(self, const uint8_t[::1] mask):
-        """The GTIDs of the marked records as intervals: (source's key, first number, last number), not sorted.
-
-        Numbers that follow each other within a source are one interval.
-        """
         cdef int32_t count = self.sources.count if self.sources != NULL else 0
         # The interval of each source that is still growing; it has none yet where the first number is behind the last.
         cdef bytes held = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
@@ -342,7 +318,6 @@ cdef class TransactionTable:
         return slot_bytes(self.sources, source)[: slot_entry(self.sources, source).size]
 
     def keep_tables(self, uint8_t[::1] mask, const uint8_t[::1] wanted):
-        """Unmark the records that changed no row of a wanted table; ``wanted`` has a byte for each table number."""
         cdef int64_t i
         cdef int32_t k
         cdef Transaction *record
@@ -361,11 +336,6 @@ cdef class TransactionTable:
                             break
 
     def mark_work(self, uint8_t[::1] mask):
-        """Turn a selection into marks of what is to be done with each transaction.
-
-        1 stays for rows and statements; 2 is for one that was not selected and has statements, which may define
-        tables; 3 for a selected one that was rolled back: its statements are wanted, its rows were undone.
-        """
         cdef int64_t i
         self.check(mask)
         with nogil:
@@ -375,7 +345,6 @@ cdef class TransactionTable:
         self.mark_statements(mask)
 
     def mark_statements(self, uint8_t[::1] mask):
-        """Mark with 2 what is unmarked and has statements, which may define tables."""
         cdef int64_t i
         self.check(mask)
         with nogil:
@@ -384,11 +353,6 @@ cdef class TransactionTable:
                     mask[i] = 2
 
     def sum_counts(self, const uint8_t[::1] mask):
-        """Row changes of the transactions by mark: a list of (mark, table number, inserts, updates, deletes).
-
-        Raises:
-            ValueError: a mark is larger than ``LARGEST_MARK``.
-        """
         cdef int64_t i
         cdef int32_t k
         cdef int64_t place
@@ -422,7 +386,6 @@ cdef class TransactionTable:
         ]
 
     def extents(self, const uint8_t[::1] mask):
-        """Starts of the first and the last marked record, least and greatest commit time; None without any."""
         cdef const Transaction *record
         cdef int64_t first = -1
         cdef int64_t last = -1
@@ -441,13 +404,11 @@ cdef class TransactionTable:
         return None if first < 0 else (first, last, least, most)
 
     def undoing(self, const uint8_t[::1] mask):
-        """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""
         cdef int64_t i
         self.check(mask)
         return [i for i in range(self.length()) if mask[i] == 1 and self.record(i).undoes_part]
 
     def marked(self, const uint8_t[::1] mask):
-        """The indexes of the marked records."""
         cdef int64_t i
         self.check(mask)
         return [i for i in range(self.length()) if mask[i]]

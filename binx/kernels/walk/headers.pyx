@@ -12,7 +12,7 @@ from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little
 from binx.kernels.walk.classify cimport classify
 from binx.kernels.walk.events cimport *
-from binx.kernels.walk.framing cimport AT_EVENT, AT_LIMIT, frame_event
+from binx.kernels.walk.classify cimport AT_EVENT, AT_LIMIT, frame_event
 from binx.kernels.walk.machine cimport *
 
 cpdef enum EventChecksum:
@@ -22,7 +22,7 @@ cpdef enum EventChecksum:
     CHECKSUM_BAD = 3
 
 cpdef enum WindowStop:
-    # As in framing.pxd.
+    # As in classify.pxd.
     WINDOW_CUTS = 0
     WINDOW_AT_FORMAT = 1
     WINDOW_TRUNCATED = 2

@@ -17,7 +17,7 @@ from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
 from binx.kernels.rows.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release, reserve, with_slack
-from binx.kernels.walk.sessions cimport session_is_whole
+from binx.kernels.walk.statements cimport session_is_whole
 from binx.kernels.walk.statements cimport is_rollback_to
 from binx.kernels.transactions.table cimport *
 
@@ -35,13 +35,6 @@ cdef struct Seen:
 
 
 cdef class TransactionMachine:
-    """The state between two events, and the transactions that have ended.
-
-    Args:
-        transitions: actions, next states and kinds of the boundary state machine.
-        counts_rows: whether row images are counted by table.
-    """
-
     def __cinit__(self, *_):
         memset(&self.sources, 0, sizeof(Slots))
         memset(&self.uncounted, 0, sizeof(Numbers))
@@ -65,7 +58,6 @@ cdef class TransactionMachine:
         release(&self.last_counts)
 
     def new_table(self):
-        """Begin a new table for the transactions to come, and return the one that was filled."""
         filled = self.table
         self.table = TransactionTable()
         self.table.sources = &self.sources
@@ -280,18 +272,12 @@ cdef class TransactionMachine:
         return 0
 
     def uncounted_events(self, int32_t table) -> int:
-        """How many rows events of a table are not counted, as nothing tells how wide a column's values are."""
         return max(number_get(&self.uncounted, table), 0)
 
     @property
     def open_transaction(self):
-        """Where the transaction begins that has no end yet, or None."""
         return self.current.start if self.current.start >= 0 else None
 
     @property
     def control_events(self):
-        """Type, position and size of the events about the file itself that stood between transactions.
-
-        The last one is always among them; of more than 4,096, those before it are left out.
-        """
         return self.controls

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.walk.events cimport Header
 from binx.kernels.walk.machine cimport TransactionMachine
-from binx.kernels.walk.wanted cimport Wanted
+from binx.kernels.transactions.wanted cimport Wanted
 
 cpdef enum Level:
     LEVEL_INDEX = 0
@@ -15,7 +15,7 @@ cpdef enum Level:
     LEVEL_TABLES = 2
 
 cpdef enum Stop:
-    # The first four as in framing.pxd.
+    # The first four as in classify.pxd.
     STOP_LIMIT = 0
     STOP_FORMAT = 1
     STOP_TRUNCATED = 2

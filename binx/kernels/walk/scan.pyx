@@ -21,11 +21,11 @@ from binx.kernels.output cimport append, release
 from binx.kernels.transactions.table cimport TableCount, Transaction, TransactionTable
 from binx.kernels.walk.classify cimport bad_checksum, illegal, read_payload_fields
 from binx.kernels.walk.events cimport *
-from binx.kernels.walk.framing cimport AT_EVENT, frame_event, whole_event
+from binx.kernels.walk.classify cimport AT_EVENT, frame_event, whole_event
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, distrust, jump, terminal_bytes
 from binx.kernels.walk.machine cimport *
 from binx.kernels.walk.search cimport pass_over, pass_over_rows, skips
-from binx.kernels.walk.wanted cimport Span, Wanted
+from binx.kernels.transactions.wanted cimport Span, Wanted
 
 
 cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
@@ -39,10 +39,6 @@ cdef int bad_inner(const char *found, int64_t position) except -1 with gil:
 
 
 def whole_events(const uint8_t[::1] window not None):
-    """How many bytes of a window whole events take, and how many the event behind them says that it has.
-
-    The second is 0 where its header is cut, and less than a header where no event can be that small.
-    """
     cdef int64_t at = 0
     cdef int64_t size = 1
     cdef int64_t claimed = 0
@@ -58,16 +54,6 @@ def whole_events(const uint8_t[::1] window not None):
 
 
 cdef class Scanner(TransactionMachine):
-    """A walk over one file, resumable at every event.
-
-    Args:
-        level: how much is read, one of ``Level``.
-        file_size: bytes of the file; no event may reach beyond.
-        position: where the first event behind the format description begins.
-        transitions: actions, next states and kinds of the boundary state machine.
-        verify: whether the checksum of every event that is read is compared.
-    """
-
     def __cinit__(self, *_):
         memset(&self.wanted, 0, sizeof(Wanted))
         self.resumed = -1
@@ -87,13 +73,11 @@ cdef class Scanner(TransactionMachine):
         self.first_misplaced = -1
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
-        """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
         set_post_header(self.post_header, &post_header[0], post_header.shape[0])
         self.maps.set_format(post_header.shape[0])
         self.checksum_size = checksum_size
 
     def skip(self, int64_t size, uint8_t event_type):
-        """Pass over an event that Python has read."""
         self.position += size
         self.type_counts[event_type] += 1
         self.type_bytes[event_type] += size
@@ -101,7 +85,6 @@ cdef class Scanner(TransactionMachine):
             self.current.events += 1
 
     def search(self, dict intervals):
-        """Look for GTIDs alone; see the stub."""
         cdef bytes key
         cdef bytes packed
         cdef Span span
@@ -122,11 +105,9 @@ cdef class Scanner(TransactionMachine):
         self.searching = True
 
     def pass_rows(self):
-        """Leave transactions out of the tables that have rows and nothing else; see the stub."""
         self.passes_rows = True
 
     def seek(self, int64_t position, bint named):
-        """Give up the transaction at hand, and look for the beginning of another; see the stub."""
         if self.current.start >= 0:
             self.table.counts.size = self.current.first_count * sizeof(TableCount)
             self.current.start = -1
@@ -139,11 +120,9 @@ cdef class Scanner(TransactionMachine):
 
     @property
     def is_seeking(self):
-        """Whether the beginning of a transaction is still looked for."""
         return self.seeking
 
     def feed(self, const uint8_t[::1] window, int64_t origin, int64_t limit):
-        """Walk events until one begins at or behind ``limit``; returns a ``Stop``; see the stub."""
         cdef int stop
         if window.shape[0] == 0:
             return STOP_END if self.position >= self.file_size else STOP_LIMIT
@@ -153,18 +132,15 @@ cdef class Scanner(TransactionMachine):
         return stop
 
     def vouch(self, uint32_t stored, uint32_t found):
-        """Have the payload event at ``position`` taken by its beginning; see the stub."""
         self.vouched = self.position
         self.vouched_stored = stored
         self.vouched_found = found
 
     @property
     def beyond(self):
-        """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""
         return self.beyond_end - terminal_bytes(self), min(self.beyond_end + HEADER_SIZE, self.file_size)
 
     def feed_beyond(self, const uint8_t[::1] window not None, const uint8_t[::1] tail not None):
-        """Take a transaction by its length that reaches beyond a window; see the stub."""
         cdef Header header
         cdef Cursor body
         cdef tuple span = self.beyond
@@ -183,7 +159,6 @@ cdef class Scanner(TransactionMachine):
                 jump(self, &body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
 
     def feed_inner(self, const uint8_t[::1] events):
-        """Walk events of a decompressed payload, which must be whole (see ``whole_events``)."""
         cdef int64_t at = 0
         cdef int64_t size
         cdef Header header
@@ -207,7 +182,6 @@ cdef class Scanner(TransactionMachine):
                 at += size
 
     def end_payload(self):
-        """Close the transaction whose payload was fed, and pass over the payload event."""
         cdef int64_t size = self.payload_size
         if self.inner_kind == NO_KIND:
             bad_inner(b"one without its end", self.position)
@@ -215,7 +189,6 @@ cdef class Scanner(TransactionMachine):
         self.skip(size, TRANSACTION_PAYLOAD_EVENT)
 
     def feed_replacement(self, const uint8_t[::1] event, int64_t size):
-        """Take a decompressed rows event in place of the one of ``size`` bytes at ``position``."""
         cdef Header header = header_of(&event[0])
         cdef uint8_t logged_type
         cdef Cursor body = cursor_over(&event[0] + HEADER_SIZE, event.shape[0] - HEADER_SIZE, self.position)
@@ -332,7 +305,6 @@ cdef class Scanner(TransactionMachine):
         return 0
 
     def open_gtid(self):
-        """The GTID of the transaction that has no end yet, or None."""
         cdef TransactionTable alone
         if self.current.start < 0 or self.position <= self.current.start:
             return None
@@ -343,9 +315,7 @@ cdef class Scanner(TransactionMachine):
         return alone.gtid(0)
 
     def type_totals(self):
-        """Events and bytes by event type, as far as the walk has seen them: {type: (events, bytes)}."""
         return {i: (self.type_counts[i], self.type_bytes[i]) for i in range(256) if self.type_counts[i]}
 
     def inner_type_totals(self):
-        """Events within compressed payloads, by event type."""
         return {i: self.inner_type_counts[i] for i in range(256) if self.inner_type_counts[i]}

@@ -13,7 +13,7 @@ from binx.kernels.walk.gtids cimport glance_at_gtid, take_gtid
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, JUMP_NOT
 from binx.kernels.walk.machine cimport *
 from binx.kernels.walk.scan cimport Scanner
-from binx.kernels.walk.wanted cimport is_wanted
+from binx.kernels.transactions.wanted cimport is_wanted
 
 cdef enum:
     # In place of a transaction's length.

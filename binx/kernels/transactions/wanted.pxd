@@ -3,7 +3,6 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from binx.kernels.intervals cimport in_intervals
 from binx.kernels.output cimport Output
 from binx.kernels.transactions.table cimport GTID_MARIADB, GTID_MYSQL, Transaction
 
@@ -18,6 +17,20 @@ cdef struct Wanted:
     # The least and the greatest of all numbers.
     uint64_t least
     uint64_t greatest
+
+
+cdef inline bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t number) noexcept nogil:
+    """Whether a number is in one of some ascending intervals: the last one that begins at or before it tells."""
+    cdef int64_t low = 0
+    cdef int64_t high = count
+    cdef int64_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if bounds[2 * middle] <= number:
+            low = middle + 1
+        else:
+            high = middle
+    return low > 0 and number <= bounds[2 * low - 1]
 
 
 cdef inline bint is_wanted(const Wanted *wanted, const Transaction *transaction) noexcept nogil:

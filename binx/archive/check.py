@@ -21,7 +21,7 @@ from binx.log.scanning import OnDamage
 from binx.source.names import unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
-from binx.verify.problems import ProblemKind
+from binx.verify.report import ProblemKind
 from binx.verify.run import link_problems
 
 

@@ -11,7 +11,7 @@ from binx.archive.writing import DamagedLogError
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.source.names import printable
-from binx.verify.problems import ProblemKind
+from binx.verify.report import ProblemKind
 
 if TYPE_CHECKING:
     from binx.dataset.chain import SourceReport

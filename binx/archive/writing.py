@@ -34,8 +34,7 @@ from binx.storage.hashing import digest_of, object_digest
 from binx.storage.seekable import FRAME_BYTES, write_seekable
 from binx.storage.store import Store
 from binx.verify.content import ContentCheck
-from binx.verify.problems import Problem, ProblemKind
-from binx.verify.report import FileReport
+from binx.verify.report import FileReport, Problem, ProblemKind
 
 _DAMAGE = frozenset(
     {

@@ -169,7 +169,7 @@ def _counted(gtids: GtidSet) -> dict[str, Any]:
 
 def _plain(change: ShownChange | None) -> Any:
     """A change as JSON, long values whole."""
-    from binx.inspect.readable import LongValue
+    from binx.inspect.show import LongValue
 
     def plain(value: Any) -> Any:
         if isinstance(value, dict):

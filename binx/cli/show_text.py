@@ -26,8 +26,7 @@ from binx.stats.text import (
 )
 
 if TYPE_CHECKING:
-    from binx.inspect.readable import LongValue
-    from binx.inspect.show import ShownEvent, ShownTransaction
+    from binx.inspect.show import LongValue, ShownEvent, ShownTransaction
     from binx.log.events import RawEvent
 
 INDENT = " " * 14
@@ -258,7 +257,7 @@ class ShowText:
 
 def value_text(value: Any) -> str:
     """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
-    from binx.inspect.readable import LongValue
+    from binx.inspect.show import LongValue
 
     if value is None:
         return "NULL"

@@ -11,7 +11,7 @@ from binx.compare.contents import Digests, GtidKeys, digested, statement_facts
 from binx.compare.effects import ROWS_KEPT, Effect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.inspect.readable import ReadableRows
+from binx.inspect.show import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.chain.ends import FileEnds
 from binx.log.identifiers import marked_gtids

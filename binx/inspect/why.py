@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from binx.errors import AbsentError, UsageError
 from binx.inspect.followed_keys import FollowedKeys
-from binx.inspect.readable import ReadableRows
+from binx.inspect.show import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
@@ -107,7 +107,7 @@ class RowLife:
         key: the primary key's values as text, in the key's order; empty where a condition is given.
         condition: what a change must fulfil, before or after; None where a key is given.
         readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
-            :class:`~binx.inspect.readable.LongValue`; else as ``extract --format json`` does.
+            :class:`~binx.inspect.show.LongValue`; else as ``extract --format json`` does.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
 
     Raises:

@@ -68,7 +68,6 @@ def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:
     return lambda start: str(uuid5(namespace, f"{name}{start}")).encode()
 
 
-
 _DOMAIN_SOURCE = struct.Struct("<II")
 
 

@@ -388,20 +388,8 @@ class _Walk:
         if not expected:
             self.unexpected.add(position)
         self.position = position + size
-        return ListedEvent(
-            position=position,
-            inner=None,
-            type=kind,
-            size=size,
-            next_position=written,
-            server_id=server,
-            timestamp=second,
-            flags=flags,
-            checksum=checksum,
-            transaction=transaction,
-            gtid=gtid,
-            expected=expected,
-        )
+        named = (transaction, gtid, expected)
+        return ListedEvent(position, None, kind, size, written, server, second, flags, checksum, *named)
 
 
 def _before(file: BinlogFile, offset: int) -> tuple[int, FormatDescription]:

@@ -13,23 +13,6 @@ from typing import Any
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.dimensions import Breakdown
-from binx.stats.records import (
-    Bucket,
-    Burst,
-    Compression,
-    DatabaseFigures,
-    DdlStatement,
-    EventFigures,
-    FileFigures,
-    Finding,
-    Histogram,
-    KindFigures,
-    Point,
-    ServerFigures,
-    SizeFigures,
-    TableFigures,
-    ThreadFigures,
-)
 from binx.stats.transaction import ListedTransaction, duration_json, moment_json
 
 
@@ -130,3 +113,205 @@ def _fields(record: Any) -> dict[str, Any]:
         value = getattr(record, one.name)
         document[one.name] = moment_json(value) if one.name in _MOMENTS else _plain(value)
     return document
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A transaction's place in the logs."""
+
+    transaction: str
+    commit_timestamp: int
+    file: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileFigures:
+    """One log; its header, transaction, unfinished and damaged bytes add up to its size.
+
+    With a selection, ``transactions``, ``first``, ``last`` and ``gtid_set`` are of the selected transactions,
+    the bytes of all.
+
+    Attributes:
+        epoch: how many logs of the chain so far began with a server start.
+        ending: ``closed``, ``in use``, ``damaged``, or ``open`` (intact, without ROTATE or STOP at its end).
+        events: how many, without those inside compressed payloads; None with a selection, or if only the
+            index was read.
+        first: its transaction with the earliest commit time.
+        gtid_set: the GTIDs of its transactions; None if the selected ones have over 65,536 intervals.
+        previous_gtids: the GTIDs that the file lists as logged before it; None if it has no list.
+    """
+
+    path: str
+    name: str
+    bytes: int
+    server_version: str
+    flavour: str
+    server_id: int
+    create_timestamp: int
+    at_startup: bool
+    epoch: int
+    checksum: str
+    in_use: bool
+    ending: str
+    next_file: str | None
+    transactions: int
+    events: int | None
+    first: Point | None
+    last: Point | None
+    gtid_set: str | None
+    previous_gtids: str | None
+    header_bytes: int
+    transaction_bytes: int
+    unfinished_bytes: int
+    damaged_bytes: int
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFigures:
+    """Row changes of one table; ``bytes`` are those of its rows events, before any compression."""
+
+    db: str
+    table: str
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
+
+    @property
+    def rows(self) -> int:
+        """Inserts, updates and deletes together."""
+        return self.inserts + self.updates + self.deletes
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFigures:
+    """Row changes of one database; ``tables`` is the number of changed tables."""
+
+    db: str
+    tables: int
+    inserts: int
+    updates: int
+    deletes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class KindFigures:
+    """All transactions of one kind; ``rows`` is None if only the index was read."""
+
+    kind: str
+    transactions: int
+    bytes: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFigures:
+    """All transactions of at least ``from_bytes`` and less than ``below_bytes``."""
+
+    from_bytes: int
+    below_bytes: int
+    transactions: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFigures:
+    """All transactions first executed on one server."""
+
+    server_id: int
+    transactions: int
+    bytes: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFigures:
+    """All transactions of one connection; numbering restarts with the server."""
+
+    server_id: int
+    thread_id: int
+    transactions: int
+    bytes: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventFigures:
+    """All events of one type; ``compressed_events`` are further ones, inside compressed payloads."""
+
+    type: str
+    events: int
+    bytes: int
+    compressed_events: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """The transactions committed in one interval of a histogram."""
+
+    start: int
+    transactions: int
+    bytes: int
+    rows: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Transactions over commit time, in at most 240 contiguous intervals of equal length.
+
+    They begin at multiples of that length since 1970.
+    """
+
+    bucket_seconds: int
+    buckets: tuple[Bucket, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """A period in which far more was written than usual, see :func:`binx.stats.sums.bursts`.
+
+    ``times_usual`` are the bytes of its intervals relative to the median interval.
+    """
+
+    start: int
+    end: int
+    transactions: int
+    bytes: int
+    times_usual: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """Transactions that MySQL compressed as a whole (TRANSACTION_PAYLOAD).
+
+    ``ratio`` is ``uncompressed_bytes`` divided by ``bytes``; None if there are none.
+    """
+
+    transactions: int
+    bytes: int
+    uncompressed_bytes: int
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class DdlStatement:
+    """A DDL statement, which is a transaction of its own; its text is cut after 2,000 characters."""
+
+    transaction: str
+    commit_timestamp: int
+    file: str
+    start: int
+    db: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A warning; ``count`` is the number of occurrences, in the unit of the message."""
+
+    code: str
+    message: str
+    count: int

@@ -9,7 +9,7 @@ from binx.event.format import Flavour
 from binx.log.chain.chain import ChainProblem
 from binx.log.selection.moments import MICROSECONDS
 from binx.source.wording import counted, listed
-from binx.stats.records import FileFigures, Finding, KindFigures
+from binx.stats.figures import FileFigures, Finding, KindFigures
 from binx.stats.transaction import ListedTransaction
 
 HUGE_BYTES = 100 * 1024 * 1024

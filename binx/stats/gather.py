@@ -29,13 +29,13 @@ from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.stats.dimensions import Dimension
-from binx.stats.figures import Statistics
+from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
 from binx.stats.findings import HUGE_BYTES, LONG_SECONDS, Evidence, findings
-from binx.stats.gtids import INTERVALS_MAXIMUM, GtidCollector
-from binx.stats.ranking import Ranking, described_without_text
-from binx.stats.records import EventFigures, FileFigures, Point
-from binx.stats.statements import StatementReader
 from binx.stats.sums import (
+    INTERVALS_MAXIMUM,
+    GtidCollector,
+    StatementReader,
+    TableSums,
     bursts,
     compression_figures,
     histogram,
@@ -44,8 +44,7 @@ from binx.stats.sums import (
     size_figures,
     thread_figures,
 )
-from binx.stats.tables import TableSums
-from binx.stats.transaction import Page
+from binx.stats.transaction import Page, Ranking, described_without_text
 
 if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,14 +19,15 @@ from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.selection import Selection, required_level
 from binx.slices.search import Search
 from binx.stats.lines import LineWriter
-from binx.stats.ranking import Ranking, described
-from binx.stats.transaction import ListedTransaction, Page
+from binx.stats.transaction import ListedTransaction, Page, Ranking, described
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.where.condition import Condition
 
 Item = TypeVar("Item")
+
+_AT_ONCE = 4096
 
 RANKED_MAXIMUM = 10_000
 """Transactions that a sorted listing with a limit holds in memory; with a larger limit all go to disk."""
@@ -196,8 +199,6 @@ class Listing:
 
     def _sorted(self, texts_of: Callable[[Page], Iterable[bytes]]) -> Iterator[list[bytes]]:
         """The texts of all, and only then what went wrong."""
-        from binx.stats.ranking import TextSorter
-
         sorter = TextSorter()
         measure = _measure(self._order)
 
@@ -235,3 +236,43 @@ def _measure(order: Order) -> Measure:
         Order.TIME: Measure.MEASURE_COMMIT_TIME,
         Order.DURATION: Measure.MEASURE_DURATION,
     }[order]
+
+
+class TextSorter:
+    """Sorts texts by a key, the least first; of equals, those with the lesser ordinal.
+
+    Raises:
+        OutputError: there is no room for temporary files; so do all methods.
+    """
+
+    def __init__(self) -> None:
+        with _told():
+            # A database without a name is a file that goes with the connection.
+            self._database = sqlite3.connect("", isolation_level=None)
+            self._database.execute("PRAGMA journal_mode = OFF")
+            self._database.execute("CREATE TABLE texts (key INTEGER, ordinal INTEGER, text BLOB)")
+            self._database.execute("BEGIN")
+
+    def add(self, keys: Iterable[int], ordinals: Iterable[int], texts: Iterable[bytes]) -> None:
+        """Take in some texts; no two have the same ordinal."""
+        with _told():
+            rows = zip(keys, ordinals, texts, strict=True)
+            self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
+
+    def texts(self, limit: int | None = None) -> Iterator[list[bytes]]:
+        """All texts in their order, or the first, some thousands at a time; once."""
+        query = "SELECT text FROM texts ORDER BY key, ordinal LIMIT ?"
+        with _told(), closing(self._database):
+            found = self._database.execute(query, (-1 if limit is None else limit,))
+            while rows := found.fetchmany(_AT_ONCE):
+                yield [text for (text,) in rows]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OutputError(
+            f"sorting needs room for temporary files, and SQLite says: {error}; TMPDIR names their folder"
+        ) from error

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from binx.log.selection.zones import format_in_zone, zone_name
 from binx.stats.dimensions import Breakdown
-from binx.stats.figures import Statistics
-from binx.stats.records import Bucket, Histogram
+from binx.stats.figures import Bucket, Histogram, Statistics
 from binx.stats.text import (
     bytes_text,
     number_text,

@@ -1,4 +1,4 @@
-"""One transaction as listings and figures describe it.
+"""One transaction as listings and figures describe it, and the few that have most of something.
 
 Names and meanings are those of the data set's ``transactions``. What the scan's level does not tell is None:
 without a look at the rows there are no ``rows`` and ``tables``.
@@ -6,11 +6,12 @@ without a look at the rows there are no ``rows`` and ``tables``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from binx.errors import DamagedError, UnsupportedError
+from binx.kernels.transactions.selection import Measure, rank
 from binx.kernels.transactions.table import (
     FLAG_BY_LENGTH,
     FLAG_COMMIT_TIME_FROM_GTID,
@@ -28,6 +29,8 @@ from binx.log.identifiers import transaction_id
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.source.names import printable
+
+Item = TypeVar("Item")
 
 _LATEST = 253_402_300_799_999_999
 _UNSIGNED = 1 << 64
@@ -248,3 +251,63 @@ class Page:
                 self._names[number] = self.scan.table_name(number)
             changes.append(TableChanges(*self._names[number], inserts, updates, deletes))
         return tuple(changes)
+
+
+class Ranking(Generic[Item]):
+    """The few transactions with most (or least) of a measure; of equals, those that come first.
+
+    Args:
+        measure: what they are ranked by.
+        limit: how many are kept.
+        describe: gives for places in a page, which ascend, what is kept of each.
+        smallest: whether those with least are wanted.
+        floor: take only what goes beyond this value.
+    """
+
+    def __init__(
+        self,
+        measure: Measure,
+        limit: int,
+        describe: Callable[[Page, Sequence[int]], Sequence[Item]],
+        *,
+        smallest: bool = False,
+        floor: int | None = None,
+    ) -> None:
+        self._measure = measure
+        self._limit = limit
+        self._describe = describe
+        self._smallest = smallest
+        self._floor = floor
+        self._kept: list[tuple[int, int, Item]] = []
+
+    def take(self, page: Page) -> None:
+        """Look at a page's transactions; those that are candidates are described at once."""
+        if len(self._kept) == self._limit and self._kept:
+            self._floor = _key(self._kept[-1][0], self._smallest)
+        ranked = rank(page.table, page.mask, self._measure, self._smallest, self._limit, self._floor)
+        ranked.sort(key=lambda pair: pair[1])
+        items = self._describe(page, [index for _, index in ranked])
+        for (value, index), item in zip(ranked, items, strict=True):
+            self._kept.append((_key(value, self._smallest), page.first_seqno + index, item))
+        self._kept.sort(key=lambda kept: kept[:2])
+        del self._kept[self._limit :]
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What is kept of those found so far, the best first."""
+        return tuple(item for _, _, item in self._kept)
+
+
+def described(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
+    """Some of a page's transactions."""
+    return [page.describe(index) for index in indexes]
+
+
+def described_without_text(page: Page, indexes: Sequence[int]) -> list[ListedTransaction]:
+    """The same from the table alone: no event is read, so none can be found damaged."""
+    return [page.describe(index, with_text=False) for index in indexes]
+
+
+def _key(value: int, smallest: bool) -> int:
+    """The measure as a key by which the best sorts first, and such a key as the measure."""
+    return value if smallest else -value

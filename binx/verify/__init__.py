@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from binx.verify.problems import Problem, ProblemKind
-from binx.verify.report import FileReport, VerifyReport
+from binx.verify.report import FileReport, Problem, ProblemKind, VerifyReport
 from binx.verify.run import verify
 
 __all__ = ["FileReport", "Problem", "ProblemKind", "VerifyReport", "verify"]

@@ -21,8 +21,7 @@ from binx.log.events import transaction_events
 from binx.log.identifiers import marked_gtids
 from binx.log.scanning import OnDamage
 from binx.source.wording import counted
-from binx.verify.problems import Problem, ProblemKind
-from binx.verify.report import FileReport
+from binx.verify.report import FileReport, Problem, ProblemKind
 
 _KINDS = {
     Cause.CHECKSUM: ProblemKind.CHECKSUM,

@@ -1,11 +1,188 @@
-"""The results of a verification."""
+"""What a verification finds: kinds of problems, what each means and what to do, and what files are like."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from enum import Enum
+from typing import Final, NamedTuple
 
 from binx.source.json_text import json_text
-from binx.verify.problems import Problem, ProblemKind
+
+
+class ProblemKind(Enum):
+    """Kinds of problems."""
+
+    NOT_A_BINLOG = "not_a_binlog"
+    """The file is not a binary log, or has another format."""
+    FORMAT = "format"
+    """The first event, which describes the format of the others, is damaged."""
+    ENCRYPTED = "encrypted"
+    """The file, or the rest of it, is encrypted or not supported."""
+    CHECKSUM = "checksum"
+    """An event's checksum does not match its bytes."""
+    STRUCTURE = "structure"
+    """Bytes that are not an event, or an event that is not valid at its place."""
+    CUT = "cut"
+    """The file ends inside an event or a transaction, and no server is writing it."""
+    UNKNOWN_EVENT = "unknown_event"
+    """An event that binx does not support, though its bytes seem intact."""
+    LENGTH = "length"
+    """The length in a GTID event is not that of its transaction."""
+    POSITION = "position"
+    """Positions in headers are not those of their events."""
+    CLOCK = "clock"
+    """Sequence numbers do not ascend, or a transaction depends on itself or a later one."""
+    BEHIND_THE_END = "behind_the_end"
+    """Events follow the event that ends the file."""
+    INCIDENT = "incident"
+    """The server recorded that changes are missing."""
+    DUPLICATE_GTID = "duplicate_gtid"
+    """A transaction occurs twice, or is listed as logged before the file."""
+    LOST_GTIDS = "lost_gtids"
+    """GTIDs that a file lists as logged before it are not in the earlier files."""
+    UNKNOWN_GTIDS = "unknown_gtids"
+    """GTIDs of the earlier files are not in a file's list of previous GTIDs."""
+    MISSING_FILE = "missing_file"
+    """A file of the chain is missing."""
+    NOT_CLOSED = "not_closed"
+    """A file that is followed by another one has no end."""
+    REPEATED = "repeated"
+    """Two files are copies of the same log."""
+
+
+class Advice(NamedTuple):
+    """What a kind of problem means, and what to do."""
+
+    meaning: str
+    action: str
+
+
+_COPY = "copy the file again from its server, a replica or a backup"
+_SALVAGE = "; if there is none, binx extract --on-damage salvage recovers the intact transactions"
+
+ADVICE: Final = {
+    ProblemKind.NOT_A_BINLOG: Advice(
+        "Nothing can be read from this file.",
+        "leave it out; if it is a log whose beginning is damaged, give another one of its server with"
+        " --format-from",
+    ),
+    ProblemKind.FORMAT: Advice(
+        "The format of the events is not known for certain, so none of them can be trusted.",
+        f"{_COPY}; with --format-from, the first event of another log of its server stands in for this one",
+    ),
+    ProblemKind.ENCRYPTED: Advice(
+        "Its contents were not checked.", "give its key or decrypt it, as the message says"
+    ),
+    ProblemKind.CHECKSUM: Advice(
+        "The bytes were changed after the server wrote them, for example by a bad disk or a bad copy.",
+        _COPY + _SALVAGE,
+    ),
+    ProblemKind.STRUCTURE: Advice(
+        "Part of the file was overwritten, never written, removed or inserted.", _COPY + _SALVAGE
+    ),
+    ProblemKind.CUT: Advice(
+        "The end is missing: the file was copied while it was written, the copy was interrupted, or"
+        " the disk was full.",
+        f"copy it again after its server has closed it, or after FLUSH BINARY LOGS{_SALVAGE}",
+    ),
+    ProblemKind.UNKNOWN_EVENT: Advice(
+        "The server wrote it in a way that binx does not support; the transaction cannot be extracted.",
+        "see the message, look for a newer binx, or extract this transaction with the server's"
+        " mysqlbinlog; extract or to-parquet with --on-damage salvage recovers the others",
+    ),
+    ProblemKind.LENGTH: Advice(
+        "Readers that trust the length, including replicas, go wrong here; binx reads on event by event.",
+        "do not apply the file to a server; binx extract writes the transactions with correct lengths",
+    ),
+    ProblemKind.POSITION: Advice(
+        "The events were copied from another log, or bytes before them are missing; replicas and tools"
+        " that rely on positions go wrong.",
+        "search by GTID instead of by position; binx extract writes correct positions",
+    ),
+    ProblemKind.CLOCK: Advice(
+        "A replica that applies transactions in parallel would apply these in the wrong order.",
+        "apply the file with one worker, or use binx extract, which renumbers the transactions",
+    ),
+    ProblemKind.BEHIND_THE_END: Advice(
+        "Two files were concatenated, or something was written after the end of one.",
+        "copy the file again from its server; readers may stop at the first end",
+    ),
+    ProblemKind.INCIDENT: Advice(
+        "Changes were made on the server that are in no file; a replica stops here.",
+        "restore replicas and exports from a backup made after this point",
+    ),
+    ProblemKind.DUPLICATE_GTID: Advice(
+        "Files of several servers or runs are mixed, or a file contains part of another one.",
+        "give the files of one server, each once; a server applies such a transaction only once",
+    ),
+    ProblemKind.LOST_GTIDS: Advice(
+        "These transactions are in none of the files, although the server had logged them, or they"
+        " were marked as executed (gtid_purged).",
+        "look for them on the server or a replica: SELECT GTID_SUBSET(…, @@gtid_executed)",
+    ),
+    ProblemKind.UNKNOWN_GTIDS: Advice(
+        "The later file is from another run or another server, or transactions of the earlier one were"
+        " discarded.",
+        "use SHOW BINARY LOGS to find out which files are the server's current ones",
+    ),
+    ProblemKind.MISSING_FILE: Advice(
+        "Transactions between the two files are not checked, and exports of them are incomplete.",
+        "add that file, or restore it from a backup",
+    ),
+    ProblemKind.NOT_CLOSED: Advice(
+        "The server crashed, or the file was copied before its end was written: its last transactions"
+        " may be missing.",
+        "compare its size with the server's file, or its last GTID with the previous GTIDs of the next file",
+    ),
+    ProblemKind.REPEATED: Advice(
+        "Their common contents are counted and exported twice.", "give only one of them"
+    ),
+}
+
+
+class Problem(NamedTuple):
+    """A problem that was found.
+
+    Attributes:
+        kind: see ProblemKind.
+        path: the file.
+        message: what was expected, and what was found.
+        start: offset where it begins; None if it concerns the whole file.
+        end: offset where it ends; None if unknown.
+        gtid: the affected GTIDs.
+        transactions: minimum number of transactions lost by it.
+    """
+
+    kind: ProblemKind
+    path: str
+    message: str
+    start: int | None = None
+    end: int | None = None
+    gtid: str | None = None
+    transactions: int = 0
+
+    @property
+    def meaning(self) -> str:
+        """What the problem means."""
+        return ADVICE[self.kind].meaning
+
+    @property
+    def action(self) -> str:
+        """What to do."""
+        return ADVICE[self.kind].action
+
+    def facts(self) -> dict[str, object]:
+        """As plain JSON values."""
+        return {
+            "kind": self.kind.value,
+            "path": self.path,
+            "start": self.start,
+            "end": self.end,
+            "gtid": self.gtid,
+            "transactions": self.transactions,
+            "message": self.message,
+            "meaning": self.meaning,
+            "action": self.action,
+        }
 
 
 class FileReport(NamedTuple):

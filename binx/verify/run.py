@@ -21,8 +21,7 @@ from binx.log.scanning import OnDamage
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.wording import counted
 from binx.verify.content import ContentCheck
-from binx.verify.problems import Problem, ProblemKind
-from binx.verify.report import FileReport, VerifyReport
+from binx.verify.report import FileReport, Problem, ProblemKind, VerifyReport
 
 _UNREADABLE: tuple[tuple[type[BinxError], ProblemKind], ...] = (
     (NotABinlogError, ProblemKind.NOT_A_BINLOG),

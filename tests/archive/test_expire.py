@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from binx.archive.expire import expire
 from binx.archive.manifest import read_manifests
+from binx.archive.prune import expire
 from binx.archive.run_report import State
 from binx.cli.main import run
 from binx.errors import ExitCode

@@ -10,7 +10,7 @@ import pytest
 
 import binx
 from binx.verify import verify
-from binx.verify.problems import ProblemKind
+from binx.verify.report import ProblemKind
 from testdata.servers import Server
 
 BEFORE = "CREATE DATABASE moved; CREATE TABLE moved.t (a INT PRIMARY KEY, b INT)"

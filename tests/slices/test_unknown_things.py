@@ -22,7 +22,7 @@ from binx.log.file import open_files
 from binx.log.selection.selection import Selection, Selector
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.stats.gather import gather
-from binx.verify.problems import ProblemKind
+from binx.verify.report import ProblemKind
 from binx.verify.run import verify
 from tests.cli.process import binx
 from tests.conftest import TESTDATA

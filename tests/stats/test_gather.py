@@ -18,7 +18,7 @@ from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.stats import findings as findings_module
 from binx.stats import gather as gather_module
-from binx.stats import tables as tables_module
+from binx.stats import sums as tables_module
 from binx.stats.figures import Statistics
 from binx.stats.gather import gather
 from tests.conftest import PROJECT

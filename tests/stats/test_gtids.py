@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from binx.event.gtid.sets import GtidSet
 from binx.log.identifiers import source_of
-from binx.stats import gtids as gtids_module
-from binx.stats.gtids import GtidCollector
+from binx.stats import sums as gtids_module
+from binx.stats.sums import GtidCollector
 
 KEYS = [bytes(range(16)), bytes(16), b"\1\0\0\0\2\0\0\0"]
 runs = st.lists(

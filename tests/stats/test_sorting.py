@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.errors import OutputError
-from binx.stats.ranking import TextSorter
+from binx.stats.listing import TextSorter
 
 PAGES = st.lists(st.lists(st.tuples(st.integers(-5, 5), st.binary(max_size=40)), max_size=30), max_size=20)
 
@@ -29,7 +29,7 @@ def test_texts_come_as_sorted_would_have_them(
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binx.stats.ranking.sqlite3.connect", _full)
+    monkeypatch.setattr("binx.stats.transaction.sqlite3.connect", _full)
     with pytest.raises(OutputError, match="TMPDIR"):
         TextSorter()
 

@@ -15,7 +15,7 @@ import pytest
 from binx.errors import AbsentError, SourceError
 from binx.event.header import EventType
 from binx.verify import ProblemKind, VerifyReport, verify
-from binx.verify.problems import ADVICE
+from binx.verify.report import ADVICE
 from tests.conftest import TESTDATA
 from tests.log import building as b
 

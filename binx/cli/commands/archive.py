@@ -7,8 +7,8 @@ from functools import partial
 import click
 
 from binx.archive.check import check_archive
-from binx.archive.expire import expire
 from binx.archive.manifest import read_manifests
+from binx.archive.prune import expire
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest

@@ -17,13 +17,11 @@ from hypothesis import strategies as st
 
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
+from binx.stats.charts import Markup, element, escaped, meter, time_charts
 from binx.stats.dimensions import Dimension
-from binx.stats.figures import Statistics
+from binx.stats.figures import Bucket, DatabaseFigures, Histogram, Statistics, TableFigures
 from binx.stats.gather import gather
 from binx.stats.page import html_page
-from binx.stats.page.charts import meter, time_charts
-from binx.stats.page.markup import Markup, element, escaped
-from binx.stats.records import Bucket, DatabaseFigures, Histogram, TableFigures
 from binx.stats.sums import bursts
 from binx.stats.text import bytes_text, number_text
 from tests.stats.logs import Statement, log_of, shop_of

@@ -110,14 +110,11 @@ def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surv
     try:
         decoder = ChangeDecoder(file, definitions, lambda db, name: False)
         scan = file.transactions(level, verify=False)
-        if selector is None and isinstance(scan, Scan):
-            scan.pass_rows()
         for table in scan:
             count += len(table)
             if selector is not None:
                 passed += selector.mask(file, scan, table).count(1)
             follow_statements(decoder, table)
-        count += scan.left_out
     except BinxError as found:
         error = found
     return Surveyed(count, passed, tuple(definitions.found), error)

@@ -56,7 +56,6 @@ class Scan(Walked):
     Attributes:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
-        left_out: transactions that were passed over so far, see :meth:`pass_rows`.
         payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
             nothing does.
         watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
@@ -82,7 +81,6 @@ class Scan(Walked):
         self.level = level
         self.ending: Ending | None = None
         self.unfinished = 0
-        self.left_out = 0
         self.payloads: KeptPayloads | None = None
         self.watch: Callable[[int, memoryview], None] | None = None
         self.step = WINDOW_BYTES
@@ -93,13 +91,6 @@ class Scan(Walked):
         self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
         self._salvage = _salvage(file, self._scanner) if salvages else None
-
-    def pass_rows(self) -> None:
-        """Leave transactions out that have rows and nothing else, and only count them.
-
-        For a scan at ``LEVEL_EVENTS`` that is to find statements; to be called before the iteration.
-        """
-        self._scanner.pass_rows()
 
     @property
     def damage(self) -> Sequence[Damage]:
@@ -130,7 +121,6 @@ class Scan(Walked):
             error: BinxError | None = None
             try:
                 stop = self._advance(min(origin + self.step, self._stop))
-                self.left_out = scanner.passed
                 if self._salvage is not None:
                     self._salvage.settle()
                 if stop in (Stop.STOP_END, Stop.STOP_TRUNCATED):

@@ -67,12 +67,10 @@ class TransactionScan(Protocol):
     Attributes:
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
-        left_out: transactions that were passed over so far.
     """
 
     ending: Ending | None
     unfinished: int
-    left_out: int
 
     @property
     def file(self) -> BinlogFile:

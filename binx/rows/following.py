@@ -54,13 +54,12 @@ def pass_over(scan: Scan, catalog: Catalog) -> int:
     Raises:
         DamagedError, UnsupportedError: the log cannot be read; whoever decodes it may tell more.
     """
-    scan.pass_rows()
     decoder = ChangeDecoder(scan.file, catalog, lambda database, table: False)
     count = 0
     for found in scan:
         count += len(found)
         follow_statements(decoder, found)
-    return count + scan.left_out
+    return count
 
 
 _TABLES_NAMED = 10

@@ -93,8 +93,6 @@ class Search:
         self._check_tables: Catalog | None = None
         self.taken = 0
         self.passed_over = 0
-        self._left_out = 0
-        self._scan: TransactionScan | None = None
         self._chain = chain
         self._verify = verify
         self.tells = tells
@@ -127,11 +125,6 @@ class Search:
         return any(ends.file.format.flavour is Flavour.MARIADB for ends in self._chain)
 
     @property
-    def left_out(self) -> int:
-        """Transactions that :meth:`walk` has left out so far, because no wanted GTID is among them."""
-        return self._left_out + (0 if self._scan is None else self._scan.left_out)
-
-    @property
     def warnings(self) -> list[str]:
         """Sentences about versions of tables of which the condition could not be asked so far."""
         return [] if self._row_filter is None else self._row_filter.warnings
@@ -162,7 +155,7 @@ class Search:
 
         Args:
             level: how much is read, at least :func:`~binx.log.selection.selection.required_level`.
-            gtids: transactions that have none of these may be left out, and are not counted.
+            gtids: transactions that have none of these may be left out.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
@@ -185,8 +178,8 @@ class Search:
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
     ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
         """The transactions of one file, with marks of those that pass."""
-        seen, taken, left_out = 0, self.taken, self.left_out
-        self._scan = scan = self._transactions(file, level, gtids)
+        seen, taken = 0, self.taken
+        scan = self._transactions(file, level, gtids)
         for table in scan:
             mask = self._mask(file, scan, table)
             seen += len(table)
@@ -195,11 +188,8 @@ class Search:
                 break
         else:
             self._note_unread(scan)
-        self._left_out, self._scan = self.left_out, None
         if self.tells:
             text = f"{seen:,} transactions read, {self.taken - taken:,} selected"
-            if self.left_out > left_out:
-                text += f", {self.left_out - left_out:,} passed over"
             tell(file.path, f"{text}; everything requested is found" if self.complete else text)
 
     def numbered(self, level: Level) -> Iterator[Numbered]:
@@ -208,8 +198,7 @@ class Search:
         epoch_of = dict(zip(files, epochs(self._chain), strict=True))
         seqno = 1
         for scan, table, mask in self.walk(level):
-            first = seqno + self.left_out
-            yield Numbered(scan, table, mask, epoch_of[scan.file], first, self.passed_over == 0)
+            yield Numbered(scan, table, mask, epoch_of[scan.file], seqno, self.passed_over == 0)
             seqno += len(table)
 
     def selected(self, *, rolled_back: bool = True) -> Iterator[Selected]:

@@ -29,7 +29,7 @@ def test_texts_come_as_sorted_would_have_them(
 
 
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binx.stats.transaction.sqlite3.connect", _full)
+    monkeypatch.setattr("binx.stats.listing.sqlite3.connect", _full)
     with pytest.raises(OutputError, match="TMPDIR"):
         TextSorter()
 

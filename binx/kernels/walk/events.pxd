@@ -139,13 +139,3 @@ cdef inline int rows_operation(uint8_t type) noexcept nogil:
     if MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT:
         return (type - MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1) % 3
     return -1
-
-
-cdef inline bint is_about_rows(uint8_t type) noexcept nogil:
-    """Whether an event has rows, or tells their table or the text of their statement."""
-    return (
-        rows_operation(type) >= 0
-        or type == TABLE_MAP_EVENT
-        or type == ROWS_QUERY_EVENT
-        or type == MARIADB_ANNOTATE_ROWS_EVENT
-    )

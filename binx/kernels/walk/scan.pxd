@@ -32,15 +32,13 @@ cdef class Scanner(TransactionMachine):
     # Where a transaction begins whose length is not trusted, and where one ends that reaches beyond a window.
     cdef int64_t distrusted
     cdef int64_t beyond_end
-    # GTIDs that are looked for; whether rows are passed over; whether a transaction's beginning is looked for.
+    # GTIDs that are looked for; whether a transaction's beginning is looked for.
     cdef Wanted wanted
     cdef bint searching
-    cdef bint passes_rows
     cdef bint seeking
     cdef bint named
     cdef readonly int64_t resumed
     cdef readonly int64_t ends_passed
-    cdef readonly int64_t passed
     cdef int level
     cdef bint verify
     cdef int64_t payload_size

@@ -42,7 +42,6 @@ class Scanner(TransactionMachine):
         is_seeking: whether the beginning of a transaction is still looked for, see :meth:`seek`.
         resumed: where it was found; -1 where it was not.
         ends_passed: ends of transactions that were passed over whenever one was looked for.
-        passed: transactions that were left out, see :meth:`pass_rows`.
     """
 
     drift: int
@@ -53,7 +52,6 @@ class Scanner(TransactionMachine):
     is_seeking: bool
     resumed: int
     ends_passed: int
-    passed: int
 
     def __init__(
         self, level: int, file_size: int, position: int, transitions: tuple[bytes, bytes, bytes], verify: bool
@@ -155,14 +153,6 @@ class Scanner(TransactionMachine):
 
         Raises:
             ValueError: the walk has begun.
-        """
-
-    def pass_rows(self) -> None:
-        """Leave transactions out of the tables that have rows and nothing else, and count them in ``passed``.
-
-        They are walked over header by header, where each header tells that its event stands where it does.
-        What would be illegal in such a transaction is not found. To be called before the walk begins, at
-        ``LEVEL_EVENTS``.
         """
 
     def seek(self, position: int, named: bool) -> None:

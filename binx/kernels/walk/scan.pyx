@@ -24,7 +24,7 @@ from binx.kernels.walk.events cimport *
 from binx.kernels.walk.classify cimport AT_EVENT, frame_event, whole_event
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, distrust, jump, terminal_bytes
 from binx.kernels.walk.machine cimport *
-from binx.kernels.walk.search cimport pass_over, pass_over_rows, skips
+from binx.kernels.walk.search cimport pass_over, skips
 from binx.kernels.transactions.wanted cimport Span, Wanted
 
 
@@ -103,9 +103,6 @@ cdef class Scanner(TransactionMachine):
             self.wanted.least = min(self.wanted.least, bounds[2 * i])
             self.wanted.greatest = max(self.wanted.greatest, bounds[2 * i + 1])
         self.searching = True
-
-    def pass_rows(self):
-        self.passes_rows = True
 
     def seek(self, int64_t position, bint named):
         if self.current.start >= 0:
@@ -234,13 +231,6 @@ cdef class Scanner(TransactionMachine):
             )
             if self.seeking and skips(self, &body, &header):
                 self.position += header.size
-                continue
-            if (
-                self.passes_rows
-                and self.state == STATE_OUTSIDE
-                and begins_transaction(header.type)
-                and pass_over_rows(self, &header, event, available)
-            ):
                 continue
             if (
                 self.searching

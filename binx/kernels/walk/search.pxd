@@ -102,38 +102,6 @@ cdef inline int pass_over(
     return JUMP_DONE
 
 
-cdef inline bint is_begin(Scanner walk, const Header *header, const uint8_t *event) except -1 nogil:
-    """Whether an event is the statement BEGIN."""
-    cdef uint8_t event_class = CLASS_UNKNOWN
-    cdef uint32_t thread = 0
-    cdef Cursor body = cursor_over(event + HEADER_SIZE, header.size - HEADER_SIZE - walk.checksum_size, walk.position)
-    classify(&body, header, walk.post_header, &event_class, &thread)
-    return event_class == CLASS_BEGIN
-
-
-cdef inline bint pass_over_rows(Scanner walk, const Header *first, const uint8_t *event, int64_t available) except -1 nogil:
-    """Pass over the transaction at ``position``, whose GTID event this is, if it has rows and nothing else.
-
-    Whether it does is told only where the window shows all of it.
-    """
-    cdef int64_t length = first.size
-    cdef Header header
-    while length <= available - HEADER_SIZE:
-        header = header_of(event + length)
-        if not is_placed(&header, walk.position + length, walk.file_size, walk.checksum_size, True):
-            return False
-        if header.size > available - length:
-            return False
-        if header.type == XID_EVENT:
-            walk.position += length + header.size
-            walk.passed += 1
-            return True
-        if not is_about_rows(header.type) and not (length == first.size and is_begin(walk, &header, event + length)):
-            return False
-        length += header.size
-    return False
-
-
 cdef inline bint skips(Scanner walk, Cursor *body, Header *header) except -1 nogil:
     """Whether an event is passed over while the beginning of a transaction is looked for.
 

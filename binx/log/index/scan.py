@@ -37,14 +37,12 @@ class IndexScan:
         ending: how the log ends.
         unfinished: bytes behind the last whole transaction.
         position: how far the iteration has come in the log.
-        left_out: none: transactions that a scan for GTIDs passed over.
     """
 
     def __init__(self, file: BinlogFile, index: IndexFile) -> None:
         self.file = file
         self.level = Level.LEVEL_TABLES
         self.position = file.first_position
-        self.left_out = 0
         self._index = index
         self._facts = index.facts
         self.ending: Ending | None = ENDINGS[self._facts.ending]

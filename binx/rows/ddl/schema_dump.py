@@ -195,7 +195,6 @@ def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement
     followed, decoders = Catalog(), Catalog()
     for file in files:
         scan = file.scan(Level.LEVEL_EVENTS, verify=False)
-        scan.pass_rows()
         decoder = ChangeDecoder(file, decoders, lambda db, table: False)
         decoder.resolve_only = True
         try:

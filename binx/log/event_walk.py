@@ -1,0 +1,315 @@
+"""Events one by one, for what is wrong with a file: a wrong checksum or place is noted, and the walk goes on.
+
+Only a size that no event can have ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UnsupportedError
+from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
+from binx.event.header import HEADER_SIZE, EventType, parse_header
+from binx.event.parse import parse_event
+from binx.event.payload import told_of, whole_events
+from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, window_events
+from binx.kernels.walk.machine import Action, EventClass
+from binx.kernels.walk.scan import Level
+from binx.log.boundary import TRANSITIONS, State, Step
+from binx.log.event_search import EventSearch
+from binx.log.file import BinlogFile
+from binx.log.payloads import stored_payload, sums
+
+if TYPE_CHECKING:
+    from binx.kernels.walk.headers import HeaderFields
+
+_NAMING = frozenset({EventClass.CLASS_GTID, EventClass.CLASS_GTID_STANDALONE, EventClass.CLASS_GTID_GROUP})
+_STEPS: dict[int, dict[int, Step]] = {state: dict(steps.items()) for state, steps in TRANSITIONS.items()}
+_STARTS = (Action.ACTION_START, Action.ACTION_START_END)
+_ENDS = (Action.ACTION_END, Action.ACTION_START_END)
+
+
+class ListedEvent(NamedTuple):
+    """What is listed of an event.
+
+    Attributes:
+        position: its offset; of an event within a payload that of the payload.
+        inner: of an event within a payload its offset there, after decompression.
+        type: the number of its type.
+        size: bytes.
+        next_position: the position in its header.
+        server_id: of its header.
+        timestamp: of its header, in seconds since 1970.
+        flags: of its header.
+        checksum: what became of it, an :class:`EventChecksum`.
+        transaction: where its transaction begins; None between transactions, or where that is in another log.
+        gtid: of its transaction.
+        expected: whether it can be read, and is valid where it stands.
+    """
+
+    position: int
+    inner: int | None
+    type: int
+    size: int
+    next_position: int
+    server_id: int
+    timestamp: int
+    flags: int
+    checksum: int
+    transaction: int | None
+    gtid: str | None
+    expected: bool
+
+
+class _Places:
+    """How many events have something wrong, and where the first stands."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = -1
+
+    def add(self, position: int) -> None:
+        if self.count == 0:
+            self.first = position
+        self.count += 1
+
+
+class EventWalk:
+    """Which transaction each event is of: the state machine of boundaries, which here goes on behind faults.
+
+    Args:
+        verify: whether checksums are compared.
+        inner: whether the events within payloads come behind these.
+
+    Attributes:
+        position: offset of the next event.
+        transaction: where the transaction begins that is not at its end yet; None where in another log.
+        bad_checksums: the events with wrong checksums since :meth:`begin`.
+        unexpected: those that cannot be read, or are not valid at their place.
+    """
+
+    def __init__(self, *, verify: bool, inner: bool) -> None:
+        self._verify = verify
+        self._inner = inner
+        self.begin(MAGIC_SIZE)
+        self.reset()
+
+    def begin(self, position: int) -> None:
+        """Go on in a file, which may begin inside the transaction in which the one before ends."""
+        self.position = position
+        self.transaction: int | None = None
+        self.bad_checksums, self.unexpected = _Places(), _Places()
+
+    def reset(self) -> None:
+        """Take the transaction to be over."""
+        self._state = State.OUTSIDE
+        self.transaction = None
+        self._gtid: str | None = None
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a transaction is not at its end yet."""
+        return self._state is not State.OUTSIDE
+
+    def events(
+        self, file: BinlogFile, limit: int, description: FormatDescription, *, goes_on: bool
+    ) -> Iterator[ListedEvent]:
+        """The events of a file from ``position`` on, up to ``limit``.
+
+        Args:
+            file: the file.
+            limit: offset in it.
+            description: the format description that rules the first of them.
+            goes_on: whether its last transaction may go on in the next log.
+
+        Raises:
+            DamagedError, TruncatedError, UnsupportedError: they cannot be followed any further.
+        """
+        size = file.own_size
+        stop: int = WindowStop.WINDOW_CUTS
+        while self.position < limit and stop not in (WindowStop.WINDOW_TRUNCATED, WindowStop.WINDOW_END):
+            origin = self.position
+            window = file.events_window(origin, size)
+            found, stop = window_events(
+                *(window, origin, origin, size, description.checksum_size, self._verify),
+                description.post_header_lengths,
+            )
+            if stop == WindowStop.WINDOW_AT_FORMAT and not found:
+                # A relay log holds the source's format description behind its own.
+                event, description = self._format(window, origin)
+                self.position += event.size
+                yield event
+            elif stop == WindowStop.WINDOW_CUTS and not found:
+                found = [self._large_payload(file, window, origin, description)]
+            for fields in found:
+                if self.position >= limit:
+                    break
+                listed = self._take(fields, window, origin, description)
+                yield listed
+                if listed.type == EventType.MARIADB_START_ENCRYPTION:
+                    raise _encrypted_rest(listed.position)
+                if self._inner and listed.type == EventType.TRANSACTION_PAYLOAD:
+                    yield from _inner_events(file, listed, window, origin, description)
+            file.source.release(origin, self.position)
+        _check_end(file, self, truncated=stop == WindowStop.WINDOW_TRUNCATED, goes_on=goes_on)
+
+    def _format(self, window: memoryview, position: int) -> tuple[ListedEvent, FormatDescription]:
+        """A format description, which belongs to no transaction."""
+        description = parse_format(window, position, origin=position)
+        header = parse_header(window, position, origin=position)
+        checksum = EventChecksum.CHECKSUM_NONE
+        if description.has_checksum_field:
+            checksum = EventChecksum.CHECKSUM_UNVERIFIED
+        if checksum and self._verify:
+            try:
+                verify_format_checksum(window[: header.size], description)
+                checksum = EventChecksum.CHECKSUM_OK
+            except ChecksumError:
+                checksum = EventChecksum.CHECKSUM_BAD
+        numbers = (header.type, header.size, header.next_position, header.server_id, header.timestamp)
+        listed = ListedEvent(position, None, *numbers, int(header.flags), checksum, None, None, expected=True)
+        return listed, description
+
+    def _large_payload(
+        self, file: BinlogFile, window: memoryview, position: int, description: FormatDescription
+    ) -> HeaderFields:
+        """A payload that is larger than what is read at once; all of it is read for its checksum."""
+        header = parse_header(window, position, origin=position)
+        checksum = EventChecksum.CHECKSUM_UNVERIFIED
+        if not description.checksum_size:
+            checksum = EventChecksum.CHECKSUM_NONE
+        elif self._verify:
+            stored, found = sums(file.source, header)
+            checksum = EventChecksum.CHECKSUM_OK if stored == found else EventChecksum.CHECKSUM_BAD
+        numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
+        return position, header.type, *numbers, checksum, EventClass.CLASS_PAYLOAD
+
+    def _take(
+        self, fields: HeaderFields, window: memoryview, origin: int, description: FormatDescription
+    ) -> ListedEvent:
+        """Go on to the next event, which a window holds, or the beginning of a large payload."""
+        position, kind, size, written, server, second, flags, checksum, event_class = fields
+        if checksum == EventChecksum.CHECKSUM_BAD:
+            self.bad_checksums.add(position)
+        step = _STEPS[self._state].get(event_class)
+        expected = step is not None
+        if step is None and event_class != UNREADABLE:
+            self.reset()
+            step = _STEPS[State.OUTSIDE].get(event_class)
+        if step is not None and step.action in _STARTS:
+            self.transaction = position
+            if event_class in _NAMING:
+                try:
+                    self._gtid = _gtid(window, position, origin, description)
+                except BinxError:
+                    self.reset()
+                    expected, step = False, None
+        transaction, gtid = self.transaction, self._gtid
+        if step is not None:
+            self._state = step.to
+            if step.action in _ENDS:
+                self.reset()
+        if not expected:
+            self.unexpected.add(position)
+        self.position = position + size
+        named = (transaction, gtid, expected)
+        return ListedEvent(position, None, kind, size, written, server, second, flags, checksum, *named)
+
+
+def _gtid(window: memoryview, position: int, origin: int, description: FormatDescription) -> str | None:
+    """The GTID that an event gives to its transaction; None for ANONYMOUS_GTID."""
+    header = parse_header(window, position, origin=origin)
+    at = position - origin
+    body = window[at + HEADER_SIZE : at + header.size - description.checksum_size]
+    event = parse_event(body, header, description)
+    return None if header.type == EventType.ANONYMOUS_GTID else str(event)
+
+
+def last_transaction(file: BinlogFile, offset: int) -> tuple[int, FormatDescription]:
+    """Where the last transaction before an offset begins, and the format description that rules it.
+
+    Without one it is the first event; behind damage, the last transaction before that.
+    """
+    begin, description = MAGIC_SIZE, file.format
+    scan = file.scan(Level.LEVEL_INDEX, verify=False)
+    try:
+        for table in scan:
+            mask = table.mask()
+            table.keep_range(mask, "start", 0, offset)
+            before = table.marked(mask)
+            if before:
+                begin, description = table.value("start", before[-1]), table.format
+            if len(before) < len(table):
+                break
+    except BinxError:
+        pass  # The listing comes to it.
+    return begin, description
+
+
+def _inner_events(
+    file: BinlogFile, payload: ListedEvent, window: memoryview, origin: int, description: FormatDescription
+) -> Iterator[ListedEvent]:
+    """The events within a payload, whose beginning a window holds."""
+    header = parse_header(window, payload.position, origin=origin)
+    stored = stored_payload(file.source, header, window, origin, description)
+    inner = 0
+    for events in whole_events(stored):
+        at = 0
+        while at < len(events):
+            with told_of(payload.position):
+                header = parse_header(events, at)
+            yield ListedEvent(
+                *(payload.position, inner, header.type, header.size, header.next_position, header.server_id),
+                *(header.timestamp, int(header.flags), EventChecksum.CHECKSUM_NONE),
+                *(payload.transaction, payload.gtid, True),
+            )
+            at += header.size
+            inner += header.size
+
+
+def _encrypted_rest(position: int) -> UnsupportedError:
+    return UnsupportedError(
+        "the rest of the file is encrypted by MariaDB, headers too; let the server decrypt it"
+        " (mariadb-binlog --read-from-remote-server)",
+        offset=position,
+        event="START_ENCRYPTION",
+    )
+
+
+def next_event(file: BinlogFile, position: int) -> int | None:
+    """The offset of the file's next event at or behind a position."""
+    found = EventSearch(file.source).find(position, 0, file.format.checksum_size)
+    return None if found is None or found >= file.own_size else found
+
+
+def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: bool) -> None:
+    """A log that is walked to its end, and that no server writes any more, ends behind a transaction.
+
+    That of a relay log may go on in the next one.
+    """
+    if truncated and (follows := next_event(file, walk.position + 1)) is not None:
+        raise DamagedError(
+            f"expected an event that ends within the file, found another one at {follows:,}: its size was"
+            " changed",
+            path=file.path,
+            offset=walk.position,
+        )
+    if file.format.in_use:
+        return
+    if truncated:
+        raise TruncatedError(
+            f"the file ends inside an event: its last {file.own_size - walk.position} bytes are incomplete;"
+            " the file was truncated, or copied while it was written",
+            path=file.path,
+            offset=walk.position,
+        )
+    if walk.position == file.own_size and walk.is_inside and not goes_on:
+        begun = "of the log before it" if walk.transaction is None else f"at {walk.transaction}"
+        raise TruncatedError(
+            f"the file ends inside the transaction {begun}; the file was truncated,"
+            " or copied while it was written, or it is a relay log and the next one has the rest: give"
+            " both",
+            path=file.path,
+            offset=walk.position,
+        )

@@ -17,7 +17,6 @@ from binx.dataset.schema_records import SchemaRecord, SchemaWriter, TablesRecord
 from binx.errors import BinxError, OutputError, RefusedError, SourceError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.scan import Scan
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.rows.columns.schema import DEFAULT_CONTEXT, Provenance, StatementContext
 from binx.rows.ddl.catalog import Catalog, Followed

@@ -1,4 +1,4 @@
-"""The normal form of statements: MySQL's own for those that change rows, as a server is asked in tests/live."""
+"""The normal form of statements: MySQL's own for those that change rows, as tests/live asks a server."""
 
 from __future__ import annotations
 

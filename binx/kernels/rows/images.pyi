@@ -51,19 +51,8 @@ class RowDecoder:
     def rows_flags(self) -> int: ...
     @property
     def statements_only(self) -> bool: ...
-    def __init__(self, file_number: int, row_limit: int, byte_limit: int, memory_limit: int) -> None:
-        """Begin with no builders.
-
-        Args:
-            file_number: the upper half of every commit version.
-            row_limit: rows at which a builder is handed over.
-            byte_limit: bytes at which a builder is handed over.
-            memory_limit: bytes that all builders may hold together.
-        """
-
-    def set_format(self, checksum_size: int, post_header: Buffer) -> None:
-        """Take over from a format description the checksum's bytes and the types' post-header lengths."""
-
+    def __init__(self, file_number: int, row_limit: int, byte_limit: int, memory_limit: int) -> None: ...
+    def set_format(self, checksum_size: int, post_header: Buffer) -> None: ...
     with_markers: bool
     """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
 
@@ -75,50 +64,13 @@ class RowDecoder:
 
     def begin(
         self, table: TransactionTable, mask: Buffer, id_offsets: bytes, id_text: bytes, undone: bytes
-    ) -> None:
-        """Set out on the marked transactions of a table.
-
-        ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold their identifiers;
-        ``undone`` has three 64-bit integers for each run of rows events to be passed over: the record's
-        index, the number of the first among its rows events, and the number behind the last.
-        """
-
-    def run(self, window: Buffer, origin: int) -> int:
-        """Decode on until Python is needed (a :class:`Need`), or until the last transaction is done.
-
-        Where the window does not hold all of the event at ``position``, ``NEED_WINDOW``.
-
-        Raises:
-            DamagedError, UnsupportedError: a rows event cannot be decoded.
-        """
-
-    def run_inner(self, window: Buffer) -> tuple[int, int]:
-        """Decode the events in a window that stand in for the event at ``position``: (need, bytes consumed).
-
-        Raises:
-            DamagedError, UnsupportedError: as for :meth:`run`.
-        """
-
-    def pass_bytes(self, size: int) -> None:
-        """Go on behind the event at ``position``, of that size, which Python has dealt with."""
-
-    def set_builder(self, map: int, builder: RowBuilder | None) -> None:  # noqa: A002 - the kernel's name
-        """Say where the rows of a table map go; None: they are counted and passed over."""
-
-    def forget(self, table: int) -> None:
-        """Ask anew for the builders of a table (by its number): its columns have changed their names."""
-
-    def take(self, builder: RowBuilder) -> dict[str, Any]:
-        """Hand over a builder's rows, see :meth:`RowBuilder.finish`."""
-
-    def filtered(self) -> dict[int, int]:
-        """Row images that were passed over, by table number."""
-
-    def recounted(self) -> dict[int, tuple[int, list[int]]]:
-        """Rows events that a scan cannot count, as only a definition tells the widths of their columns.
-
-        By table number: how many they are, and their [inserts, updates, deletes].
-        """
-
-    def undone_rows(self) -> dict[int, list[int]]:
-        """Row changes that were passed over as undone, by table number: [inserts, updates, deletes]."""
+    ) -> None: ...
+    def run(self, window: Buffer, origin: int) -> int: ...
+    def run_inner(self, window: Buffer) -> tuple[int, int]: ...
+    def pass_bytes(self, size: int) -> None: ...
+    def set_builder(self, map: int, builder: RowBuilder | None) -> None: ...  # noqa: A002 - the kernel's name
+    def forget(self, table: int) -> None: ...
+    def take(self, builder: RowBuilder) -> dict[str, Any]: ...
+    def filtered(self) -> dict[int, int]: ...
+    def recounted(self) -> dict[int, tuple[int, list[int]]]: ...
+    def undone_rows(self) -> dict[int, list[int]]: ...

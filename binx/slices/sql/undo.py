@@ -29,7 +29,7 @@ from binx.slices.pieces import Changes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.sql.cascades import Cascades, Restored
 from binx.slices.sql.literals import comment_text
-from binx.slices.sql.passes import ChangedAgain, without_rolled_back
+from binx.slices.sql.passes import without_rolled_back
 from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
@@ -74,7 +74,6 @@ def write_undo(
     """
     every = None if every is None else without_rolled_back(every)
     with Backwards() as spool:
-        again = None if every is None else ChangedAgain()
         known = catalog.copy()
         cascades = Cascades(catalog, known, databases)
         check = UndoCheck(on_conflict)
@@ -83,7 +82,6 @@ def write_undo(
             check,
             StatementSizes(statement_bytes),
             cascades,
-            again,
             partial=choice is not None,
             databases=databases,
         )
@@ -103,8 +101,6 @@ def write_undo(
         if cascades.found and every is not None:
             undoing.restored = cascades.restored(every, known, check)
             undoing.warnings += undoing.restored.warnings
-        if again is not None and every is not None:
-            undoing.warnings += again.warnings(every(), known)
         return undoing.copy_out(output)
 
 
@@ -115,7 +111,6 @@ class _Undoing:
         check: UndoCheck,
         sizes: StatementSizes,
         cascades: Cascades,
-        again: ChangedAgain | None,
         *,
         partial: bool,
         databases: DatabaseNames | None,
@@ -123,7 +118,6 @@ class _Undoing:
         self._spool = spool
         self._check = check
         self._cascades = cascades
-        self._again = again
         self._partial = partial
         self._databases = databases
         self.restored = Restored()
@@ -147,7 +141,6 @@ class _Undoing:
                 self._obstacles,
                 self._check,
                 self._cascades,
-                self._again,
                 self._databases,
             )
         self._untold.take(changes.table.resolved)
@@ -231,8 +224,6 @@ class _Undoing:
         self._begin, self._with_rows = begin, False
         self._number += 1
         self._versions.append(begin.version)
-        if self._again is not None:
-            self._again.take_transaction(begin.version)
 
     @property
     def _transaction(self) -> str:

@@ -19,7 +19,7 @@ from binx.log.identifiers import id_at, transaction_ids
 from binx.log.payloads import stored_payload
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.resolving import Shapes, TableResolver
+from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
 from binx.rows.statements import Statement, StatementReader
 from binx.source import WINDOW_BYTES
@@ -248,11 +248,6 @@ class ChangeDecoder:
     def widths(self) -> Mapping[bytes, list[int | None]]:
         """See :class:`~binx.rows.resolving.TableResolver`."""
         return self._resolver.widths
-
-    @property
-    def shapes(self) -> Shapes:
-        """The columns that tables had."""
-        return self._resolver.shapes
 
     def _gtid(self, table: TransactionTable) -> str | None:
         """The GTID of the transaction at hand; None where it has none."""

@@ -31,7 +31,6 @@ class TableResolver:
         as_stored: whether columns are what the table maps must tell of them, whatever else is known.
 
     Attributes:
-        shapes: the columns that tables had.
         tables: every table and schema version met so far.
         widths: by a table map's bytes behind table id and flags, what the definition of its latest rows
             tells; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
@@ -55,7 +54,7 @@ class TableResolver:
         self._known: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
-        self.shapes = Shapes()
+        self._met: dict[_TableKey, tuple[Column, ...]] = {}
         self.tables: list[TableChanges] = []
         self.widths: dict[bytes, list[int | None]] = {}
 
@@ -70,8 +69,7 @@ class TableResolver:
 
         description = table.format
         table_map = self._table_map(number, position, description)
-        if (told := self.shapes.saw(table_map)) is not None:
-            self._warnings[told] = None
+        self._warn_of_other_columns(table_map)
         valid_from = self._file.commit_version(table.value("start", index))
         resolved = self._resolved(table_map, description.flavour)
         changes = TableChanges(table_map, resolved, self._arrow, valid_from)
@@ -87,6 +85,18 @@ class TableResolver:
         alike.append(changes)
         self.tables.append(changes)
         return changes
+
+    def _warn_of_other_columns(self, table_map: TableMap) -> None:
+        """Warn of a table whose columns changed since it was met last, though no statement changed them."""
+        key = (table_map.database.casefold(), table_map.table.casefold())
+        before = self._met.get(key)
+        self._met[key] = table_map.columns
+        if before is not None and not _alike(before, table_map.columns):
+            self._warnings[
+                f"the columns of {table_map.name} change, and no statement that changed them is in the log:"
+                " it was not logged (sql_log_bin=0) or cannot be read. Rows before and after are decoded"
+                " according to their own table maps"
+            ] = None
 
     def _set_widths(self, number: int, table_map: TableMap, changes: TableChanges) -> None:
         """Tell the kernel of widths that a definition alone tells, or that none does any more."""
@@ -157,16 +167,17 @@ class TableResolver:
         db = change.db.casefold()
         if change.table is None:
             touched = [key for key in self._numbers if key[0] == db]
-            self.shapes.touch_database(db)
+            for key in [key for key in self._met if key[0] == db]:
+                del self._met[key]
         else:
             touched = [(db, change.table.casefold())]
         if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
             # It may have been about any table.
-            self.shapes.touch_all()
+            self._met.clear()
         if change.previous is not None:
             touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
         for key in touched:
-            self.shapes.touch(*key)
+            self._met.pop(key, None)
         return [number for key in touched for number in self._numbers.get(key, ())]
 
 
@@ -175,70 +186,6 @@ def _shortened(sql: str) -> str:
 
 
 _TableKey = tuple[str, str]
-
-
-class Shapes:
-    """The columns that each table had when it was met last, in a part of a log that can be joined to another.
-
-    Databases and tables are told apart whatever the case of their letters, as statements may write them so.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[_TableKey, tuple[str, tuple[Column, ...]]] = {}
-        self._first: dict[_TableKey, tuple[str, tuple[Column, ...]]] = {}
-        self._touched: set[_TableKey] = set()
-        self._touched_databases: set[str] = set()
-        self._are_all_touched = False
-
-    def saw(self, table_map: TableMap) -> str | None:
-        """Take in a table map; gives a sentence where its table had other columns before."""
-        key = (table_map.database.casefold(), table_map.table.casefold())
-        found = (table_map.name, table_map.columns)
-        if not self._is_touched(key):
-            self._first.setdefault(key, found)
-        before = self._last.get(key)
-        self._last[key] = found
-        return None if before is None else _told(before[1], *found)
-
-    def touch(self, database: str, table: str) -> None:
-        """A statement may have changed a table, called by its names casefolded."""
-        self._last.pop((database, table), None)
-        self._touched.add((database, table))
-
-    def touch_database(self, database: str) -> None:
-        """A statement may have changed any table of a database, called by its name casefolded."""
-        for key in [key for key in self._last if key[0] == database]:
-            del self._last[key]
-        self._touched_databases.add(database)
-
-    def touch_all(self) -> None:
-        """A statement may have changed any table."""
-        self._last.clear()
-        self._are_all_touched = True
-
-    def join(self, behind: Shapes) -> Iterator[str]:
-        """Take in the next part of the log; gives a sentence for each table that has other columns there."""
-        for key, found in behind._first.items():
-            before = self._last.get(key)
-            told = None if before is None else _told(before[1], *found)
-            if told is not None:
-                yield told
-        for key in [key for key in self._last if behind._is_touched(key)]:
-            del self._last[key]
-        self._last.update(behind._last)
-
-    def _is_touched(self, key: _TableKey) -> bool:
-        return self._are_all_touched or key[0] in self._touched_databases or key in self._touched
-
-
-def _told(before: tuple[Column, ...], name: str, columns: tuple[Column, ...]) -> str | None:
-    if _alike(before, columns):
-        return None
-    return (
-        f"the columns of {name} change, and no statement that changed them is in the log: it was not"
-        " logged (sql_log_bin=0) or cannot be read. Rows before and after are decoded according to"
-        " their own table maps"
-    )
 
 
 def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:

@@ -50,12 +50,6 @@ def undone_rows(file: BinlogFile, table: TransactionTable, mask: bytearray) -> b
     return bytes(found)
 
 
-def is_savepoint(sql: str) -> bool:
-    """Whether a statement sets, undoes to or releases a savepoint whose name stands between quotes."""
-    marker = _MARKER.fullmatch(sql)
-    return marker is not None and marker["bare"] is None
-
-
 def _name(marker: re.Match[str]) -> str:
     """The savepoint's name; servers write it between double quotes where the session has ANSI_QUOTES."""
     if marker["quoted"]:

@@ -155,7 +155,7 @@ def ddl(data: bytes) -> None:
         catalog.apply(statement, "shop")
     for table in catalog:
         assert table.name
-    Catalog().load_dump(text, "shop")
+    Catalog().load_dump(text)
 
 
 class _Folder(Place):

@@ -266,15 +266,10 @@ class Catalog:
         """The connections, by the server's number and theirs, that have temporary tables."""
         return tuple(self._temporary)
 
-    def load_dump(
-        self, text: str, default_db: str = "", context: StatementContext = DEFAULT_CONTEXT
-    ) -> list[Change]:
-        """Take in a dump of SQL, as ``mysqldump --no-data`` writes it.
-
-        Args:
-            default_db: the database of what stands before any USE; empty for every database.
-        """
+    def load_dump(self, text: str) -> list[Change]:
+        """Take in a dump of SQL, as ``mysqldump --no-data`` writes it; before any USE for every database."""
         changes: list[Change] = []
+        default_db = ""
         # Here and not above: most runs are given no dump.
         from binx.rows.ddl.dump import statements, used_database
 
@@ -283,7 +278,7 @@ class Catalog:
             if used is not None:
                 default_db = used
             else:
-                changes += self.apply(statement, default_db, context, Provenance.SCHEMA)
+                changes += self.apply(statement, default_db, provenance=Provenance.SCHEMA)
         return changes
 
     def put(self, table: TableDefinition) -> None:

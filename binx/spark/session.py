@@ -31,17 +31,8 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 _LOG_LINES = 15
 
-# Java's second compiler took a third of a load's processor time, mostly for code that soon was not needed any
-# more. It waits ten times longer than by default; loops that matter still reach it.
-_LATE_COMPILATION = " ".join(
-    f"-XX:Tier4{name}={count}"
-    for name, count in (
-        ("InvocationThreshold", 50_000),
-        ("MinInvocationThreshold", 6_000),
-        ("CompileThreshold", 150_000),
-        ("BackEdgeThreshold", 400_000),
-    )
-)
+# What Java does in a load is to move bytes: its second compiler would cost more than it saves.
+_JAVA_OPTIONS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
 
 
 class _Stoppable(Protocol):
@@ -81,16 +72,19 @@ def default_memory() -> str:
     return f"{max(1, min(8, installed // _GIGABYTE // 3))}g"
 
 
-def local_settings(cores: int, *, small: bool) -> dict[str, str]:
+def local_settings(cores: int) -> dict[str, str]:
     """The settings of a local session."""
-    settings = {
+    return {
         "spark.driver.memory": default_memory(),
         # On few cores the parallel collector takes a fifth less of the processor than the default one.
-        "spark.driver.defaultJavaOptions": f"-XX:+UseParallelGC {_LATE_COMPILATION}",
+        "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
         "spark.scheduler.mode": "FAIR",
         # Below so many paths the driver itself looks which files are there, without a job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
-        "spark.sql.shuffle.partitions": str(max(8, 4 * cores)),
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.ui.enabled": "false",
@@ -98,15 +92,6 @@ def local_settings(cores: int, *, small: bool) -> dict[str, str]:
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
     }
-    if small:
-        settings |= {
-            "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
-            "spark.sql.shuffle.partitions": str(cores),
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        }
-    return settings
 
 
 @contextmanager
@@ -115,7 +100,6 @@ def local_session(
     master: str | None = None,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    small: bool = False,
 ) -> Iterator[SparkSession]:
     """A Spark session that is stopped at the end.
 
@@ -136,7 +120,7 @@ def local_session(
         session.sparkContext.setLogLevel("ERROR")
         return session
 
-    with _started(start, _chosen_settings(master, memory, settings, small=small)) as session:
+    with _started(start, _chosen_settings(master, memory, settings)) as session:
         yield session
 
 
@@ -157,17 +141,17 @@ def local_context(
         context.setLogLevel("ERROR")
         return context
 
-    with _started(start, _chosen_settings(master, memory, settings, small=True)) as context:
+    with _started(start, _chosen_settings(master, memory, settings)) as context:
         yield context
 
 
 def _chosen_settings(
-    master: str | None, memory: str | None, settings: Mapping[str, str] | None, *, small: bool
+    master: str | None, memory: str | None, settings: Mapping[str, str] | None
 ) -> dict[str, str]:
     if _SUBMITTED in os.environ:
         return dict(settings or {})
     cores = usable_processors()
-    chosen = local_settings(cores, small=small)
+    chosen = local_settings(cores)
     chosen |= {"spark.app.name": "binx", "spark.master": master or f"local[{cores},{_RETRIES}]"}
     if memory is not None:
         chosen["spark.driver.memory"] = memory
@@ -240,8 +224,8 @@ def run_load(
     from binx.spark.lake.run import load
 
     @contextmanager
-    def session(small: bool) -> Iterator[SparkSession]:
-        with local_session(master=master, memory=memory, settings=settings, small=small) as spark:
+    def session() -> Iterator[SparkSession]:
+        with local_session(master=master, memory=memory, settings=settings) as spark:
             if not str(spark.sparkContext.master).startswith("local"):
                 _check_cluster(spark, options)
             yield spark

@@ -175,7 +175,7 @@ def test_tables_are_what_select_shows_after_every_statement(
     tmp_path: Path,
     spark: Any,  # noqa: F811 - the fixture
 ) -> None:
-    def session(few: bool) -> Any:
+    def session() -> Any:
         return nullcontext(spark)
 
     server.sql(f"DROP DATABASE IF EXISTS ddl; CREATE DATABASE ddl; SET GLOBAL binlog_row_image = {image}")
@@ -220,5 +220,5 @@ def test_a_server_whose_id_changes_and_comes_back_has_one_chain(
     for count in (2, 4):
         with open_chain([str(log) for log in server.binlogs()[:count]]) as chain:
             list(to_parquet([ends.file for ends in chain], tmp_path / "data"))
-        load(LoadOptions((str(tmp_path / "data"),), str(tmp_path / "lake")), lambda _: nullcontext(spark))
+        load(LoadOptions((str(tmp_path / "data"),), str(tmp_path / "lake")), lambda: nullcontext(spark))
     assert differences(server, "ddl", tmp_path / "lake") == ([], 0)

@@ -47,7 +47,7 @@ def test_tables_are_what_select_shows_after_random_statements(
     rebuilt = _contents(after_each, "ranges")
     lives = json.loads((after_each / "_state.json").read_text())["lives"]
     names = tuple(".".join(life["name"]) for life in lives)
-    load(LoadOptions((str(data),), str(after_each), scd2=True, rebuild=names), lambda _: nullcontext(spark))
+    load(LoadOptions((str(data),), str(after_each), scd2=True, rebuild=names), lambda: nullcontext(spark))
     told += [
         f"{name}: differs when it is rebuilt"
         for name, rows in _contents(after_each, "ranges").items()
@@ -68,7 +68,7 @@ def test_tables_are_what_select_shows_after_random_statements(
 def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]:  # noqa: F811
     """Load what is new; what differs from SELECT then."""
     options = LoadOptions((str(data),), str(output), scd2=True)
-    summary = load(options, lambda _: nullcontext(spark))
+    summary = load(options, lambda: nullcontext(spark))
     stopped = {(one.db, one.table): one.error for one in summary.tables if one.error}
     found = [f"{name} {error}" for name, error in stopped.items() if KEY_NOT_KNOWN not in error]
     state = json.loads((output / "_state.json").read_text())

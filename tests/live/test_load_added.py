@@ -56,7 +56,7 @@ def test_rows_from_before_a_column_have_the_value_that_the_server_gave_them(
     lake, output = tmp_path / "lake", tmp_path / "tables"
 
     def check(unknown: int) -> None:
-        run_load(LoadOptions((str(lake),), str(output)), lambda _: nullcontext(spark))
+        run_load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
         assert differences(server, "added", output) == ([], unknown)
 
     server.flush_logs()

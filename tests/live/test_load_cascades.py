@@ -35,7 +35,7 @@ def test_rows_that_went_with_others_are_gone_or_told(
         server.flush_logs()
         with open_chain([str(server.binlogs()[-2])]) as chain:
             list(to_parquet([ends.file for ends in chain], lake))
-        done = run_load(LoadOptions((str(lake),), str(output)), lambda _: nullcontext(spark))
+        done = run_load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
         return {
             table.table: table.reasons for table in done.tables if table.db == "keys_" and not table.accepted
         }

@@ -28,7 +28,7 @@ def test_the_tables_of_a_random_workload_are_what_select_shows(
 ) -> None:
     def load(datasets: list[Path], output: Path) -> dict[str, Any]:
         options = LoadOptions(tuple(map(str, datasets)), str(output))
-        return run_load(options, lambda _: nullcontext(spark)).to_json()
+        return run_load(options, lambda: nullcontext(spark)).to_json()
 
     one = Round(server, server, seed_of(number), tmp_path, SESSIONS)
     one.record()

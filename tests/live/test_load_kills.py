@@ -73,7 +73,7 @@ def staged(output: Path) -> set[str]:
 
 def finish(session: Any, dataset: Path, output: Path) -> None:
     """Load to the end."""
-    run_load(LoadOptions((str(dataset),), str(output), scd2=True), lambda _: nullcontext(session))
+    run_load(LoadOptions((str(dataset),), str(output), scd2=True), lambda: nullcontext(session))
 
 
 def contents(output: Path) -> dict[str, object]:

@@ -115,7 +115,7 @@ def test_no_byte_of_a_data_set_or_of_its_tables_has_a_value_that_rules_are_about
     assert export(tmp_path / "data") == 0
     load(
         LoadOptions((str(tmp_path / "data"),), str(tmp_path / "lake"), scd2=True),
-        lambda _: nullcontext(spark),
+        lambda: nullcontext(spark),
     )
     assert canaries(tmp_path / "data") | canaries(tmp_path / "lake") == set()
     rows = {row["id"]: row for row in read_rows(tmp_path / "lake", ("shop", "users"))}

@@ -28,7 +28,7 @@ def spark() -> Iterator[Any]:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
     settings = {"spark.sql.shuffle.partitions": "2"}
-    with local_session(master="local[2,4]", memory="1g", settings=settings, small=True) as session:
+    with local_session(master="local[2,4]", memory="1g", settings=settings) as session:
         yield session
 
 
@@ -57,7 +57,7 @@ def load(spark: Any) -> Load:
         folders = inputs if isinstance(inputs, list) else [inputs]
         arguments = [*map(str, folders), "--output", str(output), *more]
         try:
-            summary = run_load(options_of(arguments), lambda _: nullcontext(spark))
+            summary = run_load(options_of(arguments), lambda: nullcontext(spark))
         except BinxError as error:
             return error.exit_code, {"error": str(error)}
         return summary.exit_code, summary.to_json()

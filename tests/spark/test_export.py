@@ -287,7 +287,7 @@ settings = {
     "spark.python.worker.reuse": "false",
 }
 with (
-    local_session(master="local-cluster[2,1,1024]", memory="1g", settings=settings, small=True) as spark,
+    local_session(master="local-cluster[2,1,1024]", memory="1g", settings=settings) as spark,
     open_chain([logs]) as chain,
 ):
     files = [ends.file for ends in chain]

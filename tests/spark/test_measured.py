@@ -31,6 +31,6 @@ def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: A
     Shop(2_000).write_log(tmp_path / "in", 2_000)
     told: list[tuple[int, int]] = []
     options = LoadOptions((str(tmp_path / "in"),), str(tmp_path / "out"))
-    load(options, lambda _: nullcontext(spark), lambda done, total, _: told.append((done, total)))
+    load(options, lambda: nullcontext(spark), lambda done, total, _: told.append((done, total)))
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == told[-1][1] > 0

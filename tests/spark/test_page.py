@@ -25,7 +25,7 @@ def engines(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, C
     folder = tmp_path_factory.mktemp("page")
     export(sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*")), folder / "lake")
     options = LoadOptions((str(folder / "lake"),), str(folder / "tables"), ("shop.orders",), scd2=True)
-    load(options, lambda _: nullcontext(spark))
+    load(options, lambda: nullcontext(spark))
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute((folder / "tables/views.sql").read_text("utf-8"))

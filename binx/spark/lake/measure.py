@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from shutil import copyfile
 from typing import Any
 from uuid import uuid4
 
@@ -23,9 +24,7 @@ from binx.spark.lake.place import Place
 
 SAMPLES = 64
 ZSTD_LEVEL = 1
-_HEADS = ["_change_type", "_commit_version", "_commit_timestamp"]
-_COUNTED = ("insert", "update_postimage", "delete")
-_OPTIONAL = {"_present": "partial", "_misfits": "misfits", "_json_diff": "diffs"}
+_KIND, _SCN, _TIME = _HEADS = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +51,24 @@ def take_file(one: Arrival) -> HistoryResult:
     source, output = Place(one.file.root), Place(one.output)
     try:
         with open_parquet(source, one.file.path) as file:
-            heads = file.read(columns=[*_HEADS, *(set(_OPTIONAL) & set(file.schema_arrow.names))])
-            _check(one, file, heads)
-            wanted = counts(heads.column("_commit_version"), _whole(one.file))
-            _count(result, heads.filter(wanted))
-            days = pc.unique(_days(heads.filter(wanted)))
-            whole = len(days) == 1 and pc.all(wanted).as_py()
-            if whole:
-                result.files.append(_copied(one, source, output, days[0].as_py(), heads))
+            if file.metadata.num_rows != one.file.rows:
+                raise BinxError(
+                    f"the manifest lists {one.file.rows} rows, the file contains {file.metadata.num_rows}: it"
+                    " was changed after the export; run with --verify to find such files"
+                )
+            scns, times = _bounds(file, _SCN), _bounds(file, _TIME)
+            day = None if times is None else times[0].date()
+            is_whole = scns is not None and _is_taken_whole(one, scns)
+            if is_whole and times is not None and times[1].date() == day:
+                kinds = file.read(columns=[_KIND])
+                result.files.append(_copied(one, source, output, day, scns))
             else:
+                heads = file.read(columns=_HEADS)
+                _check(one, heads.column(_SCN).to_numpy())
+                kinds = heads.filter(counts(heads.column(_SCN), _whole(one.file)))
                 result.files.extend(_divided(one, file, output))
+            counted = pc.value_counts(kinds.column(_KIND).cast(pa.string())).to_pylist()
+            result.counts = {found["values"]: found["counts"] for found in counted}
     except (OSError, pa.ArrowException, BinxError, KeyError) as error:
         result.error = f"{source.shown(one.file.path)} cannot be loaded: {str(error).splitlines()[0]}"
     return result
@@ -77,28 +84,31 @@ def _days(heads: pa.Table) -> pa.ChunkedArray:
     return heads.column("_commit_timestamp").cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
 
 
-def _check(one: Arrival, file: pq.ParquetFile, heads: pa.Table) -> None:
-    """Whether the file has the rows that its manifest lists, and none where it can have none."""
-    if file.metadata.num_rows != one.file.rows:
-        raise BinxError(
-            f"the manifest lists {one.file.rows} rows, the file contains {file.metadata.num_rows}: it was"
-            " changed after the export; run with --verify to find such files"
-        )
-    scns = heads.column("_commit_version").to_numpy()
+def _bounds(file: pq.ParquetFile, name: str) -> tuple[Any, Any] | None:
+    """The least and the largest value of a column, by the statistics of a file with rows."""
+    place = file.schema_arrow.get_field_index(name)
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    if not groups or place < 0 or groups[0].column(place).path_in_schema != name:
+        return None
+    found = [group.column(place).statistics for group in groups]
+    if any(one is None or not one.has_min_max or one.null_count for one in found):
+        return None
+    return min(one.min for one in found), max(one.max for one in found)
+
+
+def _is_taken_whole(one: Arrival, scns: tuple[int, int]) -> bool:
+    file = one.file
+    inside = file.first <= scns[0] and scns[1] <= file.last
+    return inside and not (file.dropped or file.spans or one.empty)
+
+
+def _check(one: Arrival, scns: Any) -> None:
+    """Whether a file has no rows where it can have none."""
     for first, last in one.empty:
         if ((scns >= first) & (scns <= last)).any():
             raise BinxError(
                 f"it has rows between {first} and {last}, where statements gave the table other columns"
             )
-
-
-def _count(result: HistoryResult, heads: pa.Table) -> None:
-    found = pc.value_counts(heads.column("_change_type").cast(pa.string()))
-    counted = {one["values"]: one["counts"] for one in found.to_pylist()}
-    result.counts = {name: counted.get(name, 0) for name in _COUNTED}
-    for name, figure in _OPTIONAL.items():
-        there = name in heads.column_names
-        result.counts[figure] = len(heads) - heads.column(name).null_count if there else 0
 
 
 def _path(one: Arrival, day: Any) -> str:
@@ -108,17 +118,19 @@ def _path(one: Arrival, day: Any) -> str:
     return f"{folder}/{parts}/{uuid4().hex}.parquet"
 
 
-def _copied(one: Arrival, source: Place, output: Place, day: Any, heads: pa.Table) -> ChangesFile:
+def _copied(one: Arrival, source: Place, output: Place, day: Any, span: Any) -> ChangesFile:
     path = _path(one, day)
     make_folder(output, path)
-    with (
-        source.filesystem.open_input_stream(source.inside(one.file.path)) as given,
-        output.filesystem.open_output_stream(output.inside(path)) as taken,
-    ):
-        while chunk := given.read(8 << 20):
-            taken.write(chunk)
-    span = pc.min_max(heads.column("_commit_version")).as_py()
-    return replace(one.file, root="", path=path, first=span["min"], last=span["max"], dropped=(), spans=())
+    if source.is_local and output.is_local:
+        copyfile(source.inside(one.file.path), output.inside(path))
+    else:
+        with (
+            source.filesystem.open_input_stream(source.inside(one.file.path)) as given,
+            output.filesystem.open_output_stream(output.inside(path)) as taken,
+        ):
+            while chunk := given.read(8 << 20):
+                taken.write(chunk)
+    return replace(one.file, root="", path=path, first=span[0], last=span[1], dropped=(), spans=())
 
 
 def make_folder(output: Place, path: str) -> None:
@@ -223,8 +235,8 @@ def images_of(
                     for column, number in zip(one_unit.version.columns, one_unit.ids, strict=True)
                     if number in keyed
                 ]
-                heads = [*_HEADS, "_row", "_present", "_misfits"]
-                names = [name for name in (*heads, *own) if name in opened.schema_arrow.names]
+                heads = [*_HEADS, "_row", "_present"] if file.partial else [_SCN]
+                names = [name for name in (*heads, *own, "_misfits") if name in opened.schema_arrow.names]
             yield from read_images(opened, one_unit, wanted, names)
         return
     assert before is not None
@@ -262,10 +274,8 @@ def see_keys(one: Spread) -> Keys:
         ranges = ranges_of(keys, lows)
         found.met |= set(np.unique(ranges).tolist())
         samples.append(sample_of(keys, SAMPLES))
-        pairs = pairs_of(rows)
-        if pairs.any() and _may_lack(one):
-            places = np.flatnonzero(pairs)
-            moved = _differ(keys, places)
+        if one.source is not None and one.source.file.partial:
+            moved = _differ(keys, np.flatnonzero(pairs_of(rows)))
             found.is_moved |= bool(len(moved))
             found.links |= {
                 (int(ranges[place - 1]), int(ranges[place]))
@@ -275,10 +285,6 @@ def see_keys(one: Spread) -> Keys:
     if samples:
         found.sample = to_text(sample_of(pa.concat_tables(samples), SAMPLES))
     return found
-
-
-def _may_lack(one: Spread) -> bool:
-    return one.source is not None and one.source.file.partial
 
 
 def _differ(keys: pa.Table, places: Any) -> Any:

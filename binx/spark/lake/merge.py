@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
+from binx.dataset.encodings import writer_settings
 from binx.errors import BinxError
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import is_partial, stored_rows, united
@@ -39,6 +40,7 @@ from binx.spark.lake.place import Place
 _CHUNK_BYTES = 4 << 20
 _GROUP_ROWS = 1 << 19
 _HELD_BYTES = 256 << 20
+_ORDER = ("_rank", "_scn", "_row", "_kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,12 @@ def _parts(
         for piece in np.unique(found).tolist():
             yield piece, images.filter(pa.array(found == piece))
         return
-    rows = last_of_each(images, one.epoch)
-    bounds = bounds_of(key_of(rows, one.epoch), lows)
+    keys = key_of(images, one.epoch)
+    places = last_of_each(keys)
+    bounds = bounds_of(keys.take(pa.array(places)), lows)
     for piece, (first, end) in zip(numbers, pairwise(bounds), strict=True):
         if first < end:
-            yield piece, rows.slice(first, end - first)
+            yield piece, images.take(pa.array(np.sort(places[first:end])))
 
 
 def _packed(rows: pa.Table) -> bytes:
@@ -153,12 +156,16 @@ class Merge:
         if self._bytes[number] > _HELD_BYTES and not self._piece.scd2:
             rows = self._images(number)
             if not is_partial(rows):
-                rows = last_of_each(in_order(rows), self._piece.epochs[number])
+                rows = in_order(rows)
+                rows = rows.take(pa.array(np.sort(last_of_each(key_of(rows, self._piece.epochs[number])))))
             self._held[number] = [rows]
             self._bytes[number] = rows.nbytes // 2
 
     def _images(self, number: int) -> pa.Table:
-        return united(self._held.pop(number, []), self._piece.epochs[number])
+        held = self._held.pop(number, [])
+        # Parts of several tasks come in any order; each is in the order of time.
+        held.sort(key=lambda rows: [rows.column(name)[0].as_py() for name in _ORDER])
+        return united(held, self._piece.epochs[number])
 
     def finish(self) -> Merged:
         """Write the state; what is wrong with the table is the result's ``error``."""
@@ -258,6 +265,7 @@ class Merge:
             compression=compression,
             compression_level=ZSTD_LEVEL if compression == "zstd" else None,
             store_schema=False,
+            **writer_settings(stored.schema, stored),
         )
         unknown = stored.column("_unknown")
         return RangeFile(path, len(rows), rows.nbytes, len(rows) - unknown.null_count)

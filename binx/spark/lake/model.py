@@ -387,7 +387,7 @@ class HistoryResult:
 
     Attributes:
         files: in ``history/``, each with its own ``identity`` (that of the source and a number).
-        counts: rows by ``insert``, ``update_postimage``, ``delete``; ``partial``, ``misfits``, ``diffs``.
+        counts: rows by ``insert``, ``update_postimage`` and so on, as ``_change_type`` has them.
         error: why it could not be taken; then the table is stopped.
     """
 

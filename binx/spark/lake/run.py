@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 PARQUET, DELTA = "parquet", "delta"
 FORMATS = (PARQUET, DELTA)
-FEW_ROWS = 500_000
-"""Below so many rows, code that Java and Spark make for them costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,8 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
     return table, names
 
 
-Session = Callable[[bool], "AbstractContextManager[SparkSession]"]
-"""Starts Spark, told whether there is little to do; called only where there is something."""
+Session = Callable[[], "AbstractContextManager[SparkSession]"]
+"""Starts Spark; called only where there is something to do."""
 
 
 def load(options: LoadOptions, session: Session, progress: Progress = lambda *_: None) -> Summary:
@@ -150,10 +148,7 @@ class _Load:
         former = {life.folder for life in state.lives.values()}
         result = LoadResult([], [])
         if plan.arrived or plan.lives:
-            few = sum(file.rows for file in plan.arrived) + sum(
-                unit.file.rows for life in plan.lives for unit in life.units
-            )
-            with session(few < FEW_ROWS) as spark, spark_errors(options.output):
+            with session() as spark, spark_errors(options.output):
                 result = run_plan(
                     spark,
                     plan,

@@ -63,7 +63,10 @@ def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
 def read_images(
     file: pq.ParquetFile, unit: Unit, epoch: Epoch, names: list[str] | None = None
 ) -> Iterator[pa.Table]:
-    """The images of a unit, a row group at a time; an update's two images are never apart."""
+    """The images of a unit, a row group at a time; an update's two images are never apart.
+
+    Without ``_change_type`` among the names, only the values of columns.
+    """
     held: pa.Table | None = None
     for group in range(file.metadata.num_row_groups):
         if not _reaches(file, group, unit):
@@ -72,7 +75,8 @@ def read_images(
         rows = rows.filter(counts(rows.column("_commit_version"), unit))
         rows = rows if held is None else pa.concat_tables([held, rows]).unify_dictionaries()
         held = None
-        if len(rows) and rows.column("_change_type")[-1].as_py() == "update_preimage":
+        is_whole = "_change_type" not in rows.column_names
+        if len(rows) and not is_whole and rows.column("_change_type")[-1].as_py() == "update_preimage":
             held, rows = rows.slice(len(rows) - 1), rows.slice(0, len(rows) - 1)
         if len(rows):
             yield _images(rows, unit, epoch)
@@ -104,17 +108,18 @@ def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
 
 
 def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
-    scns = rows.column("_commit_version")
-    kinds = pc.index_in(rows.column("_change_type").cast(pa.string()), pa.array(list(KINDS))).cast(pa.int8())
-    columns: dict[str, Any] = {
-        "_rank": pa.repeat(pa.scalar(unit.at.rank, pa.int32()), len(rows)),
-        "_scn": scns,
-        "_row": rows.column("_row"),
-        "_kind": kinds,
-        "_time": rows.column("_commit_timestamp"),
-    }
     places = {number: place for place, number in enumerate(unit.ids)}
     known = set(rows.column_names)
+    columns: dict[str, Any] = {}
+    if "_change_type" in known:
+        kinds = pc.index_in(rows.column("_change_type").cast(pa.string()), pa.array(list(KINDS)))
+        columns = {
+            "_rank": pa.repeat(pa.scalar(unit.at.rank, pa.int32()), len(rows)),
+            "_scn": rows.column("_commit_version"),
+            "_row": rows.column("_row"),
+            "_kind": kinds.cast(pa.int8()),
+            "_time": rows.column("_commit_timestamp"),
+        }
     for column in epoch.columns:
         place, kind = places.get(column.id), arrow_type(column.arrow_type)
         if place is None:

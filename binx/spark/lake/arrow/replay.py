@@ -23,7 +23,7 @@ def replay(state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool) -
     """The state after the images, and the versions that they ended."""
     rows = united([state, in_order(images)], epoch)
     if not versions and not is_partial(rows):
-        return _as_state(_living(last_of_each(rows, epoch))), rows.slice(0, 0)
+        return _as_state(_living(rows, last_of_each(key_of(rows, epoch)))), rows.slice(0, 0)
     if not len(rows):
         return rows, rows
     lines = _Lines(rows, epoch)
@@ -53,8 +53,8 @@ def in_order(images: pa.Table) -> pa.Table:
     return images.take(order)
 
 
-def _living(rows: pa.Table) -> pa.Table:
-    return rows.filter(pc.invert(pc.is_in(rows.column("_kind"), pa.array([BEFORE, DELETE], pa.int8()))))
+def _living(rows: pa.Table, places: Numbers) -> pa.Table:
+    return rows.take(pa.array(places[~np.isin(rows.column("_kind").to_numpy()[places], (BEFORE, DELETE))]))
 
 
 def _as_state(rows: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from binx.dataset.encodings import with_statistics, writer_settings
+from binx.dataset.parquet_file import with_statistics, writer_settings
 
 DB, TABLE, VERSION = "bench", "orders", "0a0b0c0d"
 BASE, SERVER_ID, IDENTITY = "mysql-bin", 97, "5eed5eed"

@@ -11,10 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from binx.dataset.dataset import Transaction, WrittenFile, escape_name
-from binx.dataset.encodings import with_statistics
 from binx.dataset.manifest import file_entry
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet_file import FileKind, ParquetFile, Shared
+from binx.dataset.parquet_file import FileKind, ParquetFile, Shared, with_statistics
 from binx.dataset.schema_records import schema_path
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
 from binx.errors import ResourceError

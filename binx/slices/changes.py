@@ -27,7 +27,7 @@ from binx.slices.pieces import Changes, Piece
 from binx.slices.transaction_facts import Frame, TransactionFacts, taken_indexes
 
 if TYPE_CHECKING:
-    from binx.slices.row_choice import RowChoice
+    from binx.slices.options import RowChoice
     from binx.slices.sql.write import StatementSizes
 
 PIECE_ROWS = 32_768

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.decoder import ChangeDecoder
     from binx.slices.changes import Selected
-    from binx.slices.row_choice import RowChoice
+    from binx.slices.options import RowChoice
     from binx.where.condition import Condition
 
 OPERATIONS = ("insert", "update", "delete")
@@ -195,7 +195,7 @@ class _Extraction:
         if not options.only_matching and options.operations is None:
             return None
         from binx.log.selection.table_filter import TableFilter
-        from binx.slices.row_choice import RowChoice
+        from binx.slices.options import RowChoice
 
         selection = self._selection if options.only_matching else Selection()
         return RowChoice(

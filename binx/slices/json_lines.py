@@ -32,8 +32,8 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.slices.json_values import NULL, json_values, plain_json
+from binx.slices.options import RowChoice
 from binx.slices.pieces import BUFFER_BYTES, Changes, Part, Piece, Spelled, changes_of, columns, gathered
-from binx.slices.row_choice import RowChoice
 from binx.slices.texts import Writer, with_misfits
 from binx.slices.transaction_facts import FRAMED, Frame, Heads
 from binx.source.wording import encoded

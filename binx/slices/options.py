@@ -1,4 +1,4 @@
-"""What a user may ask for beside transactions: names of databases, and what an undo does with conflicts."""
+"""What a user may ask for beside transactions: some of their rows, databases' names, what an undo does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from binx.log.selection.table_filter import TableFilter
+    from binx.rows.batches import ChangeBatch
     from binx.rows.statements import Statement
+    from binx.where.condition import Condition
 
 
 class DatabaseNames:
@@ -59,3 +62,64 @@ class OnConflict(Enum):
     """They are listed and left alone; all others are undone."""
     FORCE = "force"
     """They are found by their key alone, and set back whatever was done to them since."""
+
+
+_NEEDED = ("XA ", "-- INCIDENT ")
+
+
+class RowChoice:
+    """Chooses row changes by their table, their operation and a condition; statements are none of them."""
+
+    def __init__(
+        self,
+        tables: TableFilter,
+        operations: frozenset[str],
+        condition: Condition | None = None,
+        *,
+        undone: bool = False,
+    ) -> None:
+        # Here and not above: a slice that is a binary log needs no Arrow.
+        from binx.rows.batches import CHANGE_TYPES
+        from binx.rows.ddl.catalog import Catalog
+        from binx.where.rows import RowFilter
+
+        self.takes_table = tables.takes
+        self._tables = tables
+        self._undone = undone
+        self.left_out = 0
+        self._codes = [code for code, name in enumerate(CHANGE_TYPES) if name.partition("_")[0] in operations]
+        self._filter = None if condition is None else RowFilter(condition, Catalog(), tables.takes)
+
+    def chosen(self, batch: ChangeBatch) -> ChangeBatch:
+        """The row changes of a batch that are wanted."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        codes = frozenset(self._codes)
+        if not codes.issuperset(batch.change_types):
+            kinds = pa.Array.from_buffers(pa.int8(), batch.rows, [None, pa.py_buffer(batch.change_types)])
+            wanted = pc.is_in(kinds, value_set=pa.array(self._codes, pa.int8()))
+            batch = batch.with_rows(batch.batch.filter(wanted))
+        return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
+
+    def takes_statement(self, statement: Statement) -> bool:
+        """Whether a statement is needed beside the rows: ends of XA transactions, and incidents.
+
+        Of rows that are undone it is told what was done to their tables, but for making them.
+        """
+        from binx.rows.ddl.table_statements import table_effect
+
+        if statement.kind == "other":
+            return statement.sql.startswith(_NEEDED)
+        effect = table_effect(statement, self._tables) if self._undone else None
+        if effect is not None and (effect.type != "create" or effect.may_change_rows):
+            return True
+        self.left_out += 1
+        return False
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever uses the output must know, in sentences."""
+        if not self.left_out:
+            return []
+        return [f"statements left out, as only rows were asked for: {self.left_out:,}"]

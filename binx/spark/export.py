@@ -27,8 +27,8 @@ from binx.dataset.chain import (
     source_name,
 )
 from binx.dataset.dataset import DataSet
-from binx.dataset.one_log import ExportedLog, Request
 from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import ExportedLog, Request
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector

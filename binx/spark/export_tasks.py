@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from binx.dataset.chain import Place, Surveyed, survey
 from binx.dataset.dataset import DataSet, Transaction
-from binx.dataset.one_log import ExportedLog, Request, export_log
+from binx.dataset.parquet import ExportedLog, Request, export_log
 from binx.errors import BinxError
 from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes

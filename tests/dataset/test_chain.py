@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset import one_log, parquet
+from binx.dataset import parquet
 from binx.dataset.chain import ChainState, Place, SourceReport, packed, survey, unpacked
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
@@ -79,7 +79,7 @@ def test_logs_are_decoded_by_threads_of_their_own(
         threads.add(current_thread().name)
         return exported(*arguments, **named)
 
-    exported = one_log.export_log
+    exported = parquet.export_log
     monkeypatch.setattr(parquet, "export_log", seen)
     shared, _, _ = export(tmp_path / "shared", paths, 2, more=more)
     assert len(threads) == 2

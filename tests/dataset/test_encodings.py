@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset.encodings import with_statistics
+from binx.dataset.parquet_file import with_statistics
 from tests.conftest import TESTDATA
 from tests.dataset.tables import many_rows
 from tests.dataset.writing import opened, written

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.dataset.encodings import writer_settings
+from binx.dataset.parquet_file import writer_settings
 
 
 def write(path: Path, *batches: pa.RecordBatch) -> Path:

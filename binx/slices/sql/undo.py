@@ -24,9 +24,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
-from binx.slices.options import DatabaseNames, OnConflict
+from binx.slices.options import DatabaseNames, OnConflict, RowChoice
 from binx.slices.pieces import Changes, gathered
-from binx.slices.row_choice import RowChoice
 from binx.slices.sql.cascades import Cascades, Restored
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.passes import without_rolled_back

@@ -22,9 +22,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Selected, ordered_changes
-from binx.slices.options import DatabaseNames
+from binx.slices.options import DatabaseNames, RowChoice
 from binx.slices.pieces import Changes, Piece, gathered
-from binx.slices.row_choice import RowChoice
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript

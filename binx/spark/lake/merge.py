@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
-from binx.dataset.encodings import writer_settings
+from binx.dataset.parquet_file import writer_settings
 from binx.errors import BinxError
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import is_partial, stored_rows, united

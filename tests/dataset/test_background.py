@@ -49,14 +49,6 @@ def test_whoever_hands_over_too_much_waits() -> None:
     background.close()
 
 
-def test_a_piece_that_is_larger_than_all_is_done_alone() -> None:
-    background = Background(10, has_thread=True)
-    for _ in range(3):
-        background.do(lambda: None, 100)
-    background.join()
-    background.close()
-
-
 @pytest.mark.parametrize("has_thread", [True, False])
 def test_an_error_is_told(has_thread: bool) -> None:
     def fail() -> None:
@@ -71,25 +63,6 @@ def test_an_error_is_told(has_thread: bool) -> None:
     with pytest.raises(KeyError, match="it"):
         do()
     background.close()
-
-
-def test_what_was_not_begun_is_forgotten() -> None:
-    begun, may_end = Event(), Event()
-    done: list[int] = []
-    background = Background(10, has_thread=True)
-
-    def wait() -> None:
-        begun.set()
-        may_end.wait()
-
-    background.do(wait)
-    begun.wait()
-    background.do(lambda: done.append(1))
-    with ThreadPoolExecutor(1) as pool:
-        closed = pool.submit(background.close)
-        may_end.set()
-        closed.result()
-    assert done in ([], [1])
 
 
 def test_a_system_without_threads_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +12,7 @@ import pytest
 
 from binx.dataset import finder as finding
 from binx.dataset.chain import ChainState
-from binx.dataset.finder import Finder, Found, Salvaging
-from binx.errors import DamagedError
+from binx.dataset.finder import Finder, Salvaging
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
@@ -41,18 +39,6 @@ def finder(path: Path, selection: Selection | None = None) -> Iterator[tuple[Fin
         salvaging = Salvaging(scan, None, lambda: None)
         selector = Selector(selection or Selection())
         yield Finder(scan, selector, ChainState(2, 7), salvaging, KeptPayloads(1 << 20)), file
-
-
-def facts(found: Found) -> tuple[Any, ...]:
-    """All that is known of some transactions, as values that can be compared."""
-    table = found.table
-    return (
-        table.column("start"),
-        bytes(found.marks),
-        found.ids,
-        found.span,
-        found.counts,
-    )
 
 
 def index_rows(made: Finder) -> list[dict[str, Any]]:
@@ -84,20 +70,3 @@ def test_what_was_not_chosen_is_numbered_and_not_listed() -> None:
     with finder(LOG, Selection(gtids=gtids)) as (made, _):
         assert index_rows(made) == chosen
         assert made.gtids == gtids
-
-
-def test_what_stands_before_damage_comes_first(tmp_path: Path) -> None:
-    with finder(LOG) as (made, _):
-        whole = [facts(found) for found in made]
-    data = bytearray(LOG.read_bytes())
-    behind = int.from_bytes(whole[2][0][:8], sys.byteorder)
-    data[behind + 30] ^= 1
-    path = tmp_path / LOG.name
-    path.write_bytes(data)
-    with finder(path) as (made, _):
-        tables = iter(made)
-        assert [facts(next(tables)) for _ in range(2)] == whole[:2]
-        with pytest.raises(DamagedError) as raised:
-            list(tables)
-    assert raised.value.offset is not None
-    assert raised.value.offset >= behind

@@ -18,6 +18,13 @@ def catalog_of(*statements: str, db: str = "shop", context: StatementContext | N
     return catalog
 
 
+def known(catalog: Catalog, db: str, table: str) -> TableDefinition:
+    """The definition of a table that is known, if only by name."""
+    definition = catalog.lookup(db, table)
+    assert definition is not None
+    return definition
+
+
 def names(definition: TableDefinition | None) -> list[str]:
     assert definition is not None
     return [column.name for column in definition.columns]
@@ -91,12 +98,10 @@ def test_a_statement_that_is_not_understood_never_passes_in_silence(statement: s
 
 def test_a_table_of_a_statement_not_understood_is_unknown_until_it_is_made_again() -> None:
     catalog = catalog_of("CREATE TABLE orders (id INT)", "ALTER TABLE orders TELEPORT COLUMN id")
-    definition = catalog.lookup("shop", "orders")
-    assert definition is not None
+    definition = known(catalog, "shop", "orders")
     assert definition.unknown is not None
     catalog.apply("ALTER TABLE orders ADD b INT", "shop")
-    definition = catalog.lookup("shop", "orders")
-    assert definition is not None
+    definition = known(catalog, "shop", "orders")
     assert definition.unknown is not None
     catalog.apply("DROP TABLE orders", "shop")
     catalog.apply("CREATE TABLE orders (a INT)", "shop")
@@ -105,8 +110,7 @@ def test_a_table_of_a_statement_not_understood_is_unknown_until_it_is_made_again
 
 def test_columns_that_come_from_a_query_make_a_table_unknown() -> None:
     catalog = catalog_of("CREATE TABLE copy (a INT) SELECT * FROM orders")
-    definition = catalog.lookup("shop", "copy")
-    assert definition is not None
+    definition = known(catalog, "shop", "copy")
     assert definition.unknown is not None
     assert "query" in definition.unknown
 
@@ -122,8 +126,7 @@ def test_columns_that_come_from_a_query_make_a_table_unknown() -> None:
 )
 def test_mariadb_redefines_columns_that_the_same_statement_adds(clauses: str, columns: list[str]) -> None:
     statements = ("CREATE TABLE orders (id INT, a INT)", f"ALTER IGNORE TABLE orders {clauses}")
-    definition = catalog_of(*statements, context=MARIADB).lookup("shop", "orders")
-    assert definition is not None
+    definition = known(catalog_of(*statements, context=MARIADB), "shop", "orders")
     assert [f"{column.name} {column.mysql_type}" for column in definition.columns] == columns
 
 
@@ -140,16 +143,14 @@ def test_texts_of_a_session_whose_collation_is_binary_are_bytes_of_the_column(
 ) -> None:
     """As MySQL 9.7 and MariaDB 10.11 show them behind ``SET collation_connection = binary``."""
     context = StatementContext(literals="binary", client="utf8mb4")
-    definition = catalog_of(*statements, context=context).lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog_of(*statements, context=context), "shop", "t")
     assert definition.columns[0].members == members
 
 
 def test_members_that_no_set_of_characters_has_come_back_with_the_set_that_has_them() -> None:
     statements = ["CREATE TABLE t (e ENUM('z', 'é', 'A')) CHARSET utf8mb4"]
     statements += [f"ALTER TABLE t CONVERT TO CHARACTER SET {name}" for name in ("ucs2", "utf8mb4")]
-    definition = catalog_of(*statements).lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog_of(*statements), "shop", "t")
     assert definition.columns[0].members == ("z", "é", "A")
 
 
@@ -157,20 +158,17 @@ def test_create_if_not_exists_says_what_a_table_is_only_where_it_made_it() -> No
     """Servers log of statements that did something in which transaction of the engine it was."""
     statement = "CREATE TABLE IF NOT EXISTS orders (id INT, price INT)"
     catalog = catalog_of(statement)
-    definition = catalog.lookup("shop", "orders")
-    assert definition is not None
+    definition = known(catalog, "shop", "orders")
     assert (names(definition), definition.provenance) == (["id", "price"], Provenance.IF_NOT_EXISTS)
     catalog.apply("ALTER TABLE orders ADD qty INT", "shop")
     catalog.apply("CREATE TABLE copy LIKE orders", "shop")
     for name in ("orders", "copy"):
-        definition = catalog.lookup("shop", name)
-        assert definition is not None
+        definition = known(catalog, "shop", name)
         assert definition.provenance is Provenance.IF_NOT_EXISTS
     catalog.apply(statement, "shop")
     assert names(catalog.lookup("shop", "orders")) == ["id", "price", "qty"]
     catalog.apply(statement, "shop", StatementContext(committed=True))
-    definition = catalog.lookup("shop", "orders")
-    assert definition is not None
+    definition = known(catalog, "shop", "orders")
     assert (names(definition), definition.provenance) == (["id", "price"], Provenance.DDL)
 
 
@@ -187,8 +185,7 @@ def test_a_create_select_as_row_format_logs_it_is_complete() -> None:
 
 
 def test_a_copy_of_an_unknown_table_is_unknown() -> None:
-    definition = catalog_of("CREATE TABLE copy LIKE orders").lookup("shop", "copy")
-    assert definition is not None
+    definition = known(catalog_of("CREATE TABLE copy LIKE orders"), "shop", "copy")
     assert definition.unknown is not None
     assert "orders" in definition.unknown
 
@@ -259,49 +256,43 @@ def test_a_statement_that_failed_and_is_logged_has_dropped_the_table() -> None:
 
 def test_members_of_a_binary_column_are_the_bytes_that_the_session_wrote() -> None:
     latin = StatementContext(literals="latin1")
-    definition = catalog_of("CREATE TABLE t (a SET('é ','p ') CHARACTER SET binary)", context=latin).lookup(
-        "shop", "t"
+    definition = known(
+        catalog_of("CREATE TABLE t (a SET('é ','p ') CHARACTER SET binary)", context=latin), "shop", "t"
     )
-    assert definition is not None
     assert definition.columns[0].members == (r"\xe9 ", "p ")
 
 
 def test_a_part_of_a_shape_is_no_key_of_rows() -> None:
     """As MariaDB 10.11's INFORMATION_SCHEMA says."""
     shape = "CREATE TABLE t (a GEOMETRY NOT NULL, b INT NOT NULL, UNIQUE (a(3)))"
-    definition = catalog_of(shape, context=MARIADB).lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog_of(shape, context=MARIADB), "shop", "t")
     assert definition.row_key == ()
 
 
 def test_a_database_without_a_charset_takes_the_servers() -> None:
     context = StatementContext(server_collation="latin1_swedish_ci")
     catalog = catalog_of("CREATE DATABASE d", "CREATE TABLE d.t (a TEXT)", context=context)
-    definition = catalog.lookup("d", "t")
-    assert definition is not None
+    definition = known(catalog, "d", "t")
     assert definition.columns[0].charset == "latin1"
 
 
 @pytest.mark.parametrize("mariadb", [False, True])
 def test_a_generated_timestamp_takes_null_in_mariadb_even_with_old_defaults(mariadb: bool) -> None:
     old = StatementContext(explicit_defaults_for_timestamp=False, mariadb=mariadb)
-    definition = catalog_of("CREATE TABLE t (a INT, b TIMESTAMP AS (a + 1))", context=old).lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog_of("CREATE TABLE t (a INT, b TIMESTAMP AS (a + 1))", context=old), "shop", "t")
     assert definition.columns[1].nullable is mariadb
 
 
 def test_a_charset_that_nothing_tells_is_none() -> None:
-    definition = catalog_of("CREATE TABLE t (a TEXT, b BLOB)").lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog_of("CREATE TABLE t (a TEXT, b BLOB)"), "shop", "t")
     assert [column.charset for column in definition.columns] == [None, "binary"]
 
 
 def test_a_timestamp_is_not_null_where_the_session_had_old_defaults() -> None:
     old = StatementContext(explicit_defaults_for_timestamp=False)
-    definition = catalog_of("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP NULL, c INT)", context=old).lookup(
-        "shop", "t"
+    definition = known(
+        catalog_of("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP NULL, c INT)", context=old), "shop", "t"
     )
-    assert definition is not None
     assert [column.nullable for column in definition.columns] == [False, True, True]
 
 
@@ -312,14 +303,12 @@ def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
         "ALTER TABLE t ADD COLUMN c INT",
         context=MARIADB,
     )
-    definition = catalog.lookup("shop", "t")
+    definition = known(catalog, "shop", "t")
     assert names(definition) == ["a", "b", "c", "row_start", "row_end"]
-    assert definition is not None
     assert definition.primary_key == ("a", "row_end")
     catalog.apply("ALTER TABLE t DROP SYSTEM VERSIONING", "shop", MARIADB)
-    definition = catalog.lookup("shop", "t")
+    definition = known(catalog, "shop", "t")
     assert names(definition) == ["a", "b", "c"]
-    assert definition is not None
     assert definition.primary_key == ("a",)
 
 
@@ -327,20 +316,17 @@ def test_without_a_primary_key_the_first_unique_key_of_not_null_columns_tells_ro
     catalog = catalog_of(
         "CREATE TABLE t (a INT NOT NULL, b INT, c INT NOT NULL, UNIQUE (b), UNIQUE (a, b), UNIQUE k (C))"
     )
-    definition = catalog.lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog, "shop", "t")
     assert definition.primary_key == ()
     assert definition.row_key == ("c",)
     catalog.apply("ALTER TABLE t RENAME COLUMN c TO d", "shop")
-    definition = catalog.lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog, "shop", "t")
     assert definition.row_key == ("d",)
 
 
 def test_dropping_a_key_that_is_not_known_ends_all_claims_about_keys() -> None:
     catalog = catalog_of("CREATE TABLE t (a INT NOT NULL UNIQUE)", "DROP INDEX made_by_a_foreign_key ON t")
-    definition = catalog.lookup("shop", "t")
-    assert definition is not None
+    definition = known(catalog, "shop", "t")
     assert definition.row_key == ()
 
 
@@ -374,8 +360,7 @@ def test_a_dump_is_taken_in_statement_by_statement() -> None:
     changes = catalog.load_dump(DUMP)
     assert [change.reason for change in changes if change.reason] == []
     assert sorted(f"{table.db}.{table.name}" for table in catalog) == ["other.t", "shop.orders"]
-    definition = catalog.lookup("shop", "orders")
-    assert definition is not None
+    definition = known(catalog, "shop", "orders")
     assert definition.provenance is Provenance.SCHEMA
     assert definition.columns[1].charset == "utf8mb4"
 
@@ -400,9 +385,8 @@ def test_a_generated_invisible_primary_key_is_logged_with_the_statement() -> Non
         "  `my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */,\n"
         "  `a` int DEFAULT NULL,\n  PRIMARY KEY (`my_row_id`)\n)"
     )
-    definition = catalog.lookup("shop", "gipk")
+    definition = known(catalog, "shop", "gipk")
     assert names(definition) == ["my_row_id", "a"]
-    assert definition is not None
     assert definition.columns[0].invisible
     assert definition.primary_key == ("my_row_id",)
     catalog.apply("ALTER TABLE gipk ADD b INT FIRST, ADD c INT AFTER MY_ROW_ID", "shop")
@@ -423,8 +407,7 @@ def test_a_record_of_a_catalog_has_its_foreign_keys() -> None:
 
 
 def foreign_keys_of(*statements: str, context: StatementContext | None = None) -> list[ForeignKey]:
-    table = catalog_of(*statements, context=context).lookup("shop", "t")
-    assert table is not None
+    table = known(catalog_of(*statements, context=context), "shop", "t")
     return [*table.foreign_keys]
 
 

@@ -40,11 +40,7 @@ _PARTS = 16
 def digested(
     selected: Iterable[Selected], catalog: Catalog, unreadable: set[tuple[str, str]]
 ) -> Iterator[tuple[str | None, bytes]]:
-    """GTID and digest of each transaction; None for one without GTID.
-
-    Raises:
-        DamagedError, UnsupportedError: a transaction cannot be decoded.
-    """
+    """GTID and digest of each transaction; None for one without GTID."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     gtid: str | None = None
     lines = _Lines()

@@ -200,20 +200,12 @@ class Transaction:
         return self._inside + staged_name(name)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a small file.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write a small file."""
         with output_errors(self.shown(name)), open(self.path(name), "wb") as file:
             file.write(data)
 
     def place(self, names: Iterable[str]) -> None:
-        """Move files to their places before the commit, which is of no effect on what readers see.
-
-        Raises:
-            OutputError: one cannot be moved.
-        """
+        """Move files to their places before the commit, which is of no effect on what readers see."""
         self._staging.take(self.source, None, names)
 
     def shown(self, name: str) -> str:
@@ -235,7 +227,6 @@ class Transaction:
         """Leave what this attempt wrote to whoever commits it.
 
         Raises:
-            OutputError: a file cannot be put.
             ValueError: this is no attempt.
         """
         if self._attempt is None:

@@ -42,21 +42,13 @@ class LogDigest:
         self._done = 0
 
     def saw(self, start: int, window: memoryview) -> None:
-        """Take in bytes of the log that were read; those that were not and stand before them are read.
-
-        Raises:
-            SourceError: they cannot be.
-        """
+        """Take in bytes of the log that were read; those that were not and stand before them are read."""
         if start + len(window) > self._done:
             self._read(start)
             self._update(window[self._done - start :])
 
     def hexdigest(self) -> str:
-        """Read what was not seen; gives the digest.
-
-        Raises:
-            SourceError: the file cannot be read.
-        """
+        """Read what was not seen; gives the digest."""
         self._read(self._source.size)
         return self._digest.hexdigest()
 
@@ -117,21 +109,13 @@ class LogExport:
         self._sums = SourceSums(file, context.selector.takes_table, self._report)
 
     def find_kept(self) -> dict[str, Any] | None:
-        """The manifest of before, where the same request wrote the log already.
-
-        Raises:
-            BinxError: the manifest, or the log, cannot be read.
-        """
+        """The manifest of before, where the same request wrote the log already."""
         context = self._context
         known = None if context.options.force else context.dataset.manifest(self.source)
         return known if known is not None and self._is_same(known, self._digest.hexdigest()) else None
 
     def pass_over(self, progress: Callable[[int], None]) -> None:
-        """Move catalog, chain and search on over a log that is written already.
-
-        Raises:
-            BinxError: the log cannot be read.
-        """
+        """Move catalog, chain and search on over a log that is written already."""
         context, state, decoder = self._context, self._context.state, self._decoder
         scan, salvaging = self._begin_scan()
         payloads = KeptPayloads(context.options.decoder.payload_bytes)

@@ -209,11 +209,7 @@ class ParquetFile:
         self.written: WrittenFile | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows.
-
-        Raises:
-            OutputError: they cannot be written.
-        """
+        """Add rows."""
         shared, size = self._shared, batch.nbytes
         may_open = self._writer is not None or shared.open_files < OPEN_FILES
         with self._errors():
@@ -226,11 +222,7 @@ class ParquetFile:
                 self._write(self._take_spilled())
 
     def finish(self, last: pa.RecordBatch | None = None) -> None:
-        """Add the last rows, if there are some, and close the file.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Add the last rows, if there are some, and close the file."""
         with self._errors():
             self._write_last(last)
             writer, sink = self._writer or self._open(None), self._sink
@@ -331,11 +323,7 @@ class Spill:
         return start, self._size - start
 
     def read(self, places: Iterable[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
-        """The batches at these places.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """The batches at these places."""
         for offset, size in places:
             if self._file is None:
                 raise ValueError("nothing was set aside")

@@ -244,12 +244,7 @@ class SchemaWriter:
         self._new: list[str] = []
 
     def write(self, records: Iterable[SchemaRecord]) -> None:
-        """Write records; one that is there stays where its version began earlier.
-
-        Raises:
-            OutputError: one cannot be written.
-            SourceError: one that is there cannot be read.
-        """
+        """Write records; one that is there stays where its version began earlier."""
         schemas: list[str] = []
         texts: list[str] = []
         for one in records:
@@ -267,12 +262,7 @@ class SchemaWriter:
         self._transaction.place(schemas + texts)
 
     def write_tables(self, record: TablesRecord) -> None:
-        """Write what is known at the end of a log, where no other log has left the same.
-
-        Raises:
-            OutputError: it cannot be written.
-            SourceError: one that is there cannot be read.
-        """
+        """Write what is known at the end of a log, where no other log has left the same."""
         if self._store.read(record.path) is None:
             self._new.append(record.path)
             self._transaction.write(record.path, record.data)

@@ -71,7 +71,10 @@ class _Output:
 
 
 class SourceFiles:
-    """The Parquet files of one log."""
+    """The Parquet files of one log.
+
+    An OutputError about what was added before may come with any call.
+    """
 
     def __init__(self, transaction: Transaction, options: ParquetOptions, background: Background) -> None:
         self.listed: list[WrittenFile] = []
@@ -85,29 +88,17 @@ class SourceFiles:
         self._ending: set[tuple[object, ...]] = set()
 
     def write_transactions(self, batch: pa.RecordBatch) -> None:
-        """Add transactions.
-
-        Raises:
-            OutputError: what was added before cannot be written.
-        """
+        """Add transactions."""
         self._write(self._output(_TRANSACTIONS, index_schema()), batch)
 
     def write_statement(self, statement: Statement) -> None:
-        """Add a statement.
-
-        Raises:
-            OutputError: what was added before cannot be written.
-        """
+        """Add a statement."""
         self._pending.append(statement)
         if len(self._pending) >= STATEMENTS_BATCH:
             self._write_statements()
 
     def write_changes(self, batch: ChangeBatch) -> None:
-        """Add row changes; each table and schema version has files of its own, mostly one.
-
-        Raises:
-            OutputError: what was added before cannot be written.
-        """
+        """Add row changes; each table and schema version has files of its own, mostly one."""
         key = _changes_key(batch.table)
         output = self._outputs.get(key)
         if output is not None and output.chunks + batch.batch.num_columns > CHUNKS:
@@ -132,11 +123,7 @@ class SourceFiles:
         self._ending = {key for key, count in counts.items() if count == 1}
 
     def close(self) -> None:
-        """Have all files closed behind what was added.
-
-        Raises:
-            OutputError: what was added before cannot be written.
-        """
+        """Have all files closed behind what was added."""
         self._write_statements()
         self._output(_TRANSACTIONS, index_schema())
         for output in self._outputs.values():
@@ -148,14 +135,7 @@ class SourceFiles:
         self._background.do(output.file.finish)
 
     def finish(self, tables: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
-        """Wait for the closed files.
-
-        Returns:
-            The manifest's entries, sorted by path.
-
-        Raises:
-            OutputError: one cannot be written.
-        """
+        """Wait for the closed files; gives the manifest's entries, sorted by path."""
         self._background.join()
         self._shared.spill.close()
         entries = []

@@ -32,7 +32,10 @@ def staged_name(name: str) -> str:
 
 
 class StagingArea(Protocol):
-    """What is written, and not committed yet, by source."""
+    """What is written, and not committed yet, by source.
+
+    What cannot be made, moved, written or removed raises OutputError.
+    """
 
     def folder(self, source: str) -> Path:
         """Where a source's files are written."""
@@ -44,32 +47,16 @@ class StagingArea(Protocol):
         """The sources that killed runs had begun; None where there is nothing of them."""
 
     def begin(self, source: str) -> bool:
-        """Make a source's folder, empty; tells whether an earlier commit of it did not come to its end.
-
-        Raises:
-            OutputError: it cannot be made.
-        """
+        """Make a source's folder, empty; tells whether an earlier commit of it did not come to its end."""
 
     def attempt(self, source: str, name: str) -> Path:
-        """Make a folder for an attempt at a source, which another process has begun and will commit.
-
-        Raises:
-            OutputError: it cannot be made.
-        """
+        """Make a folder for an attempt at a source, which another process has begun and will commit."""
 
     def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
-        """Leave files of an attempt, by their names, to the process that will commit it.
-
-        Raises:
-            OutputError: one cannot be put.
-        """
+        """Leave files of an attempt, by their names, to the process that will commit it."""
 
     def mark(self, source: str) -> None:
-        """Have it known, from now until :meth:`clear`, that a source's commit has begun.
-
-        Raises:
-            OutputError: that cannot be written.
-        """
+        """Have it known, from now until :meth:`clear`, that a source's commit has begun."""
 
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
         """Move files, by their names, to their places in the data set; what else attempts handed in goes.
@@ -79,11 +66,7 @@ class StagingArea(Protocol):
         """
 
     def clear(self, source: str) -> None:
-        """Remove all that there is of a source, as it is committed.
-
-        Raises:
-            OutputError: it cannot be removed.
-        """
+        """Remove all that there is of a source, as it is committed."""
 
     def abandon(self, source: str) -> None:
         """Remove a source's files; that its commit had begun stays known."""

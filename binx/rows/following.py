@@ -32,9 +32,6 @@ def follow_statements(
     Args:
         table: the transactions, with what a scan at ``LEVEL_EVENTS`` finds out, or more.
         unreadable: tells which of those that are marked cannot be decoded; they are passed over.
-
-    Raises:
-        DamagedError, UnsupportedError: a transaction with statements cannot be decoded.
     """
     marks = bytearray(len(table))
     table.mark_statements(marks)
@@ -50,9 +47,6 @@ def pass_over(scan: Scan, catalog: Catalog) -> int:
 
     Args:
         scan: at ``LEVEL_EVENTS``; only headers of events and statements are looked at.
-
-    Raises:
-        DamagedError, UnsupportedError: the log cannot be read; whoever decodes it may tell more.
     """
     decoder = ChangeDecoder(scan.file, catalog, lambda database, table: False)
     count = 0

@@ -32,11 +32,7 @@ _ROWS = frozenset(
 
 
 def undone_rows(file: BinlogFile, table: TransactionTable, mask: bytearray) -> bytes:
-    """The rows events that marked transactions undid themselves, as ``RowDecoder.begin`` takes them.
-
-    Raises:
-        DamagedError, UnsupportedError: an event of such a transaction cannot be read.
-    """
+    """The rows events that marked transactions undid themselves, as ``RowDecoder.begin`` takes them."""
     found = bytearray()
     for index in table.undoing(mask):
         start, end = table.value("start", index), table.value("end", index)

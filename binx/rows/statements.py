@@ -124,9 +124,6 @@ class StatementReader:
 
         Args:
             ids: of the table's transactions, as :func:`~binx.log.identifiers.transaction_ids` gives them.
-
-        Raises:
-            DamagedError, UnsupportedError: the event cannot be read.
         """
         self._ids = ids
         start = table.value("start", index)

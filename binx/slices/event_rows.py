@@ -78,11 +78,7 @@ class _Rows:
         self._ended = False
 
     def take(self, most: int) -> tuple[Piece, int, int]:
-        """Some of the next row changes, at most so many: their piece, and where they stand in it.
-
-        Raises:
-            DamagedError: there is none.
-        """
+        """Some of the next row changes, at most so many: their piece, and where they stand in it."""
         texts = self._next()
         if texts is None:
             raise self._damaged(f"expected {most} more rows in the transaction's events, found none")
@@ -94,11 +90,7 @@ class _Rows:
         self._next()
 
     def end(self) -> None:
-        """Read on to the end of the transaction.
-
-        Raises:
-            DamagedError: there are more row changes.
-        """
+        """Read on to the end of the transaction."""
         if self._next() is not None:
             raise self._damaged("expected no more rows in the transaction than its events hold, found some")
 

@@ -24,14 +24,11 @@ class Number(str):
 
 
 def parsed(text: str, members: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """A document.
+    """A document; ValueError where it is no JSON.
 
     Args:
         text: as the server prints it.
         members: makes an object of its members; by default a dictionary.
-
-    Raises:
-        ValueError: it is no JSON.
     """
     return json.loads(
         text, parse_float=Number, parse_int=Number, parse_constant=_refused, object_pairs_hook=members
@@ -96,11 +93,7 @@ class Documents:
         self._is_changed = False
 
     def masked(self, document: str) -> str:
-        """The document without what the rules name.
-
-        Raises:
-            ValueError: it is no JSON.
-        """
+        """The document without what the rules name; ValueError where it is no JSON."""
         self._is_changed = False
         found = parsed(document, self._members)
         for path, hashes in self._rules:

@@ -126,11 +126,7 @@ class Masks:
         return [self.table(table) for table in tables]
 
     def table(self, table: TableChanges) -> TableChanges:
-        """A table as its rows come into the data set.
-
-        Raises:
-            RefusedError: the rules cannot be followed.
-        """
+        """A table as its rows come into the data set."""
         if self._rules is None:
             return table
         if table not in self._tables:
@@ -146,11 +142,7 @@ class Masks:
         return MaskedTable(table, rules)
 
     def batch(self, batch: ChangeBatch) -> ChangeBatch:
-        """Rows as they come into the data set.
-
-        Raises:
-            RefusedError: the rules cannot be followed.
-        """
+        """Rows as they come into the data set."""
         table = self.table(batch.table)
         if not isinstance(table, MaskedTable) or self._rules is None:
             return batch

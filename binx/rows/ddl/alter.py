@@ -105,11 +105,7 @@ _COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORD
 
 
 def alter_table(reader: TokenReader) -> AlterTable:
-    """Read ALTER TABLE behind the word TABLE.
-
-    Raises:
-        NotUnderstoodError: a clause that is not known, whatever it does.
-    """
+    """Read ALTER TABLE behind the word TABLE."""
     if_exists = reader.accept("IF", "EXISTS")
     table = table_name(reader)
     if reader.accept("WAIT"):

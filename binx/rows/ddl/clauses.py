@@ -66,11 +66,7 @@ def is_key_or_constraint(reader: TokenReader) -> bool:
 
 
 def key_or_constraint(reader: TokenReader) -> Key | None:
-    """Read a key or constraint up to its comma; None for a CHECK.
-
-    Raises:
-        NotUnderstoodError: a key without columns.
-    """
+    """Read a key or constraint up to its comma; None for a CHECK."""
     name = None
     if_not_exists = False
     if reader.accept("CONSTRAINT"):
@@ -188,9 +184,6 @@ def default_clause(reader: TokenReader) -> Default:
 
     A value is a literal with its sign, an expression in parentheses, or a function's call, with or
     without parentheses; NEXT VALUE FOR is MariaDB's.
-
-    Raises:
-        NotUnderstoodError: no value stands there.
     """
     start = reader.current.start
     kind, constant = DefaultKind.EXPRESSION, ""

@@ -18,11 +18,7 @@ _Rule: TypeAlias = Callable[[TokenReader, ColumnSpec], ColumnSpec]
 
 
 def column_spec(reader: TokenReader) -> ColumnSpec:
-    """Read a column's name, type and attributes, up to what cannot belong to it.
-
-    Raises:
-        NotUnderstoodError: an unknown type, or an attribute that is cut.
-    """
+    """Read a column's name, type and attributes, up to what cannot belong to it."""
     name = reader.name("a column's name")
     written = data_type(reader)
     spec = ColumnSpec(

@@ -28,11 +28,7 @@ _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
 
 
 def create_table(reader: TokenReader, temporary: bool) -> CreateTable:
-    """Read CREATE TABLE behind the word TABLE.
-
-    Raises:
-        NotUnderstoodError: the columns cannot be told.
-    """
+    """Read CREATE TABLE behind the word TABLE."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     table = table_name(reader)
     if reader.accept("LIKE"):
@@ -183,11 +179,7 @@ _SEQUENCE_STATE = (
 
 
 def create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
-    """Read CREATE SEQUENCE behind the word SEQUENCE; since MariaDB 11.5 it may name the values' type.
-
-    Raises:
-        NotUnderstoodError: it has no name, or an unknown type.
-    """
+    """Read CREATE SEQUENCE behind the word SEQUENCE; since MariaDB 11.5 it may name the values' type."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     table = table_name(reader)
     value = _SEQUENCE_VALUE

@@ -180,7 +180,10 @@ def _behind_comment(sql: str, position: int, nests: bool) -> int:
 
 
 class TokenReader:
-    """A statement's tokens with a place in them."""
+    """A statement's tokens with a place in them.
+
+    What is to be read and does not stand there raises NotUnderstoodError.
+    """
 
     def __init__(self, sql: str, context: StatementContext) -> None:
         self.sql = sql
@@ -233,11 +236,7 @@ class TokenReader:
         return self.next().upper if self.at_any(*words) else None
 
     def expect(self, *words: str) -> None:
-        """Read these keywords.
-
-        Raises:
-            NotUnderstoodError: something else stands there.
-        """
+        """Read these keywords."""
         if not self.accept(*words):
             raise self.not_understood(" ".join(words))
 
@@ -248,11 +247,7 @@ class TokenReader:
         return NotUnderstoodError(f"expected {expected}, found {found} at character {token.start}")
 
     def name(self, what: str = "a name") -> str:
-        """Read a name, quoted or not.
-
-        Raises:
-            NotUnderstoodError: no name stands there.
-        """
+        """Read a name, quoted or not."""
         token = self.current
         if token.kind in {TokenKind.WORD, TokenKind.NAME} and token.text:
             self.place += 1
@@ -260,11 +255,7 @@ class TokenReader:
         raise self.not_understood(what)
 
     def number(self) -> int:
-        """Read a whole number.
-
-        Raises:
-            NotUnderstoodError: no number stands there.
-        """
+        """Read a whole number."""
         token = self.current
         if token.kind is TokenKind.NUMBER and token.text.isdecimal() and len(token.text) <= 20:
             self.place += 1
@@ -272,11 +263,7 @@ class TokenReader:
         raise self.not_understood("a whole number")
 
     def string(self) -> str:
-        """Read a string, which may be a hexadecimal or bit literal.
-
-        Raises:
-            NotUnderstoodError: no string stands there.
-        """
+        """Read a string, which may be a hexadecimal or bit literal."""
         token = self.current
         if token.kind is TokenKind.STRING:
             return self.next().text
@@ -286,21 +273,13 @@ class TokenReader:
         raise self.not_understood("a string")
 
     def literal(self) -> str | bytes:
-        """Read a string; of a hexadecimal or bit literal the bytes.
-
-        Raises:
-            NotUnderstoodError: no string stands there.
-        """
+        """Read a string; of a hexadecimal or bit literal the bytes."""
         start = self.current.start
         text = self.string()
         return text.encode("latin-1") if self.sql[start] in "0xXbB" else text
 
     def skip_parentheses(self) -> None:
-        """Read ``( … )`` with all that is nested in it.
-
-        Raises:
-            NotUnderstoodError: there is none, or it does not end.
-        """
+        """Read ``( … )`` with all that is nested in it."""
         self.expect("(")
         depth = 1
         while depth:

@@ -205,11 +205,7 @@ _SPECIAL: dict[str, Callable[[TokenReader], DataType]] = {
 
 
 def data_type(reader: TokenReader) -> DataType:
-    """Read a data type, up to its attributes.
-
-    Raises:
-        NotUnderstoodError: no known type stands there.
-    """
+    """Read a data type, up to its attributes."""
     # MariaDB qualifies types that a mode changes: mariadb_schema.date.
     if reader.at_any("MARIADB_SCHEMA", "MAXDB_SCHEMA") and reader.ahead().upper == ".":
         reader.next()

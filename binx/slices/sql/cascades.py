@@ -105,11 +105,7 @@ class Cascades:
         return bool(self._wanted)
 
     def restored(self, every: Callable[[], Iterable[Selected]], known: Catalog, check: UndoCheck) -> Restored:
-        """What brings the rows back that went with those undone.
-
-        Raises:
-            DamagedError, UnsupportedError, RefusedError: a transaction cannot be decoded, or is no SQL.
-        """
+        """What brings the rows back that went with those undone."""
         new = self._wanted
         wanted: _Wanted = defaultdict(set)
         while new:

@@ -41,11 +41,7 @@ class SqlRows:
         self._tables: dict[int, tuple[object, SqlTable]] = {}
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        """One statement for each row change of a batch.
-
-        Raises:
-            RefusedError: SQL cannot say what happened.
-        """
+        """One statement for each row change of a batch."""
         statements = BatchSql(self.table(changes), BatchImages(changes), self.dialect)
         return statements.render(file)
 

@@ -18,11 +18,7 @@ from binx.slices.changes import Selected
 def table_changes(
     selected: Iterable[Selected], catalog: Catalog, wanted: Callable[[str, str], bool]
 ) -> Iterator[tuple[ChangeBatch | Statement, BinlogFile]]:
-    """Yield the row changes of some tables, and all statements; each kind in the log's order.
-
-    Raises:
-        DamagedError, UnsupportedError: a transaction cannot be decoded.
-    """
+    """Yield the row changes of some tables, and all statements; each kind in the log's order."""
     options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_members=True))
     decoder: ChangeDecoder | None = None
     for part in selected:

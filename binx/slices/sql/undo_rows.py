@@ -48,11 +48,7 @@ class UndoRows(SqlRows):
         self._cascades = cascades
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        """One statement for each row change of a batch, empty where it cannot be undone.
-
-        Raises:
-            RefusedError: SQL cannot say what happened.
-        """
+        """One statement for each row change of a batch, empty where it cannot be undone."""
         images = BatchImages(changes)
         table = self.table(changes)
         self._cascades.take(table, images, file)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
-from binx.rows.columns.names import ResolvedTable
+from binx.rows.columns.names import ResolvedTable, key_places
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
@@ -77,8 +77,7 @@ class FollowedKeys:
 
     def _columns(self, table: ResolvedTable) -> list[str]:
         """The key's columns, case-folded."""
-        keyed = [column for column in table.columns if column.primary_key_position is not None]
-        keyed.sort(key=lambda column: column.primary_key_position or 0)
+        keyed = [table.columns[place] for place in key_places(table.columns)]
         name = f"{table.db}.{table.name}"
         if not keyed:
             raise RefusedError(

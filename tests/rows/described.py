@@ -29,7 +29,7 @@ def binx_says(definition: TableDefinition, columns: list[list[Any]]) -> Describe
     said = []
     for column in _shown(definition):
         facts = theirs.get(column.name, [None] * len(columns[0]))
-        said.append(_as_binx_says(column, definition.row_key, facts[4]))
+        said.append(_as_binx_says(column, definition, facts[4]))
         if "\\x" in column.mysql_type and column.mysql_type.count(",") == str(facts[1]).count(","):
             said[-1]["type"] = facts[1]
     return said
@@ -61,9 +61,10 @@ def _as_server_says(facts: list[Any]) -> dict[str, Any]:
 
 
 def _as_binx_says(
-    column: ColumnDefinition, row_key: tuple[str, ...], server_collation: str | None
+    column: ColumnDefinition, definition: TableDefinition, server_collation: str | None
 ) -> dict[str, Any]:
     has_charset = column.base in CHARACTER_TYPES and column.charset != "binary"
+    key = definition.primary_key
     generated = "stored" if column.generated in {"row_start", "row_end"} else column.generated
     # A collation that nothing names is the default of its charset, which servers choose each in its own way.
     collation = column.collation or server_collation
@@ -73,8 +74,8 @@ def _as_binx_says(
         "nullable": column.nullable,
         "charset": column.charset if has_charset else None,
         "collation": collation if has_charset else None,
-        "key": column.primary_key_position,
-        "row_key": column.name in row_key,
+        "key": key.index(column.name) if column.name in key else None,
+        "row_key": column.name in definition.row_key,
         "invisible": column.invisible,
         "generated": generated,
     }

@@ -7,7 +7,7 @@ source that has it, and where it came from is kept beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -121,14 +121,19 @@ class ResolvedTable(NamedTuple):
         return primary_key(self.columns)
 
 
-def primary_key(columns: Iterable[ResolvedColumn]) -> tuple[str, ...]:
-    """The output names of the columns in the primary key, in the key's order."""
-    placed = [
-        (column.primary_key_position, column.name)
-        for column in columns
+def key_places(columns: Sequence[ResolvedColumn]) -> tuple[int, ...]:
+    """The places of the columns in the key that tells rows apart, in the key's order."""
+    placed = (
+        (column.primary_key_position, place)
+        for place, column in enumerate(columns)
         if column.primary_key_position is not None
-    ]
-    return tuple(name for _, name in sorted(placed))
+    )
+    return tuple(place for _, place in sorted(placed))
+
+
+def primary_key(columns: Sequence[ResolvedColumn]) -> tuple[str, ...]:
+    """The output names of the columns in that key, in the key's order; empty where none is known."""
+    return tuple(columns[place].name for place in key_places(columns))
 
 
 def resolve_columns(

@@ -69,7 +69,6 @@ class ColumnDefinition(NamedTuple):
         charset: of text, ENUM and SET; None where the statement and its session do not say;
             ``binary`` for BINARY, VARBINARY and BLOBs.
         collation: None where it is the charset's default.
-        primary_key_position: from 0; None outside the primary key.
         generated: ``virtual``, ``stored``, for MariaDB's system versioning ``row_start`` and ``row_end``,
             or None.
         srid: the spatial reference system that a geometry column is bound to.
@@ -87,7 +86,6 @@ class ColumnDefinition(NamedTuple):
     charset: str | None = None
     collation: str | None = None
     members: tuple[str, ...] | None = None
-    primary_key_position: int | None = None
     invisible: bool = False
     generated: str | None = None
     default: Default | None = None
@@ -191,20 +189,6 @@ class TableDefinition(NamedTuple):
                 ends = (column.name for column in self.columns if column.generated == "row_end")
                 return (*names, *ends)
         return ()
-
-    def with_columns(
-        self, columns: tuple[ColumnDefinition, ...], primary_key: tuple[str, ...]
-    ) -> TableDefinition:
-        """The same table with other columns, their primary key positions and nullability set by the key."""
-        positions = {name.casefold(): position for position, name in enumerate(primary_key)}
-        placed = tuple(
-            column._replace(
-                primary_key_position=positions.get(column.name.casefold()),
-                nullable=column.nullable and column.name.casefold() not in positions,
-            )
-            for column in columns
-        )
-        return self._replace(columns=placed, primary_key=primary_key)
 
 
 @unique

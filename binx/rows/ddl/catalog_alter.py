@@ -74,7 +74,13 @@ def with_key(
 ) -> TableDefinition:
     """The table with these columns and key; MariaDB makes the end of a row's period a part of its key."""
     ends = [column.name for column in columns if column.generated == "row_end" and column.name not in key]
-    return table.with_columns(columns, (*key, *ends) if key else ())
+    key = (*key, *ends) if key else ()
+    required = {name.casefold() for name in key}
+    columns = tuple(
+        column._replace(nullable=column.nullable and column.name.casefold() not in required)
+        for column in columns
+    )
+    return table._replace(columns=columns, primary_key=key)
 
 
 def complete_charset(charset: Charset) -> Charset:

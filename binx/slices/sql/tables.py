@@ -9,7 +9,7 @@ from typing import ClassVar
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.names import ResolvedTable
+from binx.rows.columns.names import ResolvedTable, key_places
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.slices.sql.literals import identifier
@@ -135,10 +135,7 @@ class SqlTable:
         self.columns = resolved.columns
         self.names = [identifier(column.source_name) for column in resolved.columns]
         self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
-        keyed = [
-            place for place, column in enumerate(self.columns) if column.primary_key_position is not None
-        ]
-        self.key = tuple(sorted(keyed, key=lambda place: self.columns[place].primary_key_position or 0))
+        self.key = key_places(self.columns)
         created = resolved.definition is not None and _CREATE.match(resolved.definition.ddl)
         explicit = bool(created) and not _ON_UPDATE.search(
             resolved.definition.ddl if resolved.definition else ""

@@ -83,8 +83,6 @@ class ShownChange(NamedTuple):
         key = [image.get(name) for name in self.key]
         return (*(self.shown.get(name) for name in ("type", "db", "table")), key)
 
-    damage: tuple[str, ...] = ()
-
 
 class SideReading:
     """One side's logs on their way through.

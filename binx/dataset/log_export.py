@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from binx.dataset.chain import ChainState, Staged, source_name
 from binx.dataset.dataset import DataSet, Transaction
@@ -64,64 +64,65 @@ class LogDigest:
         self._done += len(data)
 
 
-class ExportContext(NamedTuple):
-    """What an export of a log needs to know beside the log.
+class LogExport:
+    """One log on its way into a data set.
 
-    Attributes:
+    Args:
         selector: the search for the wanted transactions; it tells afterwards what was not found.
         catalog: tables known beforehand; it is moved on.
         state: where in the chain the log stands; it is moved on.
         has_thread: whether files are written by a thread beside the one that decodes.
     """
 
-    dataset: DataSet
-    selector: Selector
-    catalog: Catalog
-    options: ParquetOptions
-    state: ChainState
-    has_thread: bool = False
-
-
-class LogExport:
-    """One log on its way into a data set."""
-
-    def __init__(self, context: ExportContext, file: BinlogFile) -> None:
+    def __init__(
+        self,
+        file: BinlogFile,
+        dataset: DataSet,
+        selector: Selector,
+        catalog: Catalog,
+        options: ParquetOptions,
+        state: ChainState,
+        *,
+        has_thread: bool = False,
+    ) -> None:
         self.file = file
         self.source = source_name(file)
-        self._context = context
+        self._dataset = dataset
+        self._selector = selector
+        self._catalog = catalog
+        self._options = options
+        self._state = state
+        self._has_thread = has_thread
         self._files: SourceFiles | None = None
         self._salvaging: Salvaging | None = None
         self._report = SourceReport()
         self._ending: Ending | None = None
         self._behind: Behind | None = None
-        self._masks = Masks(context.options.personal)
-        scrub(context.catalog, context.options.personal)
+        self._masks = Masks(options.personal)
+        scrub(catalog, options.personal)
         self._request = {
-            **context.options.facts(),
-            "selection": context.selector.selection.facts(),
-            "known_tables": context.catalog.fingerprint(),
+            **options.facts(),
+            "selection": selector.selection.facts(),
+            "known_tables": catalog.fingerprint(),
         }
-        context.state.epoch += file.format.at_startup
+        state.epoch += file.format.at_startup
         self._digest = LogDigest(file)
-        self._decoder = ChangeDecoder(
-            file, context.catalog, context.selector.takes_table, context.options.decoder
-        )
-        self._sums = SourceSums(file, context.selector.takes_table, self._report)
+        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
+        self._sums = SourceSums(file, selector.takes_table, self._report)
 
     def find_kept(self) -> dict[str, Any] | None:
         """The manifest of before, where the same request wrote the log already."""
-        context = self._context
-        known = None if context.options.force else context.dataset.manifest(self.source)
+        known = None if self._options.force else self._dataset.manifest(self.source)
         return known if known is not None and self._is_same(known, self._digest.hexdigest()) else None
 
     def pass_over(self, progress: Callable[[int], None]) -> None:
         """Move catalog, chain and search on over a log that is written already."""
-        context, state, decoder = self._context, self._context.state, self._decoder
+        state, decoder = self._state, self._decoder
         scan, salvaging = self._begin_scan()
-        payloads = KeptPayloads(context.options.decoder.payload_bytes)
+        payloads = KeptPayloads(self._options.decoder.payload_bytes)
         scan.payloads = decoder.payloads = payloads
         for table in scan:
-            mask = context.selector.mask(self.file, scan, table)
+            mask = self._selector.mask(self.file, scan, table)
             if state.row_filter is not None:
                 lost = salvaging.undecodable(table, bytearray(mask))
                 state.row_filter.keep(self.file, table, mask, lost)
@@ -136,13 +137,13 @@ class LogExport:
 
     def write(self, transaction: Transaction, progress: Callable[[int], None]) -> None:
         """Decode the log, and have its files written."""
-        context, decoder = self._context, self._decoder
-        background = Background(context.options.decoder.memory // 2, has_thread=context.has_thread)
-        files = self._files = SourceFiles(transaction, context.options, background)
+        decoder = self._decoder
+        background = Background(self._options.decoder.memory // 2, has_thread=self._has_thread)
+        files = self._files = SourceFiles(transaction, self._options, background)
         scan, salvaging = self._begin_scan()
         scan.watch = self._digest.saw
-        payloads = decoder.payloads = KeptPayloads(context.options.decoder.payload_bytes)
-        finder = Finder(scan, context.selector, context.state, salvaging, payloads)
+        payloads = decoder.payloads = KeptPayloads(self._options.decoder.payload_bytes)
+        finder = Finder(scan, self._selector, self._state, salvaging, payloads)
         for found in finder:
             if (group := finder.take_group()) is not None:
                 files.write_transactions(group)
@@ -160,10 +161,8 @@ class LogExport:
         self._report.take_scan(scan)
         self._ending = scan.ending
         self._tell_tables()
-        scrub(context.catalog, context.options.personal)
-        self._behind = Behind(
-            self.file.name, context.catalog.copy(), context.state.epoch, context.state.seqno
-        )
+        scrub(self._catalog, self._options.personal)
+        self._behind = Behind(self.file.name, self._catalog.copy(), self._state.epoch, self._state.seqno)
 
     def staged(self) -> Staged:
         """Wait for the files that were written."""
@@ -204,12 +203,11 @@ class LogExport:
 
     def _begin_scan(self) -> tuple[Scan, Salvaging]:
         """A scan of all that is in the log, and what sorts out that which cannot be decoded."""
-        context, file = self._context, self.file
-        options = context.options
+        file, options = self.file, self._options
         scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
         check = None
         if options.on_damage is OnDamage.SALVAGE:
-            check = DecodingCheck(file, context.catalog.copy(), context.selector.takes_table, options.decoder)
+            check = DecodingCheck(file, self._catalog.copy(), self._selector.takes_table, options.decoder)
         self._salvaging = Salvaging(scan, check, self._forget_tables)
         return scan, self._salvaging
 
@@ -229,7 +227,7 @@ class LogExport:
 
     def _take_batch(self, batch: ChangeBatch, files: SourceFiles) -> None:
         name = (batch.table.db, batch.table.name)
-        row_filter = self._context.state.row_filter
+        row_filter = self._state.row_filter
         if row_filter is not None:
             batch, dropped = row_filter.chosen(batch)
             self._sums.filter_out(name, dropped)
@@ -250,8 +248,8 @@ class LogExport:
             self._sums.filter_out(name, counts)
             report.undone[name] += sum(counts)
         report.warnings = dict(decoded.warnings)
-        if self._context.state.row_filter is not None:
-            report.warnings |= self._context.state.row_filter.take_warnings()
+        if self._state.row_filter is not None:
+            report.warnings |= self._state.row_filter.take_warnings()
         report.warnings |= self._masks.unused
         report.losses += self._masks.told()
         for table in self._decoder.tables:
@@ -266,5 +264,5 @@ class LogExport:
 
     def _forget_tables(self) -> None:
         self._decoder.forget_tables()
-        if self._context.state.row_filter is not None:
-            self._context.state.row_filter.forget_tables()
+        if self._state.row_filter is not None:
+            self._state.row_filter.forget_tables()

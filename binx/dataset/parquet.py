@@ -25,7 +25,7 @@ from binx.dataset.chain import (
     unpacked,
 )
 from binx.dataset.dataset import DataSet, Transaction
-from binx.dataset.log_export import ExportContext, LogExport
+from binx.dataset.log_export import LogExport
 from binx.dataset.options import ParquetOptions
 from binx.errors import ResourceError
 from binx.event.gtid.sets import GtidSet
@@ -106,8 +106,7 @@ def export_log(
     selector.take_passed(place.passed)
     catalog = unpacked(place.tables)
     state = ChainState(place.epoch, place.seqno, row_filter)
-    context = ExportContext(dataset, selector, catalog, request.options, state, has_thread)
-    export = LogExport(context, file)
+    export = LogExport(file, dataset, selector, catalog, request.options, state, has_thread=has_thread)
     seeks = request.selection.gtids is not None or request.names or row_filter is not None
     staged = None
     try:

@@ -301,18 +301,6 @@ def test_a_table_without_names_is_refused_and_the_message_says_what_helps() -> N
     assert refused.value.exit_code == 1
 
 
-def test_load_data_is_refused() -> None:
-    path = TESTDATA / "mysql-9.7" / "small" / "load_data.binlog"
-    with pytest.raises(RefusedError, match="LOAD DATA"):
-        check_sql(everything([path]), Catalog())
-
-
-def test_system_versioned_tables_are_refused() -> None:
-    path = TESTDATA / "mariadb-10.11" / "small" / "standalone.binlog"
-    with pytest.raises(RefusedError):
-        check_sql(everything([path]), Catalog())
-
-
 def test_checking_leaves_the_catalog_as_it_is() -> None:
     catalog = Catalog()
     check_sql(everything(shop("mysql-9.7")[:1]), catalog)

@@ -145,6 +145,7 @@ class _Images:
             "_transaction": gtids.take(pa.array(transaction, pa.int32())),
             "_event_timestamp": time,
             "_position": pa.array(scn & 0xFFFFFFFF, pa.int64()),
+            "_statement": pa.array(self.change * 0, pa.int32()),
             "_present": pa.nulls(len(row_ids), pa.binary()),
             "id": pa.array(row_ids, pa.int32()),
             "customer": pa.array(row_ids * 7 % 100_003, pa.int32()),

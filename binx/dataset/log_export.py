@@ -11,7 +11,7 @@ from binx.dataset.chain import ChainState, Staged, source_name
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.finder import Finder, Found, Salvaging, damage_sentences
 from binx.dataset.manifest import CONTRACT, Counted, SourceReport, SourceSums, manifest, source_record
-from binx.dataset.options import ParquetOptions
+from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
 from binx.dataset.schema_records import Behind, behind_record, schema_record_of
@@ -107,7 +107,8 @@ class LogExport:
         }
         state.epoch += file.format.at_startup
         self._digest = LogDigest(file)
-        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, options.decoder)
+        decoding = options.decoder._replace(texts=options.statements is not StatementTexts.NONE)
+        self._decoder = ChangeDecoder(file, catalog, selector.takes_table, decoding)
         self._sums = SourceSums(file, selector.takes_table, self._report)
 
     def find_kept(self) -> dict[str, Any] | None:

@@ -166,7 +166,9 @@ class SourceFiles:
     def _write_statements(self) -> None:
         pending, self._pending = self._pending, []
         if pending:
-            batch = statements_batch(pending, self._options.decoder.arrow, self._options.personal)
+            batch = statements_batch(
+                pending, self._options.decoder.arrow, self._options.personal, self._options.statements
+            )
             self._write(self._output(_STATEMENTS, statements_schema()), batch)
 
     def _output(self, kind: str, schema: pa.Schema) -> _Output:

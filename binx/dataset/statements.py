@@ -8,11 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from binx.dataset.options import StatementTexts
 from binx.dataset.personal.rules import PersonalData
+from binx.event.statement_digest import digest_of, digest_text
 from binx.log.arrow import arrow_array
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
-from binx.rows.statements import Statement
+from binx.rows.statements import ROWS, Statement
 
 STATEMENTS_BATCH = 10_000
 """Statements that are held back before they are written."""
@@ -44,6 +46,8 @@ def statements_schema() -> pa.Schema:
             pa.field("exec_time", pa.int64()),
             pa.field("error_code", pa.int32(), nullable=False),
             pa.field("effects", pa.list_(_effect_type()), nullable=False),
+            pa.field("digest", pa.string()),
+            pa.field("digest_text", pa.string()),
         ]
     )
 
@@ -72,14 +76,22 @@ def statements_batch(
     statements: Sequence[Statement],
     options: ArrowOptions = DEFAULT_ARROW_OPTIONS,
     personal: PersonalData | None = None,
+    kept: StatementTexts = StatementTexts.NONE,
 ) -> pa.RecordBatch:
-    """The statements, one row each, without personal data."""
+    """The statements, one row each, without personal data.
+
+    Changes of rows have a digest (see :mod:`binx.event.statement_digest`) unless their text is left out for
+    what is in it.
+    """
     told = [(statement, _effects(statement, options)) for statement in statements]
     if personal is not None:
         from binx.dataset.personal.statements import masked_statement
 
         told = [masked_statement(statement, effects, personal) for statement, effects in told]
     statements = [statement for statement, _ in told]
+    digests = [_digest(statement) for statement in statements]
+    if kept is not StatementTexts.TEXT:
+        statements = [one._replace(sql="") if one.kind == ROWS else one for one in statements]
     columns: dict[str, list[Any]] = {
         "commit_version": [statement.commit_version for statement in statements],
         "commit_timestamp": [statement.commit_timestamp for statement in statements],
@@ -100,6 +112,8 @@ def statements_batch(
         "exec_time": [statement.exec_time for statement in statements],
         "error_code": [statement.error_code for statement in statements],
         "effects": [list(map(_effect, effects)) for _, effects in told],
+        "digest": [digest for digest, _ in digests],
+        "digest_text": [text for _, text in digests],
     }
     schema = statements_schema()
     arrays = [arrow_array(columns[field.name], field.type) for field in schema]
@@ -129,3 +143,11 @@ def _effect(effect: Effect) -> dict[str, Any]:
 def _wrapped(seeds: tuple[int, int] | None) -> list[int] | None:
     """Seeds are unsigned 64-bit in the log; a server's are below 2^30, so none that it made is cut."""
     return None if seeds is None else [seed & 0x7FFFFFFFFFFFFFFF for seed in seeds]
+
+
+def _digest(statement: Statement) -> tuple[str | None, str | None]:
+    """The digest and the normal form of a statement that changes rows, as far as its text is there."""
+    if statement.kind not in ("dml", ROWS) or not statement.sql:
+        return None, None
+    text = digest_text(statement.sql)
+    return digest_of(text), text

@@ -65,13 +65,9 @@ def digest_text(sql: str) -> str:
     return _joined(done)
 
 
-def digest(sql: str) -> str:
-    """SHA-256 of a statement's normal form, in hexadecimal."""
-    return _hashed(digest_text(sql))
-
-
 @lru_cache(_CACHED)
-def _hashed(text: str) -> str:
+def digest_of(text: str) -> str:
+    """SHA-256 of a statement's normal form, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -30,9 +30,9 @@ from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
-from binx.rows.decoder import ChangeDecoder
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages
-from binx.rows.statements import Statement
+from binx.rows.statements import ROWS, Statement
 from binx.slices.json_lines import JsonRows
 from binx.slices.json_values import json_values
 from binx.slices.pieces import Piece
@@ -59,6 +59,7 @@ class RowChange:
         start: offset of the transaction.
         server_id: of the server that made the change first.
         thread_id: the connection, None where the log does not say.
+        statement: the text that the change was logged with; None where the server logs none.
         moved: whether the change gave the row another key.
         uncertain: whether it is a statement that may have changed the row, of which the log has no images.
     """
@@ -69,6 +70,7 @@ class RowChange:
     start: int
     server_id: int
     thread_id: int | None
+    statement: str | None = None
     moved: bool = False
     uncertain: bool = False
 
@@ -78,6 +80,7 @@ class _Written(NamedTuple):
 
     piece: Piece
     number: int
+    statement: int
     moved: bool
 
     def text(self) -> Iterator[bytes]:
@@ -139,6 +142,8 @@ class RowLife:
         self._render = JsonRows(lines=True, values=readable_rows.values if readable else json_values)
         self._table_filter = TableFilter(selection.databases, selection.tables)
         self._is_met = False
+        self._text: Statement | None = None
+        """The last statement whose rows come next."""
 
     @property
     def warnings(self) -> list[str]:
@@ -194,12 +199,15 @@ class RowLife:
 
     def _changes(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_Told]:
         if self._decoder is None or self._decoder.file is not file:
-            self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table)
+            options = DecoderOptions(texts=True)
+            self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table, options)
         decoder = self._decoder
         for item in decoder.decode(table, mask):
             batches = [item] if isinstance(item, ChangeBatch) else []
             yield from self._told([*batches, *decoder.flush()], file, table)
-            if isinstance(item, Statement):
+            if isinstance(item, Statement) and item.kind == ROWS:
+                self._text = item
+            elif isinstance(item, Statement):
                 yield from self._of_statement(item, file, table, decoder.index)
         yield from self._told(list(decoder.flush()), file, table)
 
@@ -235,7 +243,13 @@ class RowLife:
         for place in sorted(found):
             written = found[place]
             told = _at_place(file, table, starts[place.version & _OFFSET])
-            yield replace(told, moved=written.moved), written
+            text = self._text
+            is_said = text is not None and (text.commit_version, text.ordinal) == (
+                place.version,
+                written.statement,
+            )
+            said = text.sql if text is not None and is_said else None
+            yield replace(told, moved=written.moved, statement=said), written
 
     def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
         images = BatchImages(batch)
@@ -267,11 +281,12 @@ class RowLife:
         parts = [batch.with_rows(part) for part in _picked(batch.batch, rows)]
         piece = Piece(changes for part in parts for changes in self._render(part, file))
         chosen = pa.array(rows, pa.int64())
-        columns = (batch.batch.column(name).take(chosen).to_pylist() for name in ("_commit_version", "_row"))
+        names = ("_commit_version", "_row", "_statement")
+        columns = (batch.batch.column(name).take(chosen).to_pylist() for name in names)
         # An update has two images.
-        places = dict.fromkeys(ChangePlace(version, row) for version, row in zip(*columns, strict=True))
-        for number, place in enumerate(places):
-            yield place, _Written(piece, number, moved=False)
+        places = {ChangePlace(version, row): number for version, row, number in zip(*columns, strict=True)}
+        for number, (place, statement) in enumerate(places.items()):
+            yield place, _Written(piece, number, statement, moved=False)
 
 
 def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChange:
@@ -306,6 +321,7 @@ def _line(told: RowChange, written: _Written | _StatementText) -> Iterator[bytes
         "start": told.start,
         "server_id": told.server_id,
         "thread_id": told.thread_id,
+        "statement_text": told.statement,
         "moved": told.moved,
         "uncertain": told.uncertain,
     }

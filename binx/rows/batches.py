@@ -23,7 +23,7 @@ from binx.rows.columns.types import ArrowOptions
 CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
 """In the order of the kernel's numbers."""
 
-_COMMIT_VERSION, _PRESENT = 1, 7
+_COMMIT_VERSION, _PRESENT = 1, 8
 """Places of system columns."""
 
 
@@ -186,6 +186,7 @@ class TableChanges:
             ColumnBuffers(handed["transaction"], text, offsets),
             ColumnBuffers(handed["event_timestamp"]),
             ColumnBuffers(handed["position"]),
+            ColumnBuffers(handed["statement"]),
             _present(handed, rows),
         ]
         if self.alike.can_differ:

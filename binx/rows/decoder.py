@@ -21,7 +21,7 @@ from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.resolving import TableResolver
 from binx.rows.savepoints import undone_rows
-from binx.rows.statements import Statement, StatementReader
+from binx.rows.statements import ROWS, Statement, StatementReader
 from binx.source import WINDOW_BYTES
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ class DecoderOptions(NamedTuple):
         row_group_rows: rows of a batch.
         memory: bytes that decoded rows may take together.
         markers: whether SAVEPOINT, ROLLBACK TO, XA START and XA END come as statements too.
+        texts: whether the texts that rows were logged with (ROWS_QUERY, ANNOTATE_ROWS) come as statements of
+            kind ``rows``, before their rows.
         undone: whether rows come that their own transaction undid by ROLLBACK TO SAVEPOINT.
         as_stored: whether columns are what the table maps must tell of them, whatever else is known: numbers
             are signed, text is UTF-8, ENUM and SET are numbers, and names are c1 … cN.
@@ -69,6 +71,7 @@ class DecoderOptions(NamedTuple):
     memory: int = MEMORY_BYTES
     arrow: ArrowOptions = DEFAULT_ARROW_OPTIONS
     markers: bool = False
+    texts: bool = False
     undone: bool = False
     as_stored: bool = False
     tables: int = 0
@@ -129,6 +132,7 @@ class ChangeDecoder:
             file.file_number, self.options.row_group_rows, self.options.memory // 2, self.options.memory
         )
         self._decoder.with_markers = self.options.markers
+        self._decoder.with_texts = self.options.texts
         self._decoder.table_limit = self.options.tables
         self.resolve_only = False
         self._statements = StatementReader(file)
@@ -321,9 +325,13 @@ class ChangeDecoder:
         self, body: memoryview, header: EventHeader, table: TransactionTable
     ) -> Iterator[ChangeBatch | Statement]:
         decoder = self._decoder
-        statement = self._statements.take(body, header, table, decoder.index, self._ids)
+        statement = self._statements.take(
+            body, header, table, decoder.index, self._ids, decoder.next_statement
+        )
         if statement is None:
             return
+        # Those that are logged as rows are counted where their rows end.
+        decoder.next_statement += statement.kind != ROWS
         for code in statement.unknown_variables:
             self.report.warnings[
                 f"statements have the status variable {code}, which is unknown to binx: session"

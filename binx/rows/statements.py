@@ -12,7 +12,7 @@ from binx.event.parse import parse_event
 from binx.event.query import ExecuteLoadQuery, LoadBlock, Query
 from binx.event.replication import Incident
 from binx.event.session import session_options
-from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
+from binx.event.statement import Intvar, IntvarType, Rand, RowsQuery, UserVar, XaPrepare
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at
@@ -21,6 +21,9 @@ from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
 
 MICROSECONDS = 1_000_000
+
+ROWS = "rows"
+"""The kind of a statement that is logged as the rows that it changed, and beside them as text."""
 
 _DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call")
 _TRANSACTION_WORDS = ("xa", "savepoint", "rollback", "release")
@@ -33,10 +36,12 @@ class Statement(NamedTuple):
         commit_version: its transaction's.
         commit_timestamp: its transaction's commit time, µs since 1970.
         transaction: its transaction's id.
-        ordinal: its number among the transaction's statements, from 0.
+        ordinal: its number among the transaction's statements, from 0; those that are logged as rows count
+            too.
         position: offset of its event.
         timestamp: the event's own time, seconds since 1970.
-        kind: ``ddl``, ``dml`` or ``other``; what does not take effect is ``other``.
+        kind: ``ddl``, ``dml`` or ``other``; what does not take effect is ``other``. Or ``rows``: the text of
+            changes that are logged as rows.
         db: the session's default database.
         sql_is_text: whether the text holds every byte of the statement.
         options: the session, as SET statements name it.
@@ -119,16 +124,18 @@ class StatementReader:
         table: TransactionTable,
         index: int,
         ids: tuple[bytes, bytes],
+        ordinal: int,
     ) -> Statement | None:
         """The statement that an event completes; None for one that prepares a statement.
 
         Args:
             ids: of the table's transactions, as :func:`~binx.log.identifiers.transaction_ids` gives them.
+            ordinal: how many statements of its transaction came before.
         """
-        self._ids = ids
+        self._ids, self._ordinal = ids, ordinal
         start = table.value("start", index)
         if start != self._transaction:
-            self._transaction, self._ordinal, self._stage = start, 0, _Stage()
+            self._transaction, self._stage = start, _Stage()
             self._loaded.clear()
         parsed = parse_event(body, header, table.format)
         if isinstance(parsed, Intvar):
@@ -148,6 +155,8 @@ class StatementReader:
             return self._statement(parsed.query, header, table, index, self._loaded.pop(parsed.file_id, 0))
         elif isinstance(parsed, Query):
             return self._statement(parsed, header, table, index, None)
+        elif isinstance(parsed, RowsQuery):
+            return self._remark(parsed.text, header, table, index)._replace(kind=ROWS)
         elif isinstance(parsed, Incident):
             return self._remark(
                 f"-- INCIDENT {parsed.name}: {_one_line(parsed.message)}", header, table, index
@@ -163,12 +172,11 @@ class StatementReader:
         sql, is_text = query.text, query.sql_is_text
         does_ddl = query.takes_effect and is_schema_statement(sql)
         context = statement_context(query, header, self._log) if does_ddl else None
-        self._ordinal += 1
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
             commit_timestamp=table.value("commit_timestamp", index),
             transaction=id_at(self._ids, index),
-            ordinal=self._ordinal - 1,
+            ordinal=self._ordinal,
             position=header.position,
             timestamp=header.timestamp,
             kind=_kind(sql, context) if query.takes_effect else "other",
@@ -195,13 +203,12 @@ class StatementReader:
         )
 
     def _remark(self, sql: str, header: EventHeader, table: TransactionTable, index: int) -> Statement:
-        """What an event that is no statement says, in the form of one."""
-        self._ordinal += 1
+        """What an event says that nobody runs, in the form of a statement."""
         return Statement(
             commit_version=self._file.commit_version(self._transaction),
             commit_timestamp=table.value("commit_timestamp", index),
             transaction=id_at(self._ids, index),
-            ordinal=self._ordinal - 1,
+            ordinal=self._ordinal,
             position=header.position,
             timestamp=header.timestamp,
             kind="other",

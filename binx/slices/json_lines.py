@@ -222,6 +222,8 @@ class _BatchJson:
         named = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
         yield encoded(f'{named}, "type": "{group.operation}", "row": ')
         yield Part(b"", Spelled(Spelling.SPELL_SIGNED, self._images.system("_row")), rows)
+        statements = Spelled(Spelling.SPELL_SIGNED, self._images.system("_statement"))
+        yield Part(b', "statement": ', statements, rows)
         for name, images in (("before", group.before), ("after", group.after)):
             if images is not None:
                 yield encoded(f', "{name}": {{')

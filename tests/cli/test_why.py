@@ -53,3 +53,13 @@ def test_what_cannot_be_told(shop: Shop, arguments: list[str], code: int, said: 
     ended = binx("why", *arguments, *shop.logs)
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
+
+
+def test_the_statement_that_a_change_was_logged_with_is_shown(mariadb_shop: Shop) -> None:
+    key = ("why", "--table", "shop.customers", "--pk", "8", "--limit", "2", "--quiet")
+    created, inserted = (json.loads(line) for line in binx(*key, "--json", *mariadb_shop.logs).lines)
+    assert created["statement_text"] is None
+    assert inserted["statement_text"].startswith("INSERT INTO customers (id, email")
+    assert any(
+        line.startswith("  INSERT INTO customers (id, email") for line in binx(*key, *mariadb_shop.logs).lines
+    )

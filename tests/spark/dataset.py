@@ -319,6 +319,7 @@ def _changes(images: Sequence[Image]) -> pa.Table:
         "_transaction": pa.array([image.transaction for image in images], pa.string()).dictionary_encode(),
         "_event_timestamp": pa.array([image.time.replace(microsecond=0) for image in images], timestamp),
         "_position": pa.array([image.scn & 0xFFFFFFFF for image in images], pa.int64()),
+        "_statement": pa.array([0] * len(images), pa.int32()),
         "_present": pa.array([_bits(version, image.present) for image in images], pa.binary()),
     }
     if any(pa.types.is_date(kind) or pa.types.is_timestamp(kind) for _, kind in version.fields):

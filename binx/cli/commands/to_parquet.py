@@ -27,7 +27,7 @@ from binx.cli.progress import progress_bar
 from binx.cli.selecting import WHERE, selection_options, tell_understood
 from binx.cli.summary import Summary
 from binx.cli.terminal import say_note, say_warning, text_output
-from binx.dataset.options import MEMORY_BYTES, ParquetOptions
+from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
 from binx.dataset.personal.rules import PersonalData, Rule, parse_rule, personal_data
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ends_problems
@@ -117,6 +117,14 @@ _HIGHEST_LEVEL = 22
     type=parsed(parse_rule),
     help="Write HMAC-SHA-256 hashes instead of values. May be repeated.",
 )
+@option(
+    "--statements",
+    type=click.Choice([*(one.value for one in StatementTexts)]),
+    default=StatementTexts.NONE.value,
+    show_default=True,
+    help="Of the statements that rows were logged with, if the server logs them: keep nothing, the digest, or"
+    " the text, which has values of rows.",
+)
 @option("--hash-key", metavar="FILE", type=PATH, help="File with the secret key of the hashes.")
 @SCHEMA
 @option(
@@ -151,6 +159,7 @@ def to_parquet_command(
     unsigned_bigint: str,
     dropped: tuple[Rule, ...],
     hashed: tuple[Rule, ...],
+    statements: str,
     hash_key: str | None,
     schema: str | None,
     engine: str,
@@ -213,6 +222,7 @@ def to_parquet_command(
             on_damage=damage,
             where=where,
             where_limit=None if where is None else selection.limit,
+            statements=StatementTexts(statements),
             personal=personal,
         )
         with _engine(engine, master, driver_memory, dict(settings)) as export:
@@ -266,6 +276,7 @@ def _options(
     where: Condition | None,
     where_limit: int | None,
     personal: PersonalData | None,
+    statements: StatementTexts,
 ) -> ParquetOptions:
     """What the exports take; Arrow is loaded only here, so that help comes at once."""
     return ParquetOptions(
@@ -283,4 +294,5 @@ def _options(
         where=where,
         where_limit=where_limit,
         personal=personal,
+        statements=statements,
     )

@@ -172,6 +172,8 @@ class _Text:
         yield cut(f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{more}", BOLD)
         yield cut(f"  transaction {safe_text(row['transaction'])}")
         yield cut(f"  {safe_text(change.file)}:{change.start}, {who}")
+        if change.statement is not None:
+            yield cut(f"  {safe_text(' '.join(change.statement.split()))}")
         if "sql" in row:
             yield from self._show.statement(row["sql"])
         else:

@@ -13,7 +13,7 @@ from binx.rows.columns.schema import DefaultKind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.rows.ddl.effects import ColumnEffect, Effect
-from binx.rows.statements import Statement
+from binx.rows.statements import ROWS, Statement
 
 _WORD = re.compile(r'`((?:[^`]|``)+)`|"((?:[^"]|"")+)"|([\w$]+)')
 _HIDDEN = "its text is left out, as it is about a table with personal data"
@@ -30,7 +30,7 @@ def masked_statement(
         RefusedError: it lets a table or a column have a name for which other rules hold.
     """
     found = [_masked_effect(effect, rules) for effect in effects]
-    if statement.kind != "dml" and not _tells(statement, effects, rules):
+    if statement.kind not in ("dml", ROWS) and not _tells(statement, effects, rules):
         return statement, found
     hidden = statement._replace(sql="", user_vars={}, insert_id=None, last_insert_id=None)
     return hidden, [one._replace(reason=_HIDDEN) if one.reason is not None else one for one in found]

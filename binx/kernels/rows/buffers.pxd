@@ -94,6 +94,7 @@ cdef class RowBuffers:
     cdef Output transactions
     cdef Output event_timestamps
     cdef Output positions
+    cdef Output statements
     cdef Output present_offsets
     cdef Output present_bits
     cdef Output present_validity

@@ -130,7 +130,7 @@ cdef class RowBuffers:
         self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
         if self.column == NULL:
             raise MemoryError
-        self.row_bytes = 53
+        self.row_bytes = 57
         for i, (codec, prefix, width, parameter) in enumerate(plan):
             check_fit(i, codec, prefix, width, parameter)
             column = &self.column[i]
@@ -158,6 +158,7 @@ cdef class RowBuffers:
         release(&self.transactions)
         release(&self.event_timestamps)
         release(&self.positions)
+        release(&self.statements)
         release(&self.present_offsets)
         release(&self.present_bits)
         release(&self.present_validity)
@@ -195,6 +196,7 @@ cdef class RowBuffers:
         self.keep(&self.transactions, self.rows * 4, capacity * 4)
         self.keep(&self.event_timestamps, self.rows * 8, capacity * 8)
         self.keep(&self.positions, self.rows * 8, capacity * 8)
+        self.keep(&self.statements, self.rows * 4, capacity * 4)
         if self.present_offsets.data != NULL:
             self.keep(&self.present_offsets, (self.rows + 1) * 4, (capacity + 1) * 4)
             widen_validity(&self.present_validity, capacity)
@@ -273,6 +275,7 @@ cdef class RowBuffers:
             "transaction": hand_over(&self.transactions, rows * 4),
             "event_timestamp": hand_over(&self.event_timestamps, rows * 8),
             "position": hand_over(&self.positions, rows * 8),
+            "statement": hand_over(&self.statements, rows * 4),
             "present": None,
             "identifiers": (
                 hand_over(&self.id_offsets, self.id_offsets.size),

@@ -24,6 +24,7 @@ cdef struct Origin:
     int64_t committed
     int64_t logged
     int64_t position
+    int32_t statement
 
 
 cdef class RowBuilder(RowBuffers):

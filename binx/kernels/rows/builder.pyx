@@ -88,6 +88,7 @@ cdef class RowBuilder(RowBuffers):
         cdef int32_t *transactions = (<int32_t *> self.transactions.data) + first
         cdef int64_t *logged = (<int64_t *> self.event_timestamps.data) + first
         cdef int64_t *positions = (<int64_t *> self.positions.data) + first
+        cdef int32_t *statements = (<int32_t *> self.statements.data) + first
         cdef int64_t i
         if operation == 1:
             for i in range(count):
@@ -103,6 +104,7 @@ cdef class RowBuilder(RowBuffers):
             transactions[i] = self.ids - 1
             logged[i] = origin.logged
             positions[i] = origin.position
+            statements[i] = origin.statement
 
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial

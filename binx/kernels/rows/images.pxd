@@ -42,6 +42,11 @@ cdef struct Undone:
     int64_t stop
 
 
+cdef enum:
+    # STMT_END_F: the last rows event of a statement.
+    STATEMENT_END = 1
+
+
 @final
 cdef class RowDecoder:
     cdef readonly TableMaps maps
@@ -53,7 +58,11 @@ cdef class RowDecoder:
     cdef readonly int rows_flags
     cdef public bint with_markers
     cdef public bint resolves_only
+    cdef public bint with_texts
     cdef public int64_t table_limit
+    # Number of the statement that the next event is of, within its transaction.
+    cdef public int32_t next_statement
+    cdef int32_t statement
     cdef int64_t tables_held
     cdef int64_t end
     cdef int64_t ordinal

@@ -56,6 +56,15 @@ class RowDecoder:
     with_markers: bool
     """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
 
+    with_texts: bool
+    """Whether the texts that rows were logged with (ROWS_QUERY, ANNOTATE_ROWS) come back as statements."""
+
+    next_statement: int
+    """Statements that the transaction at hand has had.
+
+    Those that are logged as rows end with a flag of their last event; the caller counts the others.
+    """
+
     resolves_only: bool
     """Whether rows that have no builder are not even counted."""
 

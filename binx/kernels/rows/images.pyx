@@ -228,6 +228,7 @@ cdef class RowDecoder:
         self.ordinal += 1
         self.row_number = 0
         self.rows_event = 0
+        self.next_statement = 0
         return True
 
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil:
@@ -298,6 +299,7 @@ cdef class RowDecoder:
             or type == INCIDENT_EVENT
             or type == XA_PREPARE_EVENT
             or type == MARIADB_QUERY_COMPRESSED_EVENT
+            or (self.with_texts and self.mark == TAKE and (type == ROWS_QUERY_EVENT or type == MARIADB_ANNOTATE_ROWS_EVENT))
         ):
             return NEED_STATEMENT
         return NEED_NOTHING
@@ -310,6 +312,7 @@ cdef class RowDecoder:
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
             self.rows_event += 1
+            self.next_statement += rows.flags & STATEMENT_END
             return NEED_NOTHING
         target = self.target(rows.map)
         if not target.known:
@@ -322,6 +325,8 @@ cdef class RowDecoder:
         else:
             undone = self.is_undone()
             self.rows_event += 1
+            self.statement = self.next_statement
+            self.next_statement += rows.flags & STATEMENT_END
             if target.builder != NULL and self.maps.layout(rows.map).old_times and self.maps.of_mariadb:
                 self.check_widths(body, &rows, target)
         self.rows_flags |= rows.flags
@@ -382,6 +387,7 @@ cdef class RowDecoder:
         origin.committed = self.committed
         origin.logged = <int64_t> header.timestamp * 1000000
         origin.position = position
+        origin.statement = self.statement
         self.rows_before = builder.rows
         self.bytes_before = builder.variable_bytes
         self.decoding = True

@@ -35,6 +35,7 @@ _SYSTEM_FIELDS = (
     pa.field("_transaction", _TRANSACTION, nullable=False),
     pa.field("_event_timestamp", UTC_TIMESTAMP, nullable=False),
     pa.field("_position", pa.int64(), nullable=False),
+    pa.field("_statement", pa.int32(), nullable=False),
     pa.field("_present", pa.binary()),
 )
 

@@ -38,6 +38,7 @@ SYSTEM_COLUMNS: tuple[str, ...] = (
     "_transaction",
     "_event_timestamp",
     "_position",
+    "_statement",
     "_present",
     "_json_diff",
     "_misfits",

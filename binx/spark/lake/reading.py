@@ -29,6 +29,7 @@ _SYSTEM = {
     "_transaction": pa.string(),
     "_event_timestamp": UTC_TIMESTAMP,
     "_position": pa.int64(),
+    "_statement": pa.int32(),
     "_absent": pa.list_(pa.string()),
     "_json_diff": pa.string(),
     "_misfits": MISFITS,

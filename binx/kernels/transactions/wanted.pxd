@@ -14,9 +14,6 @@ cdef struct Wanted:
     # Pairs of first and last number, ascending; and by source's slot, which pairs are its own.
     Output bounds
     Output spans
-    # The least and the greatest of all numbers.
-    uint64_t least
-    uint64_t greatest
 
 
 cdef inline bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t number) noexcept nogil:

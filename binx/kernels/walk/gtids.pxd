@@ -92,28 +92,6 @@ cdef inline int read_gtid(
     return 0
 
 
-cdef inline bint glance_at_gtid(Cursor *body, uint64_t *number, int64_t *length) except -1 nogil:
-    """The number and the transaction's length alone, of the layout of :func:`read_gtid` since 8.0.2; else False."""
-    cdef const uint8_t *data
-    cdef uint64_t value
-    # Up to the immediate commit timestamp: 1 + 16 + 8, 1 + 8 + 8, 7 bytes, whose highest bit tells of 7 more.
-    if remaining(body) < 49:
-        return False
-    data = take(body, 49)
-    if data[25] != 2:
-        return False
-    if data[48] & 0x80:
-        if remaining(body) < 7:
-            return False
-        take(body, 7)
-    if remaining(body) < 1:
-        return False
-    take_packed(body, &value)
-    number[0] = little(data + 17, 8)
-    length[0] = <int64_t> value if value < (<uint64_t> 1 << 62) else 0
-    return True
-
-
 cdef inline int take_serialized(Cursor *body, uint64_t *value) except -1 nogil:
     """An unsigned integer of mysql::serialization (variable_length_integers.h).
 

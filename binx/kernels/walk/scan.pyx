@@ -88,8 +88,6 @@ cdef class Scanner(TransactionMachine):
         cdef bytes key
         cdef bytes packed
         cdef Span span
-        cdef const uint64_t *bounds
-        cdef int64_t i
         for key, packed in intervals.items():
             span.first = self.wanted.bounds.size // 16
             span.count = len(packed) // 16
@@ -97,11 +95,6 @@ cdef class Scanner(TransactionMachine):
                 raise ValueError("the walk has begun")
             append(&self.wanted.bounds, PyBytes_AS_STRING(packed), span.count * 16)
             append(&self.wanted.spans, &span, sizeof(Span))
-        bounds = <const uint64_t *> self.wanted.bounds.data
-        self.wanted.least = <uint64_t> -1
-        for i in range(self.wanted.bounds.size // 16):
-            self.wanted.least = min(self.wanted.least, bounds[2 * i])
-            self.wanted.greatest = max(self.wanted.greatest, bounds[2 * i + 1])
         self.searching = True
 
     def seek(self, int64_t position, bint named):

@@ -4,12 +4,12 @@
 Of the transactions only where they begin and end is read.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from binx.kernels.cursor cimport Cursor, cursor_over, little, take
+from binx.kernels.cursor cimport Cursor
 from binx.kernels.walk.classify cimport classify
 from binx.kernels.walk.events cimport *
-from binx.kernels.walk.gtids cimport glance_at_gtid, take_gtid
+from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, JUMP_NOT
 from binx.kernels.walk.machine cimport *
 from binx.kernels.walk.scan cimport Scanner
@@ -64,27 +64,16 @@ cdef inline int pass_over(
 
     ``JUMP_NOT``: it is, or where it ends is not certain. ``JUMP_BEYOND``: the window does not show its end.
     """
-    cdef int64_t length = 0
-    cdef uint64_t number = 0
+    cdef int64_t length
     cdef Header landing
-    cdef bint apart = False
-    # What is far from all that is wanted is told by its number, whatever its source.
-    if header.type == GTID_EVENT:
-        apart = glance_at_gtid(body, &number, &length)
-    elif header.type == MARIADB_GTID_EVENT:
-        number = little(take(body, 13), 8)
-        apart = True
-    apart = apart and (number < walk.wanted.least or number > walk.wanted.greatest)
+    walk.start_transaction(header, walk.position)
+    walk.current.start = -1
+    walk.has_gtids = True
+    take_gtid(body, header, &walk.sources, &walk.current)
     body.position = 0
-    if not apart:
-        walk.start_transaction(header, walk.position)
-        walk.current.start = -1
-        walk.has_gtids = True
-        take_gtid(body, header, &walk.sources, &walk.current)
-        body.position = 0
-        if is_wanted(&walk.wanted, &walk.current):
-            return JUMP_NOT
-        length = walk.current.claimed_length
+    if is_wanted(&walk.wanted, &walk.current):
+        return JUMP_NOT
+    length = walk.current.claimed_length
     if not is_placed(header, walk.position, walk.file_size, walk.checksum_size, False):
         return JUMP_NOT
     if length == 0:

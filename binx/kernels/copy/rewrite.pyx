@@ -4,8 +4,7 @@
 An event is copied piece by piece: its head is rewritten, its body streams from the source's window into a
 buffer that the caller empties, and its checksum closes it. So neither a large event nor a large transaction
 takes more memory than the buffer, and both the source's checksum and the new one are computed on the way.
-Events that window and buffer have whole, which is nearly all, go a shorter way. A verbatim copy is not made
-here: events are looked at, and the caller writes the window's own bytes.
+A verbatim copy is not made here: events are looked at, and the caller writes the window's own bytes.
 """
 
 cimport cython
@@ -153,7 +152,6 @@ cdef class Rewriter:
         cdef const uint8_t *data
         while True:
             if self.left == BETWEEN_EVENTS:
-                self.copy_whole(source, stop, hold_gtids)
                 pause = self.begin(source, stop, hold_gtids)
                 if pause != NO_PAUSE:
                     return pause
@@ -174,43 +172,6 @@ cdef class Rewriter:
             pause = self.finish(source)
             if pause != NO_PAUSE:
                 return pause
-
-    cdef int copy_whole(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
-        """Copy the events that window and buffer have whole, as far as they need nothing but copying."""
-        cdef Cursor look
-        cdef Header header
-        cdef int64_t content
-        cdef const uint8_t *event
-        cdef uint8_t head[HEADER_SIZE]
-        cdef int64_t at
-        while stop - self.position >= HEADER_SIZE and remaining(source) >= HEADER_SIZE:
-            look = source[0]
-            header = header_of(take(&look, HEADER_SIZE))
-            content = <int64_t> header.size - self.source_checksum_size
-            if content < HEADER_SIZE or header.size > min(stop - self.position, remaining(source)):
-                return 0
-            if not self.verbatim:
-                if content + self.checksum_size > self.room() or is_about_files(header.type):
-                    return 0
-                if is_gtid(header.type) and (hold_gtids or self.serial):
-                    return 0
-            event = take(source, header.size)
-            if self.verify and self.source_checksum_size:
-                self.event_start = self.position
-                self.source_sum = crc32(0, event, content)
-                if <uint32_t> little(event + content, CHECKSUM_SIZE) != self.source_sum:
-                    self.bad_checksum(<uint32_t> little(event + content, CHECKSUM_SIZE))
-            if not self.verbatim:
-                at = self.filled
-                memcpy(head, event, HEADER_SIZE)
-                self.rewrite_head(head, HEADER_SIZE, content + self.checksum_size)
-                self.put(head, HEADER_SIZE)
-                self.put(event + HEADER_SIZE, content - HEADER_SIZE)
-                if self.checksum_size:
-                    self.put_sum(crc32(0, &self.buffer[at], content))
-            self.position += header.size
-            self.events += 1
-        return 0
 
     cdef int begin(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
         """Copy an event's head: the header, and a GTID event's clock."""

@@ -17,7 +17,7 @@ from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, chars
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import EventHeader, EventType
 from binx.event.mariadb import MariadbGtidExtraFlag
-from binx.event.query_status import QueryStatus, StatusCode, parse_status
+from binx.event.query_status import QueryStatus, parse_status
 from binx.event.reader import Reader, body_reader, uncompress
 
 _POST_HEADER = 13
@@ -33,9 +33,6 @@ _SHOWN = re.compile(
 
 _HEAD = Struct("<IIBHH")
 """What :class:`QueryHead` is made of."""
-
-_NOT_ASCII = [bytes([StatusCode.CHARSET, number, 0]) for number in (10, 82)]
-"""How sessions tell of swe7, which has letters in place of brackets."""
 
 
 class Query(NamedTuple):
@@ -144,25 +141,6 @@ def read_query_tail(reader: Reader, head: QueryHead) -> tuple[QueryStatus, str]:
     if reader.u8() != 0:
         raise reader.damaged("expected a zero byte after the database's name")
     return status, database
-
-
-def plain_text(body: memoryview, fixed_size: int, most: int) -> str | None:
-    """The beginning of a statement that is ASCII, without its session; None where it may be otherwise.
-
-    Args:
-        body: of QUERY.
-        fixed_size: the type's post-header length.
-        most: how many characters, at most.
-    """
-    if len(body) < _HEAD.size:
-        return None
-    head = QueryHead._make(_HEAD.unpack_from(body))
-    start = fixed_size + head.status_size + head.database_size + 1
-    sql, status = bytes(body[start : start + most]), bytes(body[fixed_size:start])
-    # All client's character sets hold ASCII as it is, but one.
-    if not sql.isascii() or not status.endswith(b"\0") or any(session in status for session in _NOT_ASCII):
-        return None
-    return sql.decode("ascii")
 
 
 def parse_query(body: memoryview, header: EventHeader, description: FormatDescription) -> Query:

@@ -31,11 +31,6 @@ _POST_HEADER_BEFORE_5_1_4 = 6
 
 _Value = TypeVar("_Value")
 
-_KNOWN_MAXIMUM = 16
-
-_known: dict[tuple[bytes, int, Flavour, bool], TableMap] = {}
-"""Table maps that were parsed last: a log repeats the same one before every statement's rows."""
-
 _ALIKE_COLUMNS = 16_384
 
 _alike: dict[tuple[bytes, Flavour, bool], _Columns] = {}
@@ -97,14 +92,18 @@ def parse_table_map(
         optional: read the optional metadata too.
     """
     post_header_length = description.post_header_length(header.type, _POST_HEADER)
-    key = (bytes(body), post_header_length, description.flavour, optional)
-    known = _known.get(key)
-    if known is None:
-        known = _parse(body, header, post_header_length, description.flavour, optional=optional)
-        if len(_known) == _KNOWN_MAXIMUM:
-            _known.clear()
-        _known[key] = known
-    return known
+    reader = body_reader(body, header)
+    table_id, flags = read_table_id(reader, post_header_length)
+    database = _zero_terminated(reader, reader.u8())
+    table = _zero_terminated(reader, reader.u8())
+    origin, rest = reader.position, reader.rest()
+    key = (bytes(rest), description.flavour, optional)
+    columns = _alike.get(key)
+    if columns is None:
+        rest_reader = Reader(rest, origin=origin, event=header.name)
+        columns = _parse_columns(rest_reader, description.flavour, optional=optional)
+        _remember(key, columns)
+    return TableMap(table_id, flags, database, table, *columns)
 
 
 def parse_kept_map(
@@ -116,22 +115,6 @@ def parse_kept_map(
     size = HEADER_SIZE + len(body)
     header = EventHeader(0, EventType.TABLE_MAP, 0, size, 0, EventFlag(0), position)
     return parse_table_map(body, header, description, optional=optional)
-
-
-def _parse(
-    body: memoryview, header: EventHeader, post_header_length: int, flavour: Flavour, *, optional: bool
-) -> TableMap:
-    reader = body_reader(body, header)
-    table_id, flags = read_table_id(reader, post_header_length)
-    database = _zero_terminated(reader, reader.u8())
-    table = _zero_terminated(reader, reader.u8())
-    origin, rest = reader.position, reader.rest()
-    key = (bytes(rest), flavour, optional)
-    columns = _alike.get(key)
-    if columns is None:
-        columns = _parse_columns(Reader(rest, origin=origin, event=header.name), flavour, optional=optional)
-        _remember(key, columns)
-    return TableMap(table_id, flags, database, table, *columns)
 
 
 def _remember(key: tuple[bytes, Flavour, bool], columns: _Columns) -> None:

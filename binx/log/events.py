@@ -13,15 +13,10 @@ from binx.event.format import FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
 from binx.event.parse import Event, parse_event
 from binx.event.payload import TransactionPayload, told_of, whole_events
-from binx.event.query import ExecuteLoadQuery, Query, plain_text
+from binx.event.query import ExecuteLoadQuery, Query
 from binx.event.statement import RowsQuery
 from binx.log.file import BinlogFile
 from binx.log.payloads import stored_payload
-
-_TYPE_OFFSET = 4
-_BEFORE_STATEMENTS = frozenset(
-    {EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED, EventType.MARIADB_GTID}
-)
 
 
 class RawEvent(NamedTuple):
@@ -76,29 +71,12 @@ def statement_texts(file: BinlogFile, start: int, end: int, description: FormatD
             yield said.text
 
 
-def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription, most: int) -> str:
-    """The text of the first statement of ``[start, end)``, at least its first characters; empty without one.
-
-    Statements of ASCII in events of their own, which most are, are read without what else the events say.
-
-    Args:
-        file: the log.
-        start: offset of the transaction's first event.
-        end: offset behind its last one.
-        description: the format description that rules them.
-        most: how many characters are needed.
+def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription) -> str:
+    """The text of the first statement of ``[start, end)``; empty without one.
 
     Raises:
         DamagedError, UnsupportedError: an event cannot be read.
     """
-    window, at = file.events_window(start, end), 0
-    while at + HEADER_SIZE <= len(window) and window[at + _TYPE_OFFSET] in _BEFORE_STATEMENTS:
-        at += max(event_size(window[at:]), HEADER_SIZE)
-    if at + HEADER_SIZE <= len(window) and window[at + _TYPE_OFFSET] == EventType.QUERY:
-        body = window[at + HEADER_SIZE : at + event_size(window[at:]) - description.checksum_size]
-        text = plain_text(body, description.post_header_length(EventType.QUERY, HEADER_SIZE), most)
-        if text is not None:
-            return text
     return next(statement_texts(file, start, end, description), "")
 
 

@@ -23,7 +23,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ends_problems, epochs, missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
-from binx.log.identifiers import transaction_id
+from binx.log.identifiers import marked_gtids, transaction_id
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
@@ -32,8 +32,6 @@ from binx.stats.dimensions import Dimension
 from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
 from binx.stats.findings import HUGE_BYTES, LONG_SECONDS, Evidence, findings
 from binx.stats.sums import (
-    INTERVALS_MAXIMUM,
-    GtidCollector,
     StatementReader,
     TableSums,
     bursts,
@@ -48,6 +46,9 @@ from binx.stats.transaction import Page, Ranking, described_without_text
 
 if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums
+
+INTERVALS_MAXIMUM = 65_536
+"""Intervals of selected transactions' GTIDs that are kept, at most."""
 
 _RANKED_LEAST = 4
 _DAMAGES_TOLD = 3
@@ -166,7 +167,6 @@ class _Gathering:
         self._statements = StatementReader()
         self._events: dict[int, list[int]] = {}
         self._unknown_events: Counter[int] = Counter()
-        self._intervals_limit = None if self._everything else INTERVALS_MAXIMUM
         self._gtids: GtidSet | None = GtidSet()
         self._files: list[FileFigures] = []
         self._seqno = 1
@@ -178,7 +178,7 @@ class _Gathering:
         self._epoch = epoch
         self._first: Point | None = None
         self._last: Point | None = None
-        self._file_gtids = GtidCollector(self._intervals_limit)
+        self._file_gtids: GtidSet | None = GtidSet()
         self._count = 0
         self._bytes = 0
 
@@ -201,9 +201,7 @@ class _Gathering:
         self._long_count += _count_above(page, Measure.MEASURE_DURATION, LONG_SECONDS)
         if self._groups is not None:
             self._groups.take(page)
-        runs = table.gtid_runs(mask)
-        if runs:
-            self._file_gtids.add(runs)
+        self._take_gtids(table, mask)
         earliest, latest = self._extremes(page)
         # Of equals the first is the one that stands first, the last the one that stands last.
         self._first = min(self._first or earliest, earliest, key=_commit_time)
@@ -230,7 +228,7 @@ class _Gathering:
             counted = self._take_events(scan)
             events = counted if self._everything else None
             self._tables.take(scan, self._tally.take_tables())
-        gtids = self._file_gtids.gtids()
+        gtids = self._file_gtids
         self._gtids = None if gtids is None or self._gtids is None else self._gtids | gtids
         previous = self._ends.previous_gtids
         self._files.append(
@@ -335,6 +333,13 @@ class _Gathering:
             notes=tuple(selector.notes),
             breakdown=None if self._groups is None else self._groups.breakdown(),
         )
+
+    def _take_gtids(self, table: TransactionTable, mask: bytearray) -> None:
+        if self._file_gtids is None:
+            return
+        self._file_gtids |= GtidSet(marked_gtids(table, mask))
+        if not self._everything and sum(1 for _ in self._file_gtids) > INTERVALS_MAXIMUM:
+            self._file_gtids = None
 
     def _extremes(self, page: Page) -> tuple[Point, Point]:
         """The earliest and the latest of a page's transactions, of which there is one at least."""

@@ -36,8 +36,6 @@ _LATEST = 253_402_300_799_999_999
 _UNSIGNED = 1 << 64
 _STATEMENT = 500
 """Characters of a schema statement that are shown, at most."""
-_STATEMENT_BYTES = 4 * _STATEMENT
-"""So many are read, as white space is left out."""
 
 
 class TableChanges(NamedTuple):
@@ -238,7 +236,7 @@ class Page:
             SourceError: the file cannot be read.
         """
         try:
-            text = first_statement(self.file, start, end, self.table.format, _STATEMENT_BYTES)
+            text = first_statement(self.file, start, end, self.table.format)
         except (DamagedError, UnsupportedError) as error:
             self.unread.append(f"{error}; the statement is listed without its text")
             return ""

@@ -291,6 +291,17 @@ def test_transactions_of_over_a_minute_are_told() -> None:
     assert "took 7,200 s" in found.message
 
 
+def test_too_many_intervals_of_gtids_are_given_up_and_not_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    selection = Selection(tables=("shop.payments",))
+    files = [BinlogFile.open(str(path)) for path in shop_of("mysql-9.7")[:1]]
+    whole = gather(files, selection=selection).gtid_set
+    assert whole is not None
+    intervals = whole.count(":")
+    for limit, expected in ((intervals, whole), (intervals - 1, None)):
+        monkeypatch.setattr(gather_module, "INTERVALS_MAXIMUM", limit)
+        assert gather(files, selection=selection).gtid_set == expected
+
+
 def test_more_tables_than_can_be_kept_leave_those_with_most_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = statistics_of(shop_of("mysql-9.7")[:1])
     monkeypatch.setattr(tables_module, "TABLES_MAXIMUM", 2)

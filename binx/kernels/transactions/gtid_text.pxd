@@ -13,7 +13,6 @@ cdef enum:
     UUID_SIZE = 16
     # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
     GTID_TEXT_MAXIMUM = 128
-    DIGITS_MAXIMUM = 20
 
 
 cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
@@ -34,16 +33,8 @@ cdef inline uint8_t *lay_uuid(uint8_t *target, const uint8_t *uuid) noexcept nog
     return target
 
 
-cdef inline int render_number_of(const Transaction *record, Output *out) except -1 nogil:
-    """Append what stands behind the source in a GTID."""
-    if has_gtid(record):
-        reserve(out, DIGITS_MAXIMUM)
-        out.size = lay_unsigned(out.data + out.size, record.number) - out.data
-    return 0
-
-
-cdef inline int render_source(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
-    """Append a GTID as far as all of one source begin alike."""
+cdef inline int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
+    """Append a GTID as the server writes it: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
     cdef const uint8_t *source
     cdef uint8_t *target
     cdef uint32_t[2] numbers
@@ -68,11 +59,5 @@ cdef inline int render_source(const Transaction *record, Slots *sources, Output 
             memcpy(target + 1, source + UUID_SIZE, size - UUID_SIZE)
             target += 1 + size - UUID_SIZE
         target[0] = b":"
-    out.size = target + 1 - out.data
+    out.size = lay_unsigned(target + 1, record.number) - out.data
     return 0
-
-
-cdef inline int render_gtid(const Transaction *record, Slots *sources, Output *out) except -1 nogil:
-    """Append a GTID as the server writes it: ``uuid:number``, ``uuid:tag:number``, ``domain-server-number``."""
-    render_source(record, sources, out)
-    return render_number_of(record, out)

@@ -8,15 +8,15 @@ A scan fills the table; a selection marks records in a mask of one byte each;
 from array import array
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.transactions.fields cimport *
-from binx.kernels.transactions.gtid_text cimport DIGITS_MAXIMUM, has_gtid, render_gtid, render_number_of, render_source
+from binx.kernels.transactions.gtid_text cimport has_gtid, render_gtid
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.transactions.wanted cimport in_intervals
-from binx.kernels.output cimport Output, append, bytes_in, release, reserve
+from binx.kernels.output cimport Output, append, bytes_in, release
 
 UNSIGNED_MAXIMUM = (1 << 64) - 1
 
@@ -129,30 +129,13 @@ cdef class TransactionTable:
         cdef int64_t count = self.length()
         cdef bytes offsets = PyBytes_FromStringAndSize(NULL, (count + 1) * 4)
         cdef int32_t *ends = <int32_t *> PyBytes_AS_STRING(offsets)
-        cdef const Transaction *record
         cdef int64_t i
-        # The text of the source that was rendered last: one after another is mostly of the same.
-        cdef int64_t held = -1
-        cdef int64_t held_at = 0
-        cdef int64_t held_size = 0
         memset(&out, 0, sizeof(Output))
         try:
             with nogil:
                 ends[0] = 0
                 for i in range(count):
-                    record = self.record(i)
-                    if has_gtid(record) and record.source == held:
-                        reserve(&out, held_size)
-                        memcpy(out.data + out.size, out.data + held_at, held_size)
-                        out.size += held_size
-                    else:
-                        held_at = out.size
-                        render_source(record, self.sources, &out)
-                        held = record.source if has_gtid(record) else -1
-                        held_size = out.size - held_at
-                        if held_at == 0:
-                            reserve(&out, (held_size + DIGITS_MAXIMUM) * count)
-                    render_number_of(record, &out)
+                    render_gtid(self.record(i), self.sources, &out)
                     ends[i + 1] = <int32_t> out.size
             return offsets, bytes_in(&out)
         finally:

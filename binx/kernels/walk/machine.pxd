@@ -72,9 +72,6 @@ cdef class TransactionMachine:
     cdef const uint8_t *kinds
     cdef int state
     cdef Transaction current
-    # Bytes of the records and of the counts of the table before.
-    cdef int64_t records_before
-    cdef int64_t counts_before
     cdef int64_t content
     cdef int64_t ordinal
     cdef uint32_t query_thread
@@ -85,8 +82,6 @@ cdef class TransactionMachine:
     # How many rows events are not counted, by table.
     cdef Numbers uncounted
     cdef list controls
-    @cython.final
-    cdef int make_room(self) except -1 nogil
     cdef carry_counts(self, TransactionTable filled)
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil
     @cython.final

@@ -16,7 +16,7 @@ from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
 from binx.kernels.rows.layouts cimport TableMaps
-from binx.kernels.output cimport Output, append, release, reserve, with_slack
+from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.walk.statements cimport session_is_whole
 from binx.kernels.walk.statements cimport is_rollback_to
 from binx.kernels.transactions.table cimport *
@@ -63,9 +63,6 @@ cdef class TransactionMachine:
         self.table.sources = &self.sources
         self.table.tables = &self.maps.names
         self.table.owner = self
-        if filled is not None:
-            self.records_before = (<TransactionTable> filled).records.size
-            self.counts_before = (<TransactionTable> filled).counts.size
         if self.current.start >= 0:
             self.carry_counts(filled)
         return filled
@@ -76,14 +73,6 @@ cdef class TransactionMachine:
         append(&self.table.counts, filled.counts.data + self.current.first_count * sizeof(TableCount), size)
         filled.counts.size -= size
         self.current.first_count = 0
-
-    @cython.final
-    cdef int make_room(self) except -1 nogil:
-        """Give an empty table room for as much as the one before had: growing, it would be copied again and again."""
-        if self.table.records.capacity == 0:
-            reserve(&self.table.records, with_slack(self.records_before))
-            reserve(&self.table.counts, with_slack(self.counts_before))
-        return 0
 
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil:
         """Take one event through the state machine; an illegal one raises and changes nothing."""

@@ -117,7 +117,6 @@ cdef class Scanner(TransactionMachine):
         if window.shape[0] == 0:
             return STOP_END if self.position >= self.file_size else STOP_LIMIT
         with nogil:
-            self.make_room()
             stop = self.walk(&window[0], window.shape[0], origin, limit)
         return stop
 

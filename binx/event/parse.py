@@ -110,7 +110,7 @@ Event = (
 
 _Parser = Callable[[memoryview, EventHeader, FormatDescription], Event]
 
-_PARSERS: dict[int, _Parser] = {
+PARSERS: dict[int, _Parser] = {
     EventType.QUERY: parse_query,
     EventType.STOP: parse_stop,
     EventType.ROTATE: parse_rotate,
@@ -147,11 +147,6 @@ _PARSERS: dict[int, _Parser] = {
 }
 
 
-def event_parser(number: EventType) -> _Parser | None:
-    """What reads the events of a type; None for those of which only the header is looked at."""
-    return None if number is EventType.FORMAT_DESCRIPTION else _PARSERS.get(number)
-
-
 def parse_event(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
     """Read one event.
 
@@ -167,7 +162,7 @@ def parse_event(body: memoryview, header: EventHeader, description: FormatDescri
     """
     if header.type == EventType.FORMAT_DESCRIPTION:
         return parse_format_body(body, header)
-    parser = _PARSERS.get(header.type)
+    parser = PARSERS.get(header.type)
     if parser is None:
         return UnknownEvent(header.type, bytes(body))
     return parser(body, header, description)

@@ -14,8 +14,8 @@ from binx.archive.manifest import read_object
 from binx.errors import OutputError, RefusedError
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.index.file import IndexState, examine_index
 from binx.log.index.lookup import IndexUse
+from binx.log.index.writer import examine_index
 from binx.storage.store import LocalStore, Store
 from testdata import encrypted
 from tests.archive.places import (
@@ -143,7 +143,7 @@ def test_each_log_has_an_index_that_is_true_and_is_used(tmp_path: Path) -> None:
     with open_chain(paths, index=IndexUse(None, warnings.append)) as chain:
         for ends in chain:
             assert ends.file.index is not None
-            assert examine_index(ends.file, ends.file.index.path)[0] is IndexState.TRUE
+            assert examine_index(ends.file, ends.file.index.path).state == "true"
     assert warnings == []
 
 

@@ -11,7 +11,7 @@ from typing import get_type_hints
 from binx.event.column import ColumnType
 from binx.event.format import parse_format
 from binx.event.header import EventType, event_name
-from binx.event.parse import event_parser
+from binx.event.parse import PARSERS
 from tests.conftest import PROJECT, TESTDATA
 from tests.corpus.observing import READ, Observation, load_observations, observe
 
@@ -155,7 +155,7 @@ def events_table(observed: dict[str, list[Observation]]) -> Iterator[str]:
     for number in EventType:
         if number is EventType.UNKNOWN:
             continue
-        parser = parse_format if number is EventType.FORMAT_DESCRIPTION else event_parser(number)
+        parser = parse_format if number is EventType.FORMAT_DESCRIPTION else PARSERS.get(number)
         read = f"`{get_type_hints(parser)['return'].__name__}`" if parser else "header only"
         rows.append((int(number), f"`{number.name}`", read, ", ".join(met[event_name(number)]) or "–"))
     yield from table(("number", "event", "read as", "in files of"), rows)

@@ -17,9 +17,9 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index.transactions import index_table
 from binx.log.selection.selection import Selection, Selector
 from tests.conftest import TESTDATA
+from tests.log.index.index_files import index_table
 
 LOGS = sorted(path for path in TESTDATA.glob("*/shop/*-bin.0*") if path.suffix[1:].isdigit())
 LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001"

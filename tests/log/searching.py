@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import previous_gtids
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector, required_level
 from tests.conftest import PROJECT
@@ -36,7 +36,7 @@ def search(selection: Selection, paths: list[Path], *, level: Level | None = Non
     found = Found([], Selector(selection, [path.name for path in paths]), [])
     for path in paths:
         with BinlogFile.open(str(path)) as file:
-            if found.selector.rules_out(file, previous_gtids(file)):
+            if found.selector.rules_out(file, read_ends(file).previous_gtids):
                 continue
             found.searched.append(file.name)
             scan = file.scan(required_level(selection) if level is None else level)

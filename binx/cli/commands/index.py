@@ -11,7 +11,7 @@ from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
 from binx.log.chain.inputs import STANDARD_INPUT, WatchedSource, expand_paths
 from binx.log.file import BinlogFile
-from binx.log.index.writer import WRITTEN, IndexedLog, index_log
+from binx.log.index.writer import IndexedLog, IndexState, index_log
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri
 from binx.source.wording import counted
@@ -90,7 +90,7 @@ def index_command(
                     break
                 continue
             bar.reach(sum(sizes[: place + 1]))
-            encrypted += is_secret and done.state == WRITTEN
+            encrypted += is_secret and done.state == IndexState.WRITTEN.value
             if check and not done.is_true and code is ExitCode.DONE:
                 code = ExitCode.ABSENT
             if as_json or not quiet:

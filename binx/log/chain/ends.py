@@ -124,15 +124,6 @@ _HEAD_TYPES = frozenset(
 _GTID_TYPES = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
-def previous_gtids(file: BinlogFile) -> GtidSet | None:
-    """The GTIDs of all files before this one; None where the file does not say, as MariaDB's do not.
-
-    Raises:
-        DamagedError, UnsupportedError: as :func:`read_ends`.
-    """
-    return read_ends(file).previous_gtids
-
-
 def _header_at(file: BinlogFile, position: int) -> EventHeader | None:
     """The header of the event at a position, if a whole event can be there."""
     if position < 0 or position + HEADER_SIZE > file.size:

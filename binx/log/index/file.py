@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,18 +39,6 @@ FACTS_KEY = b"binx.index"
 
 _PIECE_BYTES = 16 * 1024 * 1024
 _MICROSECONDS = 1_000_000
-
-
-class IndexState(Enum):
-    """What can be said of a log's index file."""
-
-    TRUE = "true"
-    """It is whole, and true of the log."""
-    ABSENT = "absent"
-    STALE = "stale"
-    """It was made of another log, or of this one when it was not as it is now."""
-    DAMAGED = "damaged"
-    """It cannot be read, or its bytes are not those that were written."""
 
 
 class IndexFile:
@@ -176,30 +163,6 @@ class IndexFile:
         if values_checksum([*columns, *counts]) != group.values:
             raise DamagedError(f"the checksum of row group {number} is wrong")
         return columns, counts
-
-
-def examine_index(file: BinlogFile, path: str) -> tuple[IndexState, str | None]:
-    """What state a log's index file is in, and why it cannot be used; all of it is read.
-
-    Args:
-        file: the log.
-        path: where its index file would be.
-    """
-    try:
-        index = IndexFile.open(path, file)
-        if index is None:
-            return IndexState.ABSENT, None
-        try:
-            index.check()
-            for _ in index.tables():
-                pass
-        finally:
-            index.close()
-    except StaleError as error:
-        return IndexState.STALE, error.message
-    except BinxError as error:
-        return IndexState.DAMAGED, error.message
-    return IndexState.TRUE, None
 
 
 def _plain(path: str) -> PlainFile | None:

@@ -10,7 +10,7 @@ looks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple, TypeVar
 
@@ -311,31 +311,3 @@ def index_batch(
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
     """
     return TransactionRows(file, scan, table, epoch, first_seqno).batch(records=records)
-
-
-def index_table(
-    file: BinlogFile,
-    scan: TransactionScan,
-    tables: Iterable[TransactionTable] | None = None,
-    *,
-    epoch: int = 0,
-    first_seqno: int = 0,
-) -> pa.Table:
-    """All transactions of a scan as Arrow.
-
-    Args:
-        file: the log.
-        scan: a scan of it.
-        tables: the tables that the scan gave; by default the scan is run.
-        epoch: as for :func:`index_batch`.
-        first_seqno: the number in the chain of the scan's first transaction.
-
-    Raises:
-        DamagedError, UnsupportedError: as the scan does.
-    """
-    batches = []
-    seqno = first_seqno
-    for table in scan if tables is None else tables:
-        batches.append(index_batch(file, scan, table, epoch=epoch, first_seqno=seqno))
-        seqno += len(table)
-    return pa.Table.from_batches(batches, schema=index_schema())

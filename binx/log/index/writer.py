@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import closing
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx import __version__
+from binx.errors import BinxError, StaleError
 from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, join, sources_of
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.relay import begins_before, begins_inside
 from binx.log.file import BinlogFile
-from binx.log.index.file import FACTS_KEY, IndexFile, IndexState, examine_index
+from binx.log.index.file import FACTS_KEY, IndexFile
 from binx.log.index.lookup import index_path, index_places
 from binx.log.index.scan import IndexFacts, RowGroup, encode_facts, log_checksums, values_checksum
 from binx.log.index.transactions import TransactionRows, index_schema
@@ -216,8 +218,18 @@ class _ChecksumFile(io.RawIOBase):
         return size
 
 
-WRITTEN = "written"
-"""The state of an index file that was made anew."""
+class IndexState(Enum):
+    """What can be said of a log's index file."""
+
+    TRUE = "true"
+    """It is whole, and true of the log."""
+    ABSENT = "absent"
+    STALE = "stale"
+    """It was made of another log, or of this one when it was not as it is now."""
+    DAMAGED = "damaged"
+    """It cannot be read, or its bytes are not those that were written."""
+    WRITTEN = "written"
+    """It was made anew."""
 
 
 class IndexedLog(NamedTuple):
@@ -226,7 +238,7 @@ class IndexedLog(NamedTuple):
     Attributes:
         log: the log's path.
         index: the index file's path.
-        state: ``written``, or as :class:`~binx.log.index.file.IndexState` has it.
+        state: as :class:`IndexState` has it.
         transactions: how many it holds; None where it is not true.
         bytes: its size; None where it is not true.
         unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
@@ -287,26 +299,36 @@ def index_log(
             remove_leftovers(Path(path).parent)
     report = write_index(file, path, verify=verify)
     return IndexedLog(
-        *(file.path, path, WRITTEN, report.transactions, report.bytes),
+        *(file.path, path, IndexState.WRITTEN.value, report.transactions, report.bytes),
         unfinished_bytes=report.unfinished,
+    )
+
+
+def examine_index(file: BinlogFile, path: str) -> IndexedLog:
+    """What state a log's index file is in, and why it cannot be used; all of it is read.
+
+    Args:
+        file: the log.
+        path: where its index file would be.
+    """
+    try:
+        index = IndexFile.open(path, file)
+        if index is None:
+            return IndexedLog(file.path, path, IndexState.ABSENT.value)
+        with closing(index):
+            index.check()
+            for _ in index.tables():
+                pass
+    except BinxError as error:
+        state = IndexState.STALE if isinstance(error, StaleError) else IndexState.DAMAGED
+        return IndexedLog(file.path, path, state.value, problem=error.message)
+    return IndexedLog(
+        *(file.path, path, IndexState.TRUE.value, index.transactions, index.size),
+        unfinished_bytes=index.facts.size - index.facts.covered,
     )
 
 
 def _found(file: BinlogFile, folder: str | None) -> list[IndexedLog]:
     """The index files that a log has, a true one first; where it has none, one that is absent."""
-    found = [_examined(file, path) for path in index_places(file, folder)]
-    return sorted(found, key=lambda one: (not one.is_true, one.state == "absent"))
-
-
-def _examined(file: BinlogFile, path: str) -> IndexedLog:
-    state, problem = examine_index(file, path)
-    if state is not IndexState.TRUE:
-        return IndexedLog(file.path, path, state.value, problem=problem)
-    index = IndexFile.open(path, file)
-    if index is None:
-        return IndexedLog(file.path, path, IndexState.ABSENT.value)
-    with closing(index):
-        return IndexedLog(
-            *(file.path, path, state.value, index.transactions, index.size),
-            unfinished_bytes=index.facts.size - index.facts.covered,
-        )
+    found = [examine_index(file, path) for path in index_places(file, folder)]
+    return sorted(found, key=lambda one: (not one.is_true, one.state == IndexState.ABSENT.value))

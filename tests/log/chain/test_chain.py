@@ -16,7 +16,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
-from binx.log.chain.ends import previous_gtids, read_ends
+from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile, Listed, open_files
 from tests.conftest import PROJECT
 from tests.log import building as b
@@ -107,7 +107,7 @@ def test_logs_that_were_all_given_a_prefix_follow_each_other(tmp_path: Path, ser
 def test_previous_gtids_are_those_of_all_files_before() -> None:
     seen = GtidSet()
     for file in open_files([str(path) for path in SHOPS["mysql-9.7"]]):
-        assert previous_gtids(file) == seen
+        assert read_ends(file).previous_gtids == seen
         for table in file.scan(Level.LEVEL_INDEX):
             seen |= GtidSet.parse(",".join(table.gtid(index) or "" for index in range(len(table))))
 
@@ -118,7 +118,7 @@ def test_mariadbs_list_of_gtids_holds_the_last_of_each_domain_and_server() -> No
         ends = read_ends(file)
         assert ends.gtid_list is not None
         assert ",".join(map(str, ends.gtid_list)) == last
-        assert previous_gtids(file) is None
+        assert read_ends(file).previous_gtids is None
         for table in file.scan(Level.LEVEL_INDEX):
             last = table.gtid(len(table) - 1) or last
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow as pa
+
 from binx.errors import BinxError
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile
 from binx.log.index.lookup import IndexUse, index_path
+from binx.log.index.transactions import index_batch, index_schema
 from binx.log.index.writer import write_index
+from binx.log.scanning import TransactionScan
 from tests.conftest import TESTDATA
 from tests.log.memory import Bytes
 
@@ -67,3 +72,20 @@ def is_true(data: bytes, file: BinlogFile) -> bool:
     except BinxError:
         return False
     return True
+
+
+def index_table(
+    file: BinlogFile,
+    scan: TransactionScan,
+    tables: Iterable[TransactionTable] | None = None,
+    *,
+    epoch: int = 0,
+    first_seqno: int = 0,
+) -> pa.Table:
+    """All transactions of a scan as Arrow, or those of the tables that it gave."""
+    batches = []
+    seqno = first_seqno
+    for table in scan if tables is None else tables:
+        batches.append(index_batch(file, scan, table, epoch=epoch, first_seqno=seqno))
+        seqno += len(table)
+    return pa.Table.from_batches(batches, schema=index_schema())

@@ -17,10 +17,10 @@ from binx.kernels.transactions.table import FIELDS, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile, IndexState, examine_index
+from binx.log.index.file import IndexFile
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.scan import IndexFacts, IndexScan, RowGroup, decode_facts, encode_facts
-from binx.log.index.writer import write_index
+from binx.log.index.writer import examine_index, write_index
 from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
 from tests.conftest import TESTDATA
@@ -100,7 +100,7 @@ def test_an_index_file_of_a_log_that_changed_is_not_used(change: str, tmp_path: 
         assert isinstance(file.transactions(), Scan)
         with pytest.raises(StaleError):
             IndexFile.open(str(index_of(log)), file)
-        assert examine_index(file, str(index_of(log)))[0] is IndexState.STALE
+        assert examine_index(file, str(index_of(log))).state == "stale"
     assert len(warnings) == 1
     assert "binx index" in str(warnings[0])
 
@@ -155,7 +155,7 @@ def test_a_damaged_block_is_told_and_the_log_is_read(tmp_path: Path) -> None:
         scan = file.transactions(Level.LEVEL_TABLES)
         assert isinstance(scan, Scan)
         assert facts_of(scan) == facts_of(file.scan(Level.LEVEL_TABLES))
-        assert examine_index(file, str(index))[0] is IndexState.DAMAGED
+        assert examine_index(file, str(index)).state == "damaged"
     assert [str(warning) for warning in warnings] == [
         f"{index}: the index file is not used: the checksum is wrong"
     ]

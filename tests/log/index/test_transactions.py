@@ -15,8 +15,9 @@ import pytest
 from binx.errors import UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index.transactions import index_batch, index_schema, index_table
+from binx.log.index.transactions import index_batch, index_schema
 from tests.conftest import PROJECT
+from tests.log.index.index_files import index_table
 from tests.log.listing import listed_transactions
 from tests.log.memory import Bytes
 

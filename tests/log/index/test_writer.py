@@ -14,10 +14,10 @@ from typing_extensions import Buffer
 from binx.errors import DamagedError, OutputError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index.transactions import index_schema, index_table
+from binx.log.index.transactions import index_schema
 from binx.log.index.writer import write_index, write_index_to
 from tests.conftest import TESTDATA
-from tests.log.index.index_files import EVERY, name_of
+from tests.log.index.index_files import EVERY, index_table, name_of
 from tests.log.memory import Bytes
 
 LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"

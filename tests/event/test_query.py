@@ -1,4 +1,4 @@
-"""Statements and their sessions."""
+"""Statements and their sessions, and LOAD DATA under statement-based logging."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import pytest
 
 from binx.errors import DamagedError
 from binx.event.format import FormatDescription
-from binx.event.header import EventFlag, EventHeader, EventType
-from binx.event.query import Query
+from binx.event.header import EventFlag, EventHeader, EventType, parse_header
+from binx.event.parse import parse_event
+from binx.event.query import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock, Query
 from binx.event.query_status import parse_status
 from binx.event.reader import Reader
 from binx.event.session import session_options
 from binx.rows.statements import statement_context
 from tests.event import samples
-from tests.event.reading import MARIADB, MYSQL, read
+from tests.event.reading import MARIADB, MYSQL, read, split
 
 
 def query(event: bytes, description: FormatDescription = MYSQL) -> Query:
@@ -167,3 +168,37 @@ def test_a_database_name_without_its_end_is_damage() -> None:
     event = samples.QUERY_WITH_SESSION.replace(b"shop\x00INSERT", b"shopxINSERT")
     with pytest.raises(DamagedError, match="expected a zero byte after the database's name"):
         query(event)
+
+
+def test_the_file_stands_in_the_log() -> None:
+    found = read(samples.BEGIN_LOAD_QUERY)
+    assert isinstance(found, LoadBlock)
+    assert found.file_id == 1
+    assert bytes(found.data) == b"loaded one\nloaded two\n"
+
+
+def test_the_statement_says_where_its_file_name_is() -> None:
+    found = read(samples.EXECUTE_LOAD_QUERY)
+    assert isinstance(found, ExecuteLoadQuery)
+    assert found.file_id == 1
+    assert found.query.database == "shop"
+    assert found.query.text.startswith("LOAD DATA LOCAL INFILE '/tmp/ev/load.csv' IGNORE INTO TABLE")
+    cut = found.query.sql[found.file_name_start : found.file_name_end]
+    assert cut == b" LOCAL INFILE '/tmp/ev/load.csv' IGNORE INTO"
+    assert found.duplicates is DuplicateHandling.IGNORE
+
+
+def test_delete_file_names_its_file() -> None:
+    header = parse_header(samples.XID[:4] + bytes([EventType.DELETE_FILE]) + samples.XID[5:], 0)
+    assert parse_event(memoryview(bytes([7, 0, 0, 0])), header, MYSQL) == DeleteFile(7)
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [(17, "expected the file's name within"), (25, "duplicate keys")]
+)
+def test_what_the_statement_cannot_hold_is_damage(place: int, words: str) -> None:
+    header, body = split(samples.EXECUTE_LOAD_QUERY)
+    changed = bytearray(body)
+    changed[place] = 0xFF
+    with pytest.raises(DamagedError, match=words):
+        parse_event(memoryview(changed), header, MYSQL)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from binx.errors import BinxError, UsageError
+from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import read_ends
@@ -17,7 +20,7 @@ from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.stats import listing
 from binx.stats.lines import LineWriter
-from binx.stats.listing import Listing, Order
+from binx.stats.listing import Listing, Order, TextSorter
 from binx.stats.transaction import ListedTransaction
 from tests.stats.logs import BytesSource, Statement, listing_of, log_bytes, log_of
 
@@ -193,3 +196,30 @@ def test_damage_is_told_after_all_that_could_be_read(order: Order, limit: int | 
 def test_a_request_that_contradicts_itself_is_refused(options: dict[str, object]) -> None:
     with log_of([Statement()]) as file, pytest.raises(UsageError):
         listing_of([file], **options)
+
+
+PAGES = st.lists(st.lists(st.tuples(st.integers(-5, 5), st.binary(max_size=40)), max_size=30), max_size=20)
+
+
+@settings(max_examples=80, deadline=None)
+@given(pages=PAGES, limit=st.none() | st.integers(0, 50))
+def test_texts_come_as_sorted_would_have_them(
+    pages: list[list[tuple[int, bytes]]], limit: int | None
+) -> None:
+    sorter, first = TextSorter(), 0
+    for page in pages:
+        keys, texts = [key for key, _ in page], [text for _, text in page]
+        sorter.add(keys, range(first, first + len(page)), texts)
+        first += len(page)
+    expected = sorted((one for page in pages for one in page), key=lambda one: one[0])
+    assert [text for texts in sorter.texts(limit) for text in texts] == [text for _, text in expected][:limit]
+
+
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binx.stats.listing.sqlite3.connect", _full)
+    with pytest.raises(OutputError, match="TMPDIR"):
+        TextSorter()
+
+
+def _full(*_: object, **__: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")

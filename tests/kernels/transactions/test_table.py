@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.event.gtid.sets import GtidSet
-from binx.kernels.transactions.table import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.kernels.transactions.table import FIELDS, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.identifiers import kernel_intervals, source_of
 from tests.log import building as b
@@ -46,17 +46,6 @@ def test_a_table_knows_each_field_singly_and_as_a_column(table: TransactionTable
     assert table.value("bytes", 1) == len(b.gtid() + b.query("CREATE TABLE a (b INT)"))
     assert table.value("commit_timestamp", 0) == 2_000 * 1_000_000
     assert table.value("begin_timestamp", 0) == 1_000
-
-
-def test_extents_are_those_of_marked_transactions(table: TransactionTable) -> None:
-    mask = bytearray(len(table))
-    assert table.extents(mask) is None
-    mask[1] = mask[3] = 1
-    times = [table.value("commit_timestamp", index) for index in (1, 3)]
-    starts = [table.value("start", index) for index in (1, 3)]
-    assert table.extents(mask) == (*starts, min(times), max(times))
-    with pytest.raises(ValueError, match="a mask of 1"):
-        table.extents(bytearray(1))
 
 
 def test_what_is_behind_the_end_is_an_index_error(table: TransactionTable) -> None:
@@ -99,27 +88,11 @@ def test_any_mysql_gtid_is_written_with_uuid_and_number(identifier: bytes, numbe
     assert table.gtid(0) == f"{uuid.UUID(bytes=identifier)}:{number}"
 
 
-def test_a_new_mask_marks_everything(table: TransactionTable) -> None:
-    assert ones(table, table.mask()) == [0, 1, 2, 3, 4]
-
-
 def test_a_mask_of_another_table_is_refused(table: TransactionTable) -> None:
     with pytest.raises(ValueError, match="mask of 4 for 5"):
         table.keep_range(bytearray(4), "start", 0, 1)
     with pytest.raises(ValueError, match="mask of 4 for 5"):
         table.marked(bytearray(4))
-
-
-def test_keeping_only_unmarks(table: TransactionTable) -> None:
-    mask = bytearray([0, 1, 0, 1, 0])
-    table.keep_range(mask, "start", 0, 2**62)
-    assert ones(table, mask) == [1, 3]
-
-
-def test_a_range_has_both_its_ends(table: TransactionTable) -> None:
-    mask = table.mask()
-    table.keep_range(mask, "start", table.value("start", 1), table.value("start", 3))
-    assert ones(table, mask) == [1, 2, 3]
 
 
 def test_an_overlap_needs_one_common_byte(table: TransactionTable) -> None:
@@ -134,15 +107,6 @@ def test_an_overlap_needs_one_common_byte(table: TransactionTable) -> None:
         mask = table.mask()
         table.keep_overlap(mask, *span)
         assert ones(table, mask) == expected
-
-
-def test_values_count_only_where_the_flag_says_that_they_are_there(table: TransactionTable) -> None:
-    mask = table.mask()
-    table.keep_values(mask, "xid", [0, 90], FLAG_HAS_XID)
-    assert ones(table, mask) == [2]
-    mask = table.mask()
-    table.keep_values(mask, "thread_id", [11, 12], FLAG_HAS_THREAD)
-    assert ones(table, mask) == [0, 1]
 
 
 def test_a_value_of_64_bits_is_known_with_its_sign_and_without() -> None:
@@ -180,11 +144,6 @@ def test_runs_are_the_set_of_what_is_marked(gtids: list[tuple[bytes, int]], data
     runs = GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
     marked = [f"{uuid.UUID(bytes=source)}:{n}" for (source, n), one in zip(gtids, mask, strict=True) if one]
     assert runs == GtidSet.parse(",".join(marked))
-
-
-def test_numbers_that_follow_each_other_are_one_run() -> None:
-    table = b.transactions(*(part for n in range(1, 500) for part in (b.gtid(n), b.CREATE)))
-    assert table.gtid_runs(table.mask()) == [(b.UUID, 1, 499)]
 
 
 def test_no_number_follows_the_largest_one() -> None:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 
+from binx.dataset.options import ParquetOptions
+from binx.dataset.parquet import to_parquet
 from binx.event.header import parse_header
 from binx.event.parse import parse_event
 from binx.event.query import Query
+from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.index.lookup import IndexUse, index_path
+from binx.log.index.writer import write_index
+from binx.log.selection.moments import Position
+from binx.log.selection.selection import Selection, Selector
 from binx.log.selection.table_filter import TableFilter
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.search import Search
+from binx.where.condition import Condition
 from tests.conftest import PROJECT
 from tests.log import building as b
+from tests.log.searching import search
 
 SMALL = PROJECT / "testdata/mysql-9.7/small"
 
@@ -99,3 +114,110 @@ def test_names_with_backticks_dots_and_pattern_characters_can_be_quoted() -> Non
     tables = TableFilter([], ["`a.b`.`c*``d`"])
     assert tables.takes("a.b", "c*`d")
     assert not tables.takes("a.b", "cx`d")
+
+
+def prepared(number: int, name: str, table: str, *values: int) -> bytes:
+    """An XA transaction that inserts rows."""
+    events = (b.query(f"XA START '{name}'"), b.table_map(table=table), b.rows(*values))
+    return b.gtid(number) + b"".join(events) + b.query(f"XA END '{name}'") + b.xa_prepare()
+
+
+def ended(number: int, name: str, how: str = "COMMIT") -> bytes:
+    return b.gtid(number) + b.query(f"XA {how} '{name}'")
+
+
+EVENTS = (
+    ended(1, "of a log before"),
+    prepared(2, "a", "orders", 1),
+    prepared(3, "b", "visits", 2),
+    ended(4, "b"),
+    ended(5, "a", "ROLLBACK"),
+    prepared(6, "b", "orders", 3),
+    prepared(7, "a", "visits", 4),
+    ended(8, "a"),
+    ended(9, "b"),
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "mysql-bin.000001"
+    # The events of each transaction have positions of their own.
+    path.write_bytes(b.whole_log(*(event for one in EVENTS for event in split(one))))
+    return path
+
+
+def split(data: bytes) -> list[bytes]:
+    """The events of a transaction."""
+    events = []
+    while data:
+        size = b.HEADER.unpack_from(data)[3]
+        events.append(data[:size])
+        data = data[size:]
+    return events
+
+
+def numbers(gtids: list[str | None]) -> list[int]:
+    return [int(str(gtid).rpartition(":")[2]) for gtid in gtids]
+
+
+ORDERS = [1, 2, 5, 6, 9]
+"""What touches orders, with its ends; and the end of what was prepared where nobody looked."""
+
+
+@pytest.mark.parametrize("selection", [Selection(tables=("shop.orders",)), Selection(tables=("*.ord*",))])
+def test_a_table_comes_with_the_ends_of_its_xa_transactions(log: Path, selection: Selection) -> None:
+    assert numbers(search(selection, [log]).gtids) == ORDERS
+
+
+def test_a_database_comes_with_the_ends_of_its_xa_transactions(log: Path) -> None:
+    assert numbers(search(Selection(databases=("shop",)), [log]).gtids) == list(range(1, 10))
+    assert numbers(search(Selection(databases=("stock",)), [log]).gtids) == [1]
+
+
+def test_what_was_prepared_before_a_start_position_may_be_wanted(log: Path) -> None:
+    with BinlogFile.open(str(log)) as file:
+        (table,) = file.scan()
+        third = table.value("start", 2)
+    found = search(Selection(tables=("shop.orders",), start=Position(None, third)), [log])
+    assert numbers(found.gtids) == [5, 6, 9]
+
+
+def test_an_index_file_changes_nothing(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 256)
+    monkeypatch.setattr("binx.log.index.writer.GROUP_ROWS", 1)
+    with BinlogFile.open(str(log)) as file:
+        write_index(file, index_path(file))
+    with open_chain([str(log)], index=IndexUse()) as chain:
+        index = chain[0].file.index
+        assert index is not None
+        assert len(index.facts.groups) > 2
+        runs = list(Search(chain, Selection(tables=("shop.orders",))).runs())
+        found = [run.table.gtid(index) for run in runs for index in run.table.marked(run.mask or b"")]
+    assert numbers(found) == ORDERS
+
+
+def test_a_condition_on_rows_takes_the_ends_of_what_it_takes(log: Path) -> None:
+    options = ExtractOptions(format=SliceFormat.JSON, where=Condition("c1 >= 3"))
+    target = log.with_name("of.json")
+    with open_chain([str(log)]) as chain:
+        extract(chain, Selection(), str(target), options)
+    assert numbers(ids_in(target)) == [1, 6, 7, 8, 9]
+
+
+def ids_in(path: Path) -> list[str | None]:
+    return [json.loads(line)["gtid"] for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("where", [None, "c1 = 3"])
+def test_a_data_set_has_all_ends_however_many_decode_it(log: Path, where: str | None) -> None:
+    selection = Selection(tables=("shop.orders",))
+    options = ParquetOptions(where=None if where is None else Condition(where))
+    with BinlogFile.open(str(log)) as file:
+        selector = Selector(selection, [log.name], in_parts=True)
+        list(to_parquet([file], log.with_name("lake"), selector=selector, options=options))
+    statements = pq.read_table(next((log.parent / "lake" / "statements").iterdir())).to_pylist()
+    ends = [
+        int(one["transaction"].rpartition(":")[2]) for one in statements if "XA PREPARE" not in one["sql"]
+    ]
+    assert ends == [1, 4, 5, 8, 9]

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from binx.kernels.transactions.table import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.identifiers import source_of
+from binx.log.index.transactions import TransactionRows
 from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.zones import format_in_zone, zone_offset
@@ -100,38 +101,31 @@ class GroupSums:
 
     def _page_table(self, page: Page) -> pa.Table:
         """One row a transaction, or one a transaction and table."""
-        table = page.table
-        count = len(table)
-        offsets = pa.concat_arrays(
-            [_column(table.column("first_count"), count), arrow_array([_count_of(page)], _INT64)]
-        )
-        changes = [_counts(page, which) for which in range(_TABLE, _BYTES + 1)]
-        parents = pc.list_parent_indices(
-            pa.LargeListArray.from_arrays(offsets, pa.nulls(_count_of(page), pa.null()))
-        )
-        marks = pa.Array.from_buffers(pa.uint8(), count, [None, pa.py_buffer(page.mask or table.mask())])
+        rows = TransactionRows(page.file, page.scan, page.table, page.epoch, page.first_seqno)
+        count = len(rows)
+        offsets = rows.count_offsets
+        inserts, updates, deletes = (rows.counts(which) for which in (_INSERTS, _UPDATES, _DELETES))
+        changes = len(inserts)
+        parents = pc.list_parent_indices(pa.ListArray.from_arrays(offsets, pa.nulls(changes, pa.null())))
+        marks = pa.Array.from_buffers(pa.uint8(), count, [None, pa.py_buffer(page.mask or page.table.mask())])
         wanted = pc.equal(marks, arrow_scalar(1, pa.uint8()))
-        columns: dict[str, pa.Array] = {}
 
         def take(values: pa.Array) -> pa.Array:
             return values.take(parents) if self._of_rows else values
 
         if self._of_rows:
-            columns["transactions"] = pa.repeat(_integer(1), len(parents))
-            columns["bytes"] = changes[_BYTES]
-            measures = changes[_INSERTS:_BYTES]
-            rows = pc.add(pc.add(changes[_INSERTS], changes[_UPDATES]), changes[_DELETES])
+            measures = [inserts, updates, deletes]
+            sizes, changed = rows.counts(_BYTES), pc.add(pc.add(inserts, updates), deletes)
         else:
-            columns["transactions"] = pa.repeat(_integer(1), count)
-            columns["bytes"] = _column(table.column("bytes"), count)
-            measures = [_sums_between(values, offsets) for values in changes[_INSERTS:_BYTES]]
-            rows = _column(table.column("rows"), count)
-        columns |= dict(zip(MEASURES[2:], [rows, *measures], strict=True))
+            measures = [_sums_between(values, offsets) for values in (inserts, updates, deletes)]
+            sizes, changed = rows.numbers("bytes"), rows.numbers("rows")
+        ones = pa.repeat(_integer(1), len(sizes))
+        columns = dict(zip(MEASURES, [ones, sizes, changed, *measures], strict=True))
         for name in self._keys:
             if name in ("table", "db"):
-                columns[name] = self._table_keys(page.scan, name).take(changes[_TABLE])
+                columns[name] = self._table_keys(page.scan, name).take(rows.counts(_TABLE))
             else:
-                columns[name] = take(self._key(name, page))
+                columns[name] = take(self._key(name, page, rows))
         if self._of_databases:
             columns["place"] = parents
         return pa.table(columns).filter(take(wanted))
@@ -159,22 +153,19 @@ class GroupSums:
             sums = sums.sort_by(order).slice(0, GROUPS_MAXIMUM)
         self._parts, self._part_rows = [sums], sums.num_rows
 
-    def _key(self, name: str, page: Page) -> pa.Array:
+    def _key(self, name: str, page: Page, rows: TransactionRows) -> pa.Array:
         """A dimension's number of each transaction."""
-        table, count = page.table, len(page.table)
         if name in ("server_id", "kind"):
-            return _column(table.column(name), count)
+            return rows.numbers(name)
         if name == "thread_id":
-            known = pc.bit_wise_and(_column(table.column("flags"), count), _integer(FLAG_HAS_THREAD))
-            threads = _column(table.column(name), count)
-            return pc.if_else(pc.not_equal(known, _integer(0)), threads, _integer(NONE))
+            return pc.if_else(rows.flagged(FLAG_HAS_THREAD), rows.numbers(name), _integer(NONE))
         if name == "from_bytes":
-            return _size_steps(_column(table.column("bytes"), count))
+            return _size_steps(rows.numbers("bytes"))
         if name == "file":
-            return pa.repeat(_integer(self._number(page.file.name)), count)
+            return pa.repeat(_integer(self._number(page.file.name)), len(rows))
         if name == "source":
-            return _mapped(_column(table.column("source"), count), lambda slot: self._source(page, slot))
-        seconds = pc.divide(_column(table.column("commit_timestamp"), count), _integer(MICROSECONDS))
+            return _mapped(rows.numbers("source"), lambda slot: self._source(rows, slot))
+        seconds = pc.divide(rows.numbers("commit_timestamp"), _integer(MICROSECONDS))
         if name == Dimension.MINUTE.value:
             return pc.multiply(pc.divide(seconds, _integer(MINUTE)), _integer(MINUTE))
         return _mapped(pc.divide(seconds, _integer(QUARTER)), self._floors[name])
@@ -182,10 +173,10 @@ class GroupSums:
     def _number(self, name: object) -> int:
         return self._numbers.setdefault(name, len(self._numbers))
 
-    def _source(self, page: Page, slot: int) -> int:
+    def _source(self, rows: TransactionRows, slot: int) -> int:
         if slot not in self._source_numbers:
-            places = _column(page.table.column("source"), len(page.table))
-            key = page.table.source_key(pc.index(places, _integer(slot)).as_py())
+            places = rows.numbers("source")
+            key = rows.table.source_key(pc.index(places, _integer(slot)).as_py())
             self._source_numbers[slot] = NONE if key is None else self._number(str(source_of(key)))
         return self._source_numbers[slot]
 
@@ -225,19 +216,6 @@ class GroupSums:
 
 def _integer(value: int) -> pa.Scalar:
     return arrow_scalar(value, _INT64)
-
-
-def _column(data: bytes, count: int) -> pa.Array:
-    return pa.Array.from_buffers(_INT64, count, [None, pa.py_buffer(data)])
-
-
-def _counts(page: Page, which: int) -> pa.Array:
-    data = page.table.count_column(which)
-    return _column(data, len(data) // 8)
-
-
-def _count_of(page: Page) -> int:
-    return len(page.table.count_column(_TABLE)) // 8
 
 
 def _sums_between(values: pa.Array, offsets: pa.Array) -> pa.Array:

@@ -102,12 +102,13 @@ class RowsHeader(NamedTuple):
     rows_offset: int
 
 
-class _Extra:
-    def __init__(self) -> None:
-        self.partition_id: int | None = None
-        self.source_partition_id: int | None = None
-        self.ndb_info: bytes | None = None
-        self.unknown: tuple[int, bytes] | None = None
+class _Extra(NamedTuple):
+    """The extra data of a rows event; see RowsHeader."""
+
+    partition_id: int | None = None
+    source_partition_id: int | None = None
+    ndb_info: bytes | None = None
+    unknown_extra: tuple[int, bytes] | None = None
 
 
 def parse_rows_header(body: memoryview, header: EventHeader, description: FormatDescription) -> RowsHeader:
@@ -135,11 +136,8 @@ def parse_rows_header(body: memoryview, header: EventHeader, description: Format
         column_count=column_count,
         columns_before=columns_before,
         columns_after=columns_after,
-        partition_id=extra.partition_id,
-        source_partition_id=extra.source_partition_id,
-        ndb_info=extra.ndb_info,
-        unknown_extra=extra.unknown,
         rows_offset=reader.index,
+        **extra._asdict(),
     )
 
 
@@ -165,13 +163,13 @@ def _read_extra(reader: Reader, kind: RowsKind) -> _Extra:
             if size < 1:
                 raise data.damaged("expected the length of NDB's data to count itself, found 0")
             info = data.raw(size - 1)
-            extra.ndb_info = extra.ndb_info or info
+            extra = extra._replace(ndb_info=extra.ndb_info or info)
         elif number == _PARTITION:
-            extra.partition_id = data.u16()
+            extra = extra._replace(partition_id=data.u16())
             if kind is RowsKind.UPDATE:
-                extra.source_partition_id = data.u16()
+                extra = extra._replace(source_partition_id=data.u16())
         else:
-            extra.unknown = (number, bytes(data.rest()))
+            extra = extra._replace(unknown_extra=(number, bytes(data.rest())))
     return extra
 
 

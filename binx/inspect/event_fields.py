@@ -59,22 +59,19 @@ def _plain(value: Any) -> Any:
 
 def _gtid(event: Gtid, _: FormatDescription) -> dict[str, Any]:
     fields = _plain_fields(event)
-    tag = f":{event.tag}" if event.tag else ""
     for name in ("uuid", "tag", "number"):
         del fields[name]
     for name in _TIMES:
         moment = getattr(event, name)
         fields[name] = None if moment is None else format_time(moment)
-    uuid = event.uuid.hex()
-    source = "-".join((uuid[:8], uuid[8:12], uuid[12:16], uuid[16:20], uuid[20:]))
-    return {"gtid": f"{source}{tag}:{event.number}" if event.number else None, **fields}
+    return {"gtid": None if event.anonymous else str(event), **fields}
 
 
 def _mariadb_gtid(event: MariadbGtid, _: FormatDescription) -> dict[str, Any]:
     fields = _plain_fields(event)
     for name in ("domain", "server_id", "sequence"):
         del fields[name]
-    return {"gtid": f"{event.domain}-{event.server_id}-{event.sequence}", **fields}
+    return {"gtid": str(event), **fields}
 
 
 def _query(event: Query, _: FormatDescription) -> dict[str, Any]:

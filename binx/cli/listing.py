@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from binx.cli.layout import GAP, ROOMY, UNKNOWN
-from binx.log.selection.zones import zone_name
+from binx.log.selection.moments import zone_name
 from binx.stats.text import (
     bytes_text,
     fit_text,

@@ -15,8 +15,7 @@ from binx.cli.terminal import LAYOUT, say_note, say_warning
 from binx.errors import BinxError, UsageError
 from binx.log.file import FORMAT_FROM, listen
 from binx.log.index.lookup import IndexUse
-from binx.log.selection.moments import parse_size
-from binx.log.selection.zones import parse_zone
+from binx.log.selection.moments import parse_size, parse_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

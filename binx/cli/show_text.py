@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from binx.cli.layout import UNKNOWN
 from binx.inspect.event_fields import hex_lines
-from binx.log.selection.zones import zone_name
+from binx.log.selection.moments import zone_name
 from binx.source.wording import counted, encoded
 from binx.stats.text import (
     ELLIPSIS,

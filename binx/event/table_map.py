@@ -15,13 +15,15 @@ from binx.event.column import (
     NUMERIC_TYPES,
     Column,
     ColumnType,
+    ShareOfCollations,
+    TableMetadata,
     column_type,
+    parse_table_metadata,
     read_type_metadata,
 )
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
-from binx.event.table_metadata import ShareOfCollations, TableMetadata, parse_table_metadata
 
 MAX_COLUMNS = 4096
 """Most columns that a table can have."""

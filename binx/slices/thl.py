@@ -24,7 +24,7 @@ from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
 from binx.log.events import RawEvent
-from binx.log.selection.zones import in_zone
+from binx.log.selection.moments import in_zone
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings

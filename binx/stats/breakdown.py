@@ -17,8 +17,7 @@ from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.identifiers import source_of
 from binx.log.index.transactions import TransactionRows
 from binx.log.scanning import KIND_NAMES, TransactionScan
-from binx.log.selection.moments import MICROSECONDS
-from binx.log.selection.zones import format_in_zone, zone_offset
+from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_offset
 from binx.stats.dimensions import (
     MEASURES,
     MINUTE,

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from binx.errors import UsageError
-from binx.log.selection.zones import ZoneOffset
+from binx.log.selection.moments import ZoneOffset
 from binx.source.names import printable
 
 NONE = -1

@@ -21,7 +21,7 @@ from binx.kernels.walk.headers import EventChecksum
 from binx.log.event_walk import EventWalk, ListedEvent, last_transaction, next_event
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
-from binx.log.selection.zones import zone_offset
+from binx.log.selection.moments import zone_offset
 from binx.source.names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text

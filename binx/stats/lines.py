@@ -9,7 +9,7 @@ from itertools import pairwise
 from binx.errors import UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.log.identifiers import anonymous_id
-from binx.log.selection.zones import zone_offset
+from binx.log.selection.moments import zone_offset
 from binx.source.wording import encoded
 from binx.stats.text import json_string, safe_text
 from binx.stats.transaction import Page

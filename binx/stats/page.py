@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from binx import __version__
-from binx.log.selection.zones import zone_name
+from binx.log.selection.moments import zone_name
 from binx.source.wording import counted
 from binx.stats.charts import Child, Markup, element, joined, meter, mixture, time_charts
 from binx.stats.figures import Statistics

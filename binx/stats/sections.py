@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, NamedTuple
 
-from binx.log.selection.zones import format_in_zone, zone_name
+from binx.log.selection.moments import format_in_zone, zone_name
 from binx.stats.dimensions import Breakdown
 from binx.stats.figures import Bucket, Histogram, Statistics
 from binx.stats.text import (

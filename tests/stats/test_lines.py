@@ -17,7 +17,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import epochs
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
-from binx.log.selection.zones import format_in_zone
+from binx.log.selection.moments import format_in_zone
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
 from binx.stats.transaction import ListedTransaction, Page, moment_json
 from tests.stats.logs import BytesSource, Statement, log_bytes, log_of

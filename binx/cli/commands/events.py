@@ -14,8 +14,7 @@ from binx.cli.terminal import has_colour, is_for_screen, say_warning, terminal_w
 from binx.errors import ExitCode
 from binx.log.chain.inputs import open_chain
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import Position, parse_position, place_of
-from binx.log.selection.zones import zone_name
+from binx.log.selection.moments import Position, parse_position, place_of, zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
 from binx.stats.text import fit_text, number_text, pad_text, short_transaction
 

@@ -35,9 +35,8 @@ from binx.cli.terminal import (
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.chain.inputs import open_chain
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import Position, parse_position
+from binx.log.selection.moments import Position, format_in_zone, parse_position
 from binx.log.selection.selection import Selection
-from binx.log.selection.zones import format_in_zone
 from binx.source.json_text import json_text, safe_chunks
 from binx.source.wording import encoded
 from binx.stats.event_list import flag_names

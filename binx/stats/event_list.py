@@ -143,9 +143,11 @@ class EventListing:
         held: list[str] = []
         following = self._files[place + 1 : place + 2]
         goes_on = bool(following) and following[0].resumption is not None
-        begin, description = (
-            last_transaction(file, start) if 0 < start < file.own_size else (MAGIC_SIZE, file.format)
-        )
+        begin, description = MAGIC_SIZE, file.format
+        if 0 < start < file.own_size:
+            begin, description = last_transaction(file, start)
+        if begin > MAGIC_SIZE:
+            walk.reset()
         walk.begin(begin)
         while True:
             try:

@@ -102,6 +102,16 @@ def test_what_is_listed_of_some_relay_logs_is_part_of_what_is_listed_of_all() ->
     ]
 
 
+def test_any_position_in_a_relay_log_begins_where_it_stands_among_all() -> None:
+    with open_logs(RELAY_LOGS) as files:
+        found = listed(*files)
+        for place, path in enumerate(RELAY_LOGS):
+            events = [one for one in found if one["file"] == Path(path).name]
+            for one in events:
+                chosen = listed(*files, first=place, last=place, start=one["position"])
+                assert chosen == [other for other in events if other["end"] > one["position"]]
+
+
 def test_relay_logs_that_end_inside_a_transaction_are_told_of() -> None:
     with (
         open_logs(RELAY_LOGS[:3]) as files,

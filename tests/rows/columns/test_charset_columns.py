@@ -132,12 +132,3 @@ def test_every_byte_of_a_set_of_single_bytes() -> None:
 def test_ascii_is_the_same_in_most_sets() -> None:
     others = {name for name in SETS if not keeps_ascii(known(name))}
     assert others == {"swe7", "ucs2", "utf16", "utf16le", "utf32"}
-
-
-def test_a_slice_of_a_column() -> None:
-    made = ColumnArrays(LogicalType(Kind.TEXT, "varchar", charset="latin1"), DEFAULT_ARROW_OPTIONS)
-    array = pa.array([b"\xe9", None, b"a\xfc", None, b"z"], pa.binary())
-    for start in range(5):
-        part = array.slice(start)
-        found = made._single_bytes(part, known("latin1"))
-        assert found.to_pylist() == ["é", None, "aü", None, "z"][start:]

@@ -16,18 +16,26 @@ from functools import lru_cache
 
 from binx.event.keywords import FUNCTIONS, KEYWORDS, SYNONYMS
 
+_COMMENT = r"--(?=[\s\0]|$)[^\n]* | \#[^\n]* | /\*(?!M?!).*?(?:\*/|$)"
+_STRING = r"""[nNxXbB]?'(?:[^'\\]|\\.|'')*(?:'|$) | "(?:[^"\\]|\\.|"")*(?:"|$)"""
+_NUMBER = r"(?<![\w$`.])(?:0x[0-9a-fA-F]+ | 0b[01]+ | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w$])"
+_QUOTED = r"`(?P<name> (?:[^`]|``)* )(?:`|$)"
 _TOKEN = re.compile(
-    r"""
-    (?P<skipped> [\s\0]+ | --(?=[\s\0]|$)[^\n]* | \#[^\n]* | /\*(?!M?!).*?(?:\*/|$) | /\*M?!\d* | \*/ )
-  | (?P<literal> [nNxXbB]?'(?:[^'\\]|\\.|'')*(?:'|$) | "(?:[^"\\]|\\.|"")*(?:"|$)
-      | (?<![\w$`.])(?:0x[0-9a-fA-F]+ | 0b[01]+ | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w$]) )
+    rf"""
+    (?P<skipped> [\s\0]+ | {_COMMENT} | /\*M?!\d* | \*/ )
+  | (?P<literal> {_STRING} | {_NUMBER} )
   | (?P<introducer> _[a-z]\w*(?=\s*(?:'|x'|X')) )
-  | `(?P<name> (?:[^`]|``)* )(?:`|$)
+  | {_QUOTED}
   | (?P<word> [\w$\u0080-\U0010ffff]+ )
   | (?P<sign> ->>? | <=> | <> | [!<>:]= | << | >> | \|\| | && | @@ | . )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_VALUE_OR_NAME = re.compile(
+    rf"(?P<comment> {_COMMENT} ) | (?P<string> {_STRING} ) | (?P<number> {_NUMBER} ) | {_QUOTED}",
+    re.VERBOSE | re.DOTALL,
+)
+_SAME_VALUES = {"comment": " ", "string": "''", "number": "0"}
 _VALUE, _VALUES = "?", "?, ..."
 _ROW, _ROWS = "(?)", "(?) /* , ... */"
 _LONG_ROW, _LONG_ROWS = "(...)", "(...) /* , ... */"
@@ -42,6 +50,16 @@ def digest_text(sql: str) -> str:
 
     A text in double quotes counts as a string, as it does without the mode ANSI_QUOTES.
     """
+    # Most statements differ in values alone: the form of each is made once.
+    return _normal(_VALUE_OR_NAME.sub(_without_value, sql))
+
+
+def _without_value(match: re.Match[str]) -> str:
+    return _SAME_VALUES.get(match.lastgroup or "", match[0])
+
+
+@lru_cache(_CACHED)
+def _normal(sql: str) -> str:
     done: list[str] = []
     names: list[bool] = []
     for match in _TOKEN.finditer(sql):

@@ -28,7 +28,7 @@ from binx.slices.options import DatabaseNames, OnConflict, RowChoice
 from binx.slices.pieces import Changes, gathered
 from binx.slices.sql.cascades import Cascades, Restored
 from binx.slices.sql.literals import comment_text
-from binx.slices.sql.passes import without_rolled_back
+from binx.slices.sql.passes import ChangedAgain, without_rolled_back
 from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
@@ -73,6 +73,7 @@ def write_undo(
     """
     every = None if every is None else without_rolled_back(every)
     with Backwards() as spool:
+        again = None if every is None else ChangedAgain()
         known = catalog.copy()
         cascades = Cascades(catalog, known, databases)
         check = UndoCheck(on_conflict)
@@ -81,6 +82,7 @@ def write_undo(
             check,
             StatementSizes(statement_bytes),
             cascades,
+            again,
             partial=choice is not None,
             databases=databases,
         )
@@ -100,6 +102,8 @@ def write_undo(
         if cascades.found and every is not None:
             undoing.restored = cascades.restored(every, known, check)
             undoing.warnings += undoing.restored.warnings
+        if again is not None and every is not None:
+            undoing.warnings += again.warnings(every(), known)
         return undoing.copy_out(output)
 
 
@@ -110,6 +114,7 @@ class _Undoing:
         check: UndoCheck,
         sizes: StatementSizes,
         cascades: Cascades,
+        again: ChangedAgain | None,
         *,
         partial: bool,
         databases: DatabaseNames | None,
@@ -117,6 +122,7 @@ class _Undoing:
         self._spool = spool
         self._check = check
         self._cascades = cascades
+        self._again = again
         self._partial = partial
         self._databases = databases
         self.restored = Restored()
@@ -140,6 +146,7 @@ class _Undoing:
                 self._obstacles,
                 self._check,
                 self._cascades,
+                self._again,
                 self._databases,
             )
         self._untold.take(changes.table.resolved)
@@ -223,6 +230,8 @@ class _Undoing:
         self._begin, self._with_rows = begin, False
         self._number += 1
         self._versions.append(begin.version)
+        if self._again is not None:
+            self._again.take_transaction(begin.version)
 
     @property
     def _transaction(self) -> str:

@@ -22,6 +22,7 @@ from binx.slices.pieces import Changes, Part
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.foreign_keys import checked_rows, logs_cascades
+from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
@@ -40,17 +41,21 @@ class UndoRows(SqlRows):
         obstacles: Obstacles,
         check: UndoCheck,
         cascades: Cascades,
+        again: ChangedAgain | None = None,
         databases: DatabaseNames | None = None,
     ) -> None:
         super().__init__(dialect, databases)
         self._obstacles = obstacles
         self._check = check
         self._cascades = cascades
+        self._again = again
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """One statement for each row change of a batch, empty where it cannot be undone."""
         images = BatchImages(changes)
         table = self.table(changes)
+        if self._again is not None:
+            self._again.take(table, images)
         self._cascades.take(table, images, file)
         ties = self._cascades.ties_of(*table.logged)
         self._check.know(written for written, _ in ties.to)

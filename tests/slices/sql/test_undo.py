@@ -202,6 +202,27 @@ def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -
     assert "--schema" in warning
 
 
+def test_rows_that_transactions_changed_again_which_are_not_undone_are_listed(tmp_path: Path) -> None:
+    """The log moves parents twice; the first move is undone alone."""
+    path = MYSQL / "small" / "foreign_key_cascade.binlog"
+    wanted: list[int] = []
+
+    def first_with_rows(table: TransactionTable, index: int) -> bool:
+        if changes_only(table, index) and table.value("rows", index) and not wanted:
+            wanted.append(index)
+            return True
+        return False
+
+    output = io.BytesIO()
+    report = write_undo(picked(path, first_with_rows), output, Catalog(), every=lambda: everything([path]))
+    again = [warning for warning in report.warnings if "later transactions changed rows again" in warning]
+    assert again
+    for warning in again:
+        assert f"-- {warning}.\n" in output.getvalue().decode()
+    report = write_undo(picked(path, changes_only), io.BytesIO(), Catalog(), every=lambda: everything([path]))
+    assert not [warning for warning in report.warnings if "changed rows again" in warning]
+
+
 def test_documents_whose_values_have_types_that_text_loses_are_told() -> None:
     (told,) = (w for w in undone(MYSQL / "small" / "all_types.binlog")[1].warnings if "JSON documents" in w)
     assert "small.documents" in told

@@ -67,7 +67,7 @@ def email(server: Server) -> str:
     last = canary()
     document = f"JSON_OBJECT('phone', '%s', 'n', 1.50, 'deep', JSON_ARRAY(JSON_OBJECT('x', '%s'))), '{PLAIN}'"
     rows = ", ".join(
-        f"({place}, '{canary()}', '{canary()}', 'a', '{'0000-00-00' if place == 1 else '2001-02-03'}',"
+        f"({place}, '{canary()}', '{canary()}', 'a', 'x', '{'0000-00-00' if place == 1 else '2001-02-03'}',"
         f" {document % (canary(), canary())})"
         for place in range(1, 6)
     )
@@ -76,7 +76,8 @@ def email(server: Server) -> str:
         f"""SET sql_mode = '';
         CREATE DATABASE shop; USE shop;
         CREATE TABLE users (id INT PRIMARY KEY, email VARCHAR(60) DEFAULT '{canary()}',
-            ssn VARCHAR(60) DEFAULT '{canary()}' COMMENT '{canary()}', kind ENUM('a', 'b'), born DATE,
+            ssn VARCHAR(60) DEFAULT '{canary()}' COMMENT '{canary()}', kind ENUM('a', 'b'),
+            ssn3 SET('x', '{canary()}'), born DATE,
             profile JSON, note TEXT);
         INSERT INTO users VALUES {rows};
         SET {partial}binlog_row_image = MINIMAL;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,14 @@ import polars
 import pyarrow as pa
 import pytest
 
+from binx.spark.lake.delta import publish
+from binx.spark.lake.model import TableName
+from binx.spark.lake.place import Place
+from binx.spark.lake.state import Output
 from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import Name, Server
 from tests.spark.test_commit import Killed, kill_at
+from tests.spark.test_history import OTHER, two_tables
 from tests.spark.test_state import FIELDS, ORDERS, insert, orders
 
 deltalake = pytest.importorskip("deltalake")
@@ -156,3 +162,20 @@ def test_a_table_that_is_dropped_is_empty_and_a_new_one_of_its_name_is_another(
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", out, "--format", "delta")
     assert current(out) == server.rows(ORDERS)
+
+
+def test_a_table_that_was_stopped_does_not_take_the_place_of_the_one_that_has_its_name(
+    tmp_path: Path, load: Load
+) -> None:
+    server = two_tables()
+    server.export_all(tmp_path / "in")
+    load(tmp_path / "in", tmp_path / "out")
+    place = Place(str(tmp_path / "out"))
+    state = Output(place).state
+    lives = {tuple(one.name): one for one in state.lives.values()}
+    stopped = replace(lives[OTHER], name=TableName(*ORDERS), folder=lives[ORDERS].folder)
+    for listed in ([stopped, lives[ORDERS]], [lives[ORDERS], stopped]):
+        state.lives = {one.life: one for one in listed}
+        publish(state, place, ())
+        found = {row["id"] for row in read(tmp_path / "out", "current")}
+        assert found == {row["id"] for row in server.rows(ORDERS)}

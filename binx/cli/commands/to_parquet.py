@@ -139,7 +139,7 @@ _HIGHEST_LEVEL = 22
 @option(
     "--forget",
     is_flag=True,
-    help="Remove logs from the data set that are loaded: FILE is a log's name, such as mysql-bin.000001.",
+    help="Remove logs from the data set, loaded or not: FILE is a log's name, such as mysql-bin.000001.",
 )
 @option("--force", is_flag=True, help="Rewrite logs that were already exported.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")

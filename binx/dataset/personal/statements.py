@@ -10,6 +10,7 @@ from binx.dataset.personal.rows import hashed_type
 from binx.dataset.personal.rules import PersonalData, TableRules
 from binx.errors import RefusedError
 from binx.rows.columns.schema import DefaultKind
+from binx.rows.columns.types import quote_text
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.rows.ddl.effects import ColumnEffect, Effect
@@ -104,9 +105,10 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
             masking = own.masking(column["name"])
             if masking is None:
                 continue
-            if masking.drops and column.pop("members", None) is not None:
-                # Those of hashed columns are needed to read the next log.
-                column["mysql_type"] = column["base"]
+            if masking.drops and column.get("members") is not None:
+                # Those of hashed columns are needed to read the next log; of others their number is.
+                column["members"] = [str(number) for number in range(len(column["members"]))]
+                column["mysql_type"] = f"{column['base']}({','.join(map(quote_text, column['members']))})"
             for fact in ("default", "added"):
                 if fact in column and column[fact]["kind"] not in (
                     DefaultKind.NULL.value,

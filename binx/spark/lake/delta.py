@@ -43,7 +43,9 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
         ) from error
     tables: dict[str, Sequence[RangeFile]] = {f"{folder}/current": () for folder in former}
     tables |= {f"{folder}/scd2": () for folder in former}
-    for life in state.lives.values():
+    # A table that was stopped keeps its former name's folder, which another table may have now: that counts.
+    names = {life: record.name for life, record in state.records.items()}
+    for life in sorted(state.lives.values(), key=lambda one: names.get(one.life) == one.name):
         tables[f"{life.folder}/current"] = life.ranges
         tables[f"{life.folder}/scd2"] = [file for files in life.versions or () for file in files]
     for folder, files in tables.items():

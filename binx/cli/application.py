@@ -43,6 +43,7 @@ ENTRIES = (
     Entry("pull", "Archive", "copy a server's logs as it writes them"),
     Entry("archive", "Archive", "archive closed logs, check and restore them"),
     Entry("load", "Load", "build tables from the Parquet with Spark"),
+    Entry("state", "Load", "write a table as it was at a moment"),
     Entry("erase", "Load", "erase rows of a key from loaded tables"),
     Entry("spark-script", "Load", "print the path of the Spark loader"),
     Entry("config", "Configure", "show configured defaults"),

@@ -71,6 +71,7 @@ def place(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where most examples are run, beside an archive of the logs."""
     folder = prepare(tmp_path_factory.mktemp("examples"), shop)
     assert binx("archive", folder / "mysql-bin.index", "--to", folder / "archive").code == 0
+    assert binx("to-parquet", *shop.logs, "-o", folder / "lake").code == 0
     return folder
 
 
@@ -143,4 +144,6 @@ def test_example(line: str, shop: Shop, place: Path, mariadb_shop: Shop, mariadb
         shop, place = mariadb_shop, mariadb_place
         line = line.replace(" --skip-gtids", "")
     done = run(with_values(line, shop), place)
-    assert done.returncode == 0, done.stderr
+    # Some of the shop's changes are logged as statements, which `state` lists as a loss.
+    losses = 3 if line.startswith("binx state") else 0
+    assert done.returncode in (0, losses), done.stderr

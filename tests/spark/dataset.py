@@ -441,6 +441,17 @@ def write_export(
         files.append(
             _write(folder, f"statements/{source}.parquet", _statements(statements), kind="statements")
         )
+    both: list[Image | Statement] = [*images, *statements]
+    done = sorted({(one.scn, one.time, one.transaction) for one in both})
+    transactions = pa.table(
+        {
+            "commit_version": [scn for scn, _, _ in done],
+            "commit_timestamp": pa.array([time for _, time, _ in done], pa.timestamp("us", "UTC")),
+            "end": [(scn & 0xFFFFFFFF) + 1 for scn, _, _ in done],
+            "gtid": [gtid for _, _, gtid in done],
+        }
+    )
+    files.append(_write(folder, f"transactions/{source}.parquet", transactions, kind="transactions"))
     for (db, table), version in versions:
         path = f"schemas/{db}/{table}/{version.name}.json"
         record = {

@@ -352,6 +352,7 @@ def read_version(name: str, content: bytes | None) -> Version:
             charset=str(column.get("charset") or ""),
             absent=value(column, "absent"),
             added=value(column, "added"),
+            generated=str(column.get("generated") or ""),
         )
         for column in document["columns"]
     )

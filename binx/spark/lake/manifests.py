@@ -77,9 +77,10 @@ class Manifest:
     """One export of one binary log.
 
     ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
-    transaction of its span, ``by_rows`` whether it was made with a condition on rows. ``gtids`` are those in
-    it, ``before`` those before it, ``next`` is the log that its end names, with the time of that. ``wrong``
-    says of tables why their rows cannot be taken. Of the tables in ``deleted`` it has deletions.
+    transaction of its span, ``by_rows`` whether it was made with a condition on rows,
+    ``selected`` by what else it was selected. ``gtids`` are those in it, ``before`` those before it, ``next``
+    is the log that its end names, with the time of that. ``wrong`` says of tables why their rows cannot be
+    taken. Of the tables in ``deleted`` it has deletions.
     """
 
     place: Place
@@ -91,6 +92,7 @@ class Manifest:
     span: Span | None
     whole: bool
     by_rows: bool
+    selected: tuple[str, ...]
     flavour: str
     gtids: GtidSet
     before: GtidSet
@@ -156,6 +158,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             span=None if first is None or last is None else (int(first), int(last)),
             whole=not selected and not document.get("losses"),
             by_rows=request.get("where") is not None,
+            selected=tuple(request.get("selection") or ()),
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
             before=GtidSet.parse(str((document.get("behind") or {}).get("gtids_before") or "")),

@@ -171,15 +171,25 @@ class Merge:
         """Write the state; what is wrong with the table is the result's ``error``."""
         piece = self._piece
         try:
-            for unit in piece.units:
-                for images in images_of(unit, "", None, piece.epochs[unit.epoch], piece.output):
-                    self.add(unit.epoch, images)
-            return self._written()
+            return self._files(*self._brought())
         except (OSError, pa.ArrowException, BinxError, KeyError) as error:
             return Merged(piece.life, error=str(error).splitlines()[0] or type(error).__name__)
 
-    def _written(self) -> Merged:
+    def rows(self) -> tuple[pa.Table, set[str]]:
+        """The state as images, and the columns of which values were lost.
+
+        Raises:
+            BinxError: the logs do not tell what is needed for it.
+        """
+        state, _ = self._brought()
+        return state, self._lost
+
+    def _brought(self) -> tuple[pa.Table, list[pa.Table]]:
+        """The state and the ended versions behind the last epoch."""
         piece = self._piece
+        for unit in piece.units:
+            for images in images_of(unit, "", None, piece.epochs[unit.epoch], piece.output):
+                self.add(unit.epoch, images)
         state, closed = self._beginning()
         for number in range(piece.first, piece.last + 1):
             epoch = piece.epochs[number]
@@ -192,7 +202,7 @@ class Merge:
                 state, ended = replay(state, images, epoch, versions=piece.scd2)
                 self._is_sorted = True
                 closed += [ended] if len(ended) else []
-        return self._files(state, closed)
+        return state, closed
 
     def _beginning(self) -> tuple[pa.Table, list[pa.Table]]:
         """The rows of the state and its ended versions, in the columns of the first epoch."""

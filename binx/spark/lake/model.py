@@ -46,6 +46,7 @@ class FileColumn:
         charset: of text.
         absent: what an inserted row has whose image lacks the column; None where only the server knows.
         added: what rows have that were there when the column came; None where only the server knows.
+        generated: how the server makes the value, as ``virtual`` or ``stored``; empty where it does not.
     """
 
     name: str
@@ -55,6 +56,7 @@ class FileColumn:
     charset: str = ""
     absent: Value | None = None
     added: Value | None = None
+    generated: str = ""
 
 
 @dataclass(frozen=True, slots=True)

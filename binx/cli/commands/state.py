@@ -1,0 +1,79 @@
+"""``binx state``: a table as it was at a moment."""
+
+from __future__ import annotations
+
+import click
+
+from binx.cli.command import PATH, Example, command, option
+from binx.cli.options import QUIET
+from binx.cli.terminal import say_note, say_warning
+from binx.errors import AbsentError, ExitCode, UsageError
+from binx.source.wording import counted
+from binx.spark.lake.at_moment import table_at
+from binx.spark.lake.restore import FORMATS, PARQUET, write_table
+from binx.storage.output import STANDARD_OUTPUT, open_output
+
+EXAMPLES = (
+    Example(
+        "what restores a table that a DROP TABLE at position 4711 removed",
+        "binx state lake --table shop.orders --at mysql-bin.000003:4711 -o orders.sql",
+    ),
+    Example(
+        "a table as it was in the evening, as Parquet",
+        "binx state lake --table shop.orders --at '2026-11-21 18:00' -o orders.parquet",
+    ),
+    Example(
+        "one row, as CSV on the screen",
+        "binx state lake --table shop.customers --pk 17 --format csv",
+    ),
+)
+
+
+@command("state", examples=EXAMPLES)
+@option("--table", metavar="DB.TABLE", required=True, help="The table, as it was called then.")
+@option(
+    "--at",
+    metavar="TIME|GTID|FILE:POS",
+    help="The moment: a time (UTC unless it has a zone), behind a transaction, or where a transaction ends."
+    "  [default: the end of the logs]",
+)
+@option("--pk", metavar="VALUE,...", help="Only the row of this primary key.")
+@option("--key", metavar="COLUMN,...", help="Key columns of a table that has no primary key.")
+@option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="Format.  [default: by the output's name, or parquet]",
+)
+@option(
+    "-o", "--output", metavar="OUT", type=PATH, default=STANDARD_OUTPUT, help="Output; - is standard output."
+)
+@QUIET
+@click.argument("folder", metavar="DIR", type=PATH)
+def state_command(
+    folder: str,
+    table: str,
+    at: str | None,
+    pk: str | None,
+    key: str | None,
+    form: str | None,
+    output: str,
+    quiet: bool,
+) -> ExitCode:
+    """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
+    if "." not in table:
+        raise UsageError(f"expected --table DB.TABLE, found {table!r}")
+    suffix = output.rpartition(".")[2]
+    form = form or (suffix if suffix in FORMATS else PARQUET)
+    found = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())
+    if pk is not None:
+        found = found.row(pk.split(","))
+        if not found.rows.num_rows:
+            raise AbsentError(f"as of {found.moment} {table} has no row with the key {pk}")
+    with open_output(output, binary=form == PARQUET) as out:
+        write_table(found, out, form)
+    for text in found.missing:
+        say_warning(f"{table} is incomplete: {text}")
+    if not quiet:
+        say_note(f"{table} as of {found.moment}: {counted(found.rows.num_rows, 'row')}")
+    return ExitCode.LOSSES if found.missing else ExitCode.DONE

@@ -1,0 +1,142 @@
+"""A table at a moment as a file: Parquet, CSV, or SQL that makes it again."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from binx.errors import RefusedError
+from binx.slices.sql.literals import comment_text, identifier, text_literal
+from binx.spark.lake.at_moment import TableAt
+from binx.storage.output import OutputStream
+
+PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
+_OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
+_ROWS = 1_000
+"""Rows that one INSERT has, and that are turned into text together."""
+
+_STATEMENT_BYTES = 1 << 20
+
+
+def write_table(table: TableAt, out: OutputStream, form: str) -> None:
+    """Write a table.
+
+    Raises:
+        RefusedError: as SQL: the logs do not have what makes the table.
+        OutputError: it cannot be written.
+    """
+    if form == PARQUET:
+        pq.write_table(table.rows, out, compression="zstd", store_schema=False)
+        return
+    lines = _csv(table) if form == CSV else _sql(table)
+    for line in lines:
+        out.write(line.encode("utf-8", "surrogatepass"))
+
+
+def _csv(table: TableAt) -> Iterator[str]:
+    """Values as the server prints them, in quotes; binary in hexadecimal, NULL as nothing."""
+    names = [name for name in table.rows.column_names if name not in _OWN]
+    yield ",".join(map(_cell, names)) + "\n"
+    for row in _values(table.rows):
+        yield ",".join("" if row[name] is None else _cell(_printed(row[name])) for name in names) + "\n"
+
+
+def _cell(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _sql(table: TableAt) -> Iterator[str]:
+    if table.refused:
+        raise RefusedError(
+            f"{table.name} cannot be written as SQL: {table.refused};"
+            " write its rows with --format csv or parquet"
+        )
+    yield f"-- {comment_text(f'{table.name} as of {table.moment}')}, by binx state\n"
+    for text in table.missing:
+        yield f"-- Incomplete: {comment_text(text)}\n"
+    yield "SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 0;\n"
+    if not table.definition:
+        yield "-- Its CREATE TABLE is not in the logs.\n"
+    for text in table.definition:
+        # A comment may end it.
+        yield f"{text}\n;\n"
+    yield "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO';\nBEGIN;\n"
+    names = [name for name in table.rows.column_names if name not in (*_OWN, *table.generated)]
+    called = f"{identifier(table.name.db)}.{identifier(table.name.table)}"
+    head = f"INSERT INTO {called} ({', '.join(map(identifier, names))}) VALUES\n"
+    held: list[str] = []
+    size = 0
+    for row in _values(table.rows):
+        held.append(f"({', '.join(_literal(row[name]) for name in names)})")
+        size += len(held[-1])
+        if len(held) >= _ROWS or size >= _STATEMENT_BYTES:
+            yield head + ",\n".join(held) + ";\n"
+            held, size = [], 0
+    if held:
+        yield head + ",\n".join(held) + ";\n"
+    yield "COMMIT;\n"
+
+
+def _values(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
+    """The rows as Python has them, values that the type cannot hold as the server prints them."""
+    for batch in rows.to_batches(max_chunksize=_ROWS):
+        fields = [
+            field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
+            for field in batch.schema
+        ]
+        for row in batch.cast(pa.schema(fields)).to_pylist():
+            row.update(row.get("_misfits") or ())
+            yield row
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, int | float | Decimal):
+        return _printed(value)
+    if isinstance(value, bytes | dict | list):
+        data = _bytes(value)
+        return f"x'{data.hex()}'" if data else "''"
+    return text_literal(_printed(value), escapes=True)
+
+
+def _printed(value: Any) -> str:
+    """A value as text."""
+    return next((print_(value) for kind, print_ in _PRINTED if isinstance(value, kind)), str(value))
+
+
+def _time(value: timedelta) -> str:
+    micros = abs(value) // timedelta(microseconds=1)
+    seconds, fraction = divmod(micros, 10**6)
+    sign = "-" if value < timedelta(0) else ""
+    return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
+        f".{fraction:06}" if fraction else ""
+    )
+
+
+def _bytes(value: bytes | Mapping[str, Any] | list[float]) -> bytes:
+    """Bytes as a column takes them: of a geometry its SRID and its WKB, of a vector its numbers."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, list):
+        return struct.pack(f"<{len(value)}f", *value)
+    return struct.pack("<I", value["srid"]) + bytes(value["wkb"])
+
+
+_PRINTED: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (bool, lambda value: str(int(value))),
+    (float, repr),
+    (Decimal, lambda value: format(value, "f")),
+    (datetime, lambda value: value.isoformat(" ")),
+    (date, date.isoformat),
+    (timedelta, _time),
+    ((bytes, dict, list), lambda value: _bytes(value).hex()),
+)

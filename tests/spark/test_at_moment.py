@@ -1,0 +1,136 @@
+"""A table at a moment, from a data set alone: rows, what restores it, and what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from binx.errors import AbsentError, RefusedError, UsageError
+from binx.spark.lake.at_moment import table_at
+from binx.spark.lake.restore import FORMATS, write_table
+from binx.storage.output import open_output
+from tests.spark.dataset import Server
+from tests.spark.test_state import ORDERS
+
+FIELDS = [("id", pa.int32()), ("name", pa.string()), ("amount", pa.int32())]
+OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
+
+
+def rows_at(lake: Path, at: str | None, table: str = "shop.orders") -> list[dict[str, Any]]:
+    found = table_at(str(lake), table, at).rows
+    return [{name: row[name] for name in row if name not in OWN} for row in found.to_pylist()]
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+def test_a_table_is_what_it_was_behind_each_transaction(tmp_path: Path, image: str) -> None:
+    server = Server(image=image)
+    server.create(ORDERS, FIELDS, ["id"])
+    moments = []
+
+    def did() -> None:
+        moments.append((server.clock, sorted(map(dict, server.rows(ORDERS)), key=lambda row: row["id"])))
+
+    for step in range(12):
+        if step == 6:
+            server.rotate()
+        if step == 8:
+            fields = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
+            server.alter(ORDERS, "ALTER TABLE orders RENAME COLUMN name TO title", fields, {"name": "title"})
+            did()
+        if step % 3 == 2:
+            server.transaction(("update", ORDERS, (0,), {"amount": step}))
+        elif step == 7:
+            server.transaction(("delete", ORDERS, (3,)))
+        else:
+            server.transaction(("insert", ORDERS, {"id": step, "amount": 0}))
+        did()
+    server.drop(ORDERS)
+    server.export_all(tmp_path / "lake")
+    for time, rows in moments:
+        assert rows_at(tmp_path / "lake", time.isoformat()) == rows
+    with pytest.raises(AbsentError, match=r"as of the end of the logs there is no table shop\.orders"):
+        rows_at(tmp_path / "lake", None)
+
+
+def test_moments_that_are_none_are_told(tmp_path: Path) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1}))
+    server.export_all(tmp_path / "lake")
+    for at, error, text in [
+        ("yesterday evening", UsageError, "expected a position"),
+        ("4711", UsageError, "expected a time, a GTID or FILE:POS"),
+        ("mysql-bin.000099:4", AbsentError, "no log of the data set is called"),
+        ("3e11fa47-71ca-11e1-9e33-c80aa9429562:999", AbsentError, "have no transaction"),
+    ]:
+        with pytest.raises(error, match=text):
+            rows_at(tmp_path / "lake", at)
+    with pytest.raises(AbsentError, match=r"there is no table shop\.nothing"):
+        rows_at(tmp_path / "lake", None, "shop.nothing")
+
+
+def test_a_row_is_found_by_its_key(tmp_path: Path) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(*(("insert", ORDERS, {"id": one, "name": f"n{one}"}) for one in range(5)))
+    server.export_all(tmp_path / "lake")
+    found = table_at(str(tmp_path / "lake"), "shop.orders", None)
+    assert found.row(["3"]).rows["name"].to_pylist() == ["n3"]
+    assert not found.row(["9"]).rows.num_rows
+    with pytest.raises(UsageError, match="key's column id"):
+        found.row(["three"])
+    with pytest.raises(UsageError, match="a value for each of id"):
+        found.row(["1", "2"])
+
+
+def test_what_the_logs_do_not_tell_is_listed(tmp_path: Path) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    for number in range(4):
+        server.transaction(("insert", ORDERS, {"id": number}))
+        server.rotate()
+    server.export_all(tmp_path / "whole")
+    assert table_at(str(tmp_path / "whole"), "shop.orders", None).missing == []
+    for log in (server.logs[0], *server.logs[2:]):
+        server.export(tmp_path / "gap", log)
+    (text,) = table_at(str(tmp_path / "gap"), "shop.orders", None).missing
+    assert "are not in the data set, the first is number 2" in text
+    for log in server.logs[1:]:
+        server.export(tmp_path / "late", log)
+    (text,) = table_at(str(tmp_path / "late"), "shop.orders", None).missing
+    assert text.startswith("rows that were there before the first log are missing")
+
+
+def test_sql_makes_the_table_with_what_it_was_then(tmp_path: Path) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1, "name": "O'Hara\n", "amount": None}))
+    server.rename((ORDERS, ("shop", "sales")))
+    server.export_all(tmp_path / "lake")
+    found = table_at(str(tmp_path / "lake"), "shop.sales", None)
+    for form in FORMATS:
+        with open_output(str(tmp_path / form)) as out:
+            write_table(found, out, form)
+    text = (tmp_path / "sql").read_text()
+    assert "CREATE TABLE `shop`.`orders` (...)\n;\nRENAME TABLE `shop`.`orders` TO `shop`.`sales`\n;" in text
+    assert "INSERT INTO `shop`.`sales` (`id`, `name`, `amount`) VALUES\n(1, 'O''Hara\\n', NULL);\n" in text
+    assert (tmp_path / "csv").read_text() == '"id","name","amount"\n"1","O\'Hara\n",\n'
+    copied = found._replace(refused="its CREATE TABLE takes its columns from another table")
+    with (
+        pytest.raises(RefusedError, match="cannot be written as SQL"),
+        open_output(str(tmp_path / "no")) as out,
+    ):
+        write_table(copied, out, "sql")
+
+
+def test_a_definition_whose_text_was_left_out_is_not_written(tmp_path: Path) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1}))
+    server.logs[0].statements = [replace(one, sql="") for one in server.logs[0].statements]
+    server.export_all(tmp_path / "lake")
+    assert table_at(str(tmp_path / "lake"), "shop.orders", None).refused.startswith("the text of a statement")

@@ -175,7 +175,8 @@ class _Load:
             from binx.spark.lake.delta import publish
 
             publish(state, self._output.place, former)
-        self._output.finish(tidy=bool(stopped) or any(one.error for one in result.lives))
+        # Tasks that were lost or stopped, and were tried again, have left files too.
+        self._output.finish(tidy=bool(plan.arrived or plan.lives))
         return self._told(arrivals, changed=changed)
 
     def _plan(self, arrived: Sequence[ChangesFile]) -> tuple[Plan, list[Life]]:

@@ -283,7 +283,8 @@ class Output:
         self.place.remove(
             path
             for path in found
-            if path not in kept and path.endswith(".parquet") and any(f"/{kind}/" in path for kind in KINDS)
+            if path not in kept and path.endswith(".parquet") and path.split("/")[-2] != "_delta_log"
+            if any(f"/{kind}/" in path for kind in KINDS)
         )
 
 

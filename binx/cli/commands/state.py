@@ -9,8 +9,6 @@ from binx.cli.options import QUIET
 from binx.cli.terminal import say_note, say_warning
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.source.wording import counted
-from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.restore import FORMATS, PARQUET, write_table
 from binx.storage.output import STANDARD_OUTPUT, open_output
 
 EXAMPLES = (
@@ -27,6 +25,9 @@ EXAMPLES = (
         "binx state lake --table shop.customers --pk 17 --format csv",
     ),
 )
+
+PARQUET = "parquet"
+FORMATS = (PARQUET, "csv", "sql")
 
 
 @command("state", examples=EXAMPLES)
@@ -61,6 +62,10 @@ def state_command(
     quiet: bool,
 ) -> ExitCode:
     """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
+    # Arrow is loaded where rows are read, not for the help.
+    from binx.spark.lake.at_moment import table_at
+    from binx.spark.lake.restore import write_table
+
     if "." not in table:
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
     suffix = output.rpartition(".")[2]

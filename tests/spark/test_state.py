@@ -246,6 +246,27 @@ def test_a_table_whose_beginning_the_logs_lack_is_partial_until_a_log_has_it(
     assert (code, complete(tmp_path / "out")) == (0, ["yes"])
 
 
+def test_a_log_that_is_missing_between_others_is_said_until_it_comes(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1))
+    for number in (2, 3):
+        server.rotate()
+        server.transaction(insert(number))
+    for log in (server.logs[0], server.logs[2]):
+        server.export(tmp_path / "lake", log)
+    for _ in range(2):
+        code, summary = load(tmp_path / "lake", tmp_path / "out")
+        assert code == 3
+        assert "mysql-bin.000001 and mysql-bin.000003 were never exported" in summary["losses"][0]
+    assert load(tmp_path / "lake", tmp_path / "out", "--accept-losses")[0] == 0
+    server.export(tmp_path / "lake", server.logs[1])
+    code, summary = load(tmp_path / "lake", tmp_path / "out")
+    assert (code, summary["losses"]) == (0, [])
+    assert {row["id"] for row in rows(tmp_path / "out", ORDERS)} == {1, 2, 3}
+
+
 def test_a_key_that_gets_another_type_is_the_key_still(tmp_path: Path, load: Load, rows: Rows) -> None:
     server = Server()
     text, number = [("id", pa.string()), ("v", pa.int32())], [("id", pa.int64()), ("v", pa.int32())]

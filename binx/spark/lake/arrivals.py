@@ -28,6 +28,8 @@ from binx.spark.lake.overlaps import clipped, without, without_repeated
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import Loss, State
 
+_GAP = "gap"
+"""The source of losses that are logs which no export has."""
 _STRICT = ("STRICT_TRANS_TABLES", "STRICT_ALL_TABLES")
 
 
@@ -280,6 +282,11 @@ class _Finder:
                 for text in manifest.losses
                 if (name, text) not in known
             ]
+        # A log that comes later fills its gap.
+        gaps = state.chains.gaps()
+        state.losses = [loss for loss in state.losses if loss.source != _GAP or loss.reason in gaps]
+        noted = {loss.reason for loss in state.losses}
+        self._found.losses += [Loss(text, self._found.since, _GAP) for text in gaps if text not in noted]
 
     def _check(self, manifests: Sequence[Manifest]) -> None:
         taken = {(one.root, one.path) for one in self._found.files}

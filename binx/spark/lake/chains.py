@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from binx.errors import UsageError
@@ -98,6 +99,15 @@ class Chain:
         """The spans of a log of which loads up to one took every transaction."""
         return [(first, last) for first, last, load in self.logs[number].taken if load <= upto]
 
+    def gaps(self) -> list[str]:
+        """Sentences about the logs that are missing between others; where the chain begins, none is."""
+        return [
+            f"logs of {self.name} between {self.base}.{before:06d} and {self.base}.{after:06d} were never"
+            " exported: their changes are in no table"
+            for before, after in pairwise(self._numbers)
+            if after > before + 1
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """For the state."""
         logs = [
@@ -178,6 +188,10 @@ class Chains:
             for chain in self._chains.values()
         )
         return name if same == 0 else f"{name}#{same + 1}"
+
+    def gaps(self) -> list[str]:
+        """What is missing between the logs of each chain."""
+        return [text for chain in self._chains.values() for text in chain.gaps()]
 
     def gtids(self) -> dict[str, GtidSet]:
         """The GTIDs that loads took from each chain."""

@@ -214,7 +214,7 @@ def test_many_servers_take_little_time_whatever_they_are_called(tmp_path: Path) 
     (tmp_path / "mysql-bin.000001").write_bytes(b.whole_log() + log)
     cost = run(tmp_path, "ls", "mysql-bin.000001")
     assert cost.code == 0, cost.text[-1000:]
-    assert cost.seconds < SECONDS / 5
+    assert cost.seconds < SECONDS / 3
 
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202e\r\b"

@@ -23,7 +23,7 @@ Name = tuple[str, str]
 
 SYSTEM = (
     "_change_type", "_commit_version", "_commit_timestamp", "_row", "_transaction", "_event_timestamp",
-    "_position", "_present", "_json_diff", "_misfits",
+    "_position", "_statement", "_present", "_json_diff", "_misfits",
 )  # fmt: skip
 
 _PLACE = r"`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`"

@@ -1,7 +1,6 @@
 """``binx load`` on a standalone cluster of two workers, parts of which are killed, gives the same rows.
 
-``ROUNDS=9 pytest tests/live/test_lake_cluster.py`` kills so often; without ROUNDS a driver, an executor and a
-worker are killed once each.
+``ROUNDS=9 pytest tests/live/test_lake_cluster.py`` kills so often: a driver, an executor, a worker and so on.
 """
 
 from __future__ import annotations
@@ -113,6 +112,7 @@ def begin(cluster: Cluster, dataset: Path, output: Path) -> subprocess.Popen[byt
     return subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
 
 
+@pytest.mark.skipif(not ROUNDS, reason="a cluster takes minutes: set ROUNDS")
 @pytest.mark.parametrize("number", range(ROUNDS or len(VICTIMS)))
 def test_what_is_killed_on_a_cluster_changes_no_row(
     cluster: Cluster,

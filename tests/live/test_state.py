@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from testdata.small import drop_databases
 from tests.cli.process import binx
 
 TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
-MOMENTS = 5
+MOMENTS = int(os.environ.get("ROUNDS") or 1)
 
 
 def checksum(server: Server, table: str) -> str | None:
@@ -34,12 +35,15 @@ def test_a_dropped_table_is_restored_as_it_was_at_a_moment(server: Server, seed:
     if number:
         server.sql(server.mysqlbinlog(*logs[:number]))
     server.sql(server.mysqlbinlog(f"--stop-position={position}", logs[number]))
+    compared = 0
     tables = [name for name, *_ in server.query("SHOW TABLES FROM shop")]
     for name in tables:
         at = f"{logs[number].name}:{position}"
         made = binx("state", tmp_path / "lake", "--table", f"shop.{name}", "--at", at, "--format", "sql")
         assert made.code in (0, 3) or "has no primary key" in made.err, made.err
         if made.code == 0:
+            compared += 1
             before = checksum(server, f"shop.{name}")
             server.sql(f"SET foreign_key_checks = 0; DROP TABLE shop.{name};\n{made.out}".encode())
             assert checksum(server, f"shop.{name}") == before, (name, at)
+    assert compared

@@ -61,26 +61,25 @@ def _without_value(match: re.Match[str]) -> str:
 @lru_cache(_CACHED)
 def _normal(sql: str) -> str:
     done: list[str] = []
-    names: list[bool] = []
     for match in _TOKEN.finditer(sql):
         kind = match.lastgroup
         if kind == "skipped":
             continue
         if kind == "literal":
-            _add_value(done, names)
+            _add_value(done)
         elif kind == "name":
-            _add(done, names, f"`{match['name'].replace('``', '`')}`", is_name=True)
+            done.append(f"`{match['name'].replace('``', '`')}`")
         elif kind == "introducer":
-            _add(done, names, "(_charset)")
+            done.append("(_charset)")
         elif kind == "word":
-            _add_word(done, names, match[0], sql[match.end() : match.end() + 1])
+            _add_word(done, match[0], sql[match.end() : match.end() + 1])
         elif match[0] == ")":
-            _close(done, names)
+            _close(done)
         else:
-            _add(done, names, "!=" if match[0] == "<>" else match[0])
+            done.append("!=" if match[0] == "<>" else match[0])
     while done and done[-1] == ";":
         done.pop()
-    return _joined(done)
+    return "".join(token if token in _GLUED else f"{token} " for token in done).rstrip(" ")
 
 
 @lru_cache(_CACHED)
@@ -89,67 +88,47 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _add(done: list[str], names: list[bool], text: str, *, is_name: bool = False) -> None:
-    done.append(text)
-    names.append(is_name)
-
-
-def _add_word(done: list[str], names: list[bool], word: str, following: str) -> None:
+def _add_word(done: list[str], word: str, following: str) -> None:
     """A keyword, or a name: what stands beside a dot is one, and so are functions without parenthesis."""
     upper = word.upper()
     before = done[-1] if done else ""
     if before == "@":
-        _add_value(done, names)
+        _add_value(done)
     elif before == "." or (following == "." and before != "@@"):
-        _add(done, names, f"`{word}`", is_name=True)
+        done.append(f"`{word}`")
     elif upper == "NULL" and before not in ("IS", "NOT"):
-        _add_value(done, names)
+        _add_value(done)
     elif upper in KEYWORDS or (upper in FUNCTIONS and following == "("):
-        _add(done, names, SYNONYMS.get(upper, upper))
+        done.append(SYNONYMS.get(upper, upper))
     else:
-        _add(done, names, f"`{word}`", is_name=True)
+        done.append(f"`{word}`")
 
 
-def _add_value(done: list[str], names: list[bool]) -> None:
+def _add_value(done: list[str]) -> None:
     """A literal, with the signs before it and the list that it goes on."""
-    while done and done[-1] in ("-", "+") and _begins_expression(done, names, len(done) - 2):
+    while len(done) > 1 and done[-1] in ("-", "+") and not _ends_expression(done[-2]):
         done.pop()
-        names.pop()
     if len(done) > 1 and done[-1] == "," and done[-2] in (_VALUE, _VALUES):
-        del done[-2:], names[-2:]
-        _add(done, names, _VALUES)
+        done[-2:] = [_VALUES]
     else:
-        _add(done, names, _VALUE)
+        done.append(_VALUE)
 
 
-def _begins_expression(done: list[str], names: list[bool], place: int) -> bool:
-    """Whether an expression begins behind a token, so that a sign there is not between two of them."""
-    return (
-        place >= 0
-        and not names[place]
-        and done[place] not in (_VALUE, _VALUES, ")", *_LISTS, *_LISTS.values())
-    )
+def _ends_expression(token: str) -> bool:
+    """Whether a sign behind a token stands between two expressions."""
+    return token.startswith("`") or token in (_VALUE, _VALUES, ")", *_LISTS, *_LISTS.values())
 
 
-def _close(done: list[str], names: list[bool]) -> None:
+def _close(done: list[str]) -> None:
     """A parenthesis: with nothing but values within, it is a row, and rows one behind another are a list."""
     if len(done) < 2 or done[-2] != "(" or done[-1] not in (_VALUE, _VALUES):
-        _add(done, names, ")")
+        done.append(")")
         return
     row = _ROW if done[-1] == _VALUE else _LONG_ROW
-    del done[-2:], names[-2:]
+    del done[-2:]
     if len(done) > 1 and done[-1] == "," and done[-2] in (row, _LISTS[row]):
-        del done[-2:], names[-2:]
+        del done[-2:]
         row = _LISTS[row]
     elif done and done[-1] == "IN":
         row = _LONG_ROW
-    _add(done, names, row)
-
-
-def _joined(done: list[str]) -> str:
-    parts: list[str] = []
-    for token in done:
-        parts.append(token)
-        if token not in _GLUED:
-            parts.append(" ")
-    return "".join(parts).rstrip(" ")
+    done.append(row)

@@ -24,12 +24,13 @@ RELAY = "binx-relay"
 
 
 class Programs(NamedTuple):
-    """What a server's programs and statements are called."""
+    """What a server's programs, statements and options are called."""
 
     reader: str
     client: str
     source: str
     start: str
+    skip: str
     status: str
 
 
@@ -39,6 +40,7 @@ _PROGRAMS = {
         "mariadb --binary-mode --max-allowed-packet=1G",
         "CHANGE MASTER TO MASTER_HOST='nowhere', MASTER_USE_GTID=no",
         "START SLAVE SQL_THREAD",
+        "--skip-slave-start",
         "SHOW SLAVE STATUS",
     ),
     Flavour.MYSQL: Programs(
@@ -46,6 +48,7 @@ _PROGRAMS = {
         "mysql --binary-mode --max-allowed-packet=1G",
         "CHANGE REPLICATION SOURCE TO SOURCE_HOST='nowhere'",
         "START REPLICA SQL_THREAD",
+        "--skip-replica-start",
         "SHOW REPLICA STATUS",
     ),
 }
@@ -131,16 +134,12 @@ def _as_relay_logs(plan: RecoveryPlan, programs: Programs, making: list[str], pa
     lines += [
         f'printf "%s\\n" {listed} > "$DATADIR/{RELAY}.index"',
         f'chown --reference="$DATADIR" "$DATADIR/{RELAY}".*',
-        f"# start the server with --relay-log={RELAY} --skip-{_skip(plan)}-start"
+        f"# start the server with --relay-log={RELAY} {programs.skip}"
         " and a --server-id that is not in the logs",
         f'{programs.client} -e "{_applying(plan, programs, names)}"',
         f"# it is done when {programs.status} says that the SQL thread does not run; look for errors there",
     ]
     return Way("relay_logs", "as relay logs, with parallel workers", tuple(lines))
-
-
-def _skip(plan: RecoveryPlan) -> str:
-    return "slave" if plan.flavour is Flavour.MARIADB else "replica"
 
 
 def _applying(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:

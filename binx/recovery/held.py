@@ -8,7 +8,6 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
-from binx.log.chain.ends import FileEnds
 from binx.log.identifiers import kernel_intervals, marked_gtids
 
 
@@ -78,10 +77,15 @@ class HeldTransactions:
             mask = bytearray(len(table))
         return mask
 
-    def disagrees(self, table: TransactionTable, place: int) -> bool:
-        """Whether a backup's position tells otherwise than its GTIDs, as where they are of different logs."""
-        at_position = self.by_gtid and self._place == place
-        return at_position and self._before_position(table, place) != self.mask(table, place)
+    def disagrees(self, table: TransactionTable, place: int, held: bytearray | None) -> bool:
+        """Whether a backup's position tells otherwise than its GTIDs, as where they are of different logs.
+
+        Args:
+            table: some of a log's transactions.
+            place: of the log among the logs.
+            held: the mask of those that the backup holds.
+        """
+        return self.by_gtid and self._place == place and self._before_position(table, place) != held
 
     def cuts(self, table: TransactionTable, place: int) -> int | None:
         """Where the transaction begins that the backup's position is inside of; None where it is in none."""
@@ -91,14 +95,3 @@ class HeldTransactions:
         table.keep_overlap(mask, self._offset, self._offset + 1)
         starts = [table.value("start", index) for index in table.marked(mask)]
         return next((start for start in starts if start < self._offset), None)
-
-
-def listed_before(ends: FileEnds) -> GtidSet | None:
-    """The GTIDs that a log says were logged before it; of MariaDB's the last of each domain and server."""
-    if ends.previous_gtids is not None:
-        return ends.previous_gtids
-    if ends.gtid_list is None:
-        return None
-    return GtidSet(
-        [(DomainSource(one.domain, one.server_id), one.sequence, one.sequence) for one in ends.gtid_list]
-    )

@@ -15,10 +15,10 @@ from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.chain import ProblemKind, ends_problems
 from binx.log.chain.ends import FileEnds
-from binx.log.chain.links import gtid_differences
+from binx.log.chain.links import gtid_differences, listed_before
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.selection.moments import MICROSECONDS, format_time
-from binx.recovery.held import HeldTransactions, listed_before
+from binx.recovery.held import HeldTransactions
 from binx.source.names import number_of
 
 _LAST = 2**63 - 1
@@ -193,7 +193,8 @@ def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
     held = HeldTransactions(backup, 0)
     named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
     return len(named) == 1 and all(
-        held.cuts(table, 0) is None and not held.disagrees(table, 0) for table in named[0].transactions()
+        held.cuts(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
+        for table in named[0].transactions()
     )
 
 
@@ -319,7 +320,7 @@ class _Planner:
                     " backup holds: give its position with --from FILE:POS"
                 )
                 return GtidSet(content), True
-            if self._held.disagrees(table, place):
+            if self._held.disagrees(table, place, held):
                 self._notes.append(
                     f"the backup's position {self._backup.file}:{self._backup.offset} and its GTIDs disagree"
                     " about these logs, as where they are of another server; its GTIDs are followed"

@@ -41,6 +41,13 @@ def lost_gtids(before: FileEnds, after: FileEnds) -> str:
     return ", ".join(map(str, lost))
 
 
+def listed_before(ends: FileEnds) -> GtidSet | None:
+    """The GTIDs that a log says were logged before it; of MariaDB's the last of each domain and server."""
+    if ends.previous_gtids is not None or ends.gtid_list is None:
+        return ends.previous_gtids
+    return GtidSet((source, number, number) for source, number in _last_numbers(ends).items())
+
+
 def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet] | None:
     """Hold what a log says was before it against what was there.
 

@@ -246,18 +246,19 @@ def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
         return pa.array([None if value is None else value.hex() for value in array.to_pylist()], pa.string())
     if pa.types.is_duration(array.type) and pa.types.is_string(data_type):
         times = array.cast(pa.int64()).to_pylist()
-        return pa.array([None if time is None else _time_text(time) for time in times], pa.string())
+        texts = [None if time is None else time_text(time, 6).rstrip("0").rstrip(".") for time in times]
+        return pa.array(texts, pa.string())
     if pa.types.is_nested(array.type):
         return pa.array([None if value is None else str(value) for value in array.to_pylist()], pa.string())
     return array.cast(data_type)
 
 
-def _time_text(microseconds: int) -> str:
-    """A TIME as servers print it, without zeros at the end of its fraction."""
+def time_text(microseconds: int, digits: int) -> str:
+    """A TIME as servers print it, with so many digits of its fraction."""
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    digits = f".{fraction:06}".rstrip("0") if fraction else ""
-    return f"{'-' if microseconds < 0 else ''}{text}{digits}"
+    behind = f".{fraction:06}"[: digits + 1] if digits else ""
+    return f"{'-' if microseconds < 0 else ''}{text}{behind}"
 
 
 def _plain(data_type: pa.DataType) -> pa.DataType:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import RefusedError
+from binx.rows.columns.arrow_schema import time_text
 from binx.slices.sql.literals import comment_text, identifier, text_literal
 from binx.spark.lake.at_moment import TableAt
 from binx.storage.output import OutputStream
@@ -114,12 +115,7 @@ def _printed(value: Any) -> str:
 
 
 def _time(value: timedelta) -> str:
-    micros = abs(value) // timedelta(microseconds=1)
-    seconds, fraction = divmod(micros, 10**6)
-    sign = "-" if value < timedelta(0) else ""
-    return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}" + (
-        f".{fraction:06}" if fraction else ""
-    )
+    return time_text(value // timedelta(microseconds=1), 6 if value.microseconds else 0)
 
 
 def _bytes(value: bytes | Mapping[str, Any] | list[float]) -> bytes:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from binx.rows.columns.arrow_schema import time_text
 from binx.spark.lake.arrow.sql_types import Case, Misfit, Rule, SqlType, UnknownError
 from binx.spark.lake.model import Epoch
 
@@ -140,15 +141,7 @@ def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
 
 def printed_time(old: SqlType, epoch: Epoch) -> Rule:
     """TIME as text."""
-
-    def rule(value: timedelta) -> str:
-        micros = abs(value) // timedelta(microseconds=1)
-        seconds, fraction = divmod(micros, 10**6)
-        digits = f".{fraction:06}"[: old.size + 1] if old.size else ""
-        sign = "-" if value < timedelta(0) else ""
-        return f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{digits}"
-
-    return rule
+    return lambda value: time_text(value // timedelta(microseconds=1), old.size)
 
 
 def printed_date(old: SqlType, epoch: Epoch) -> Rule:

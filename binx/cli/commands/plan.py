@@ -18,7 +18,8 @@ from binx.log.chain.inputs import open_chain
 from binx.log.index.lookup import IndexUse
 from binx.log.selection.moments import Position, format_time, parse_position, parse_zoned_time
 from binx.recovery.commands import Way, replay_ways
-from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
+from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
+from binx.recovery.planning import plan_recovery
 from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, safe_text, time_text

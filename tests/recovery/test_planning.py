@@ -16,7 +16,8 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.inputs import open_chain
-from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind, plan_recovery
+from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
+from binx.recovery.planning import plan_recovery
 
 TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 SHOPS = ["mysql-9.7", "mariadb-10.11"]

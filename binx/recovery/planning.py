@@ -1,0 +1,357 @@
+"""From a backup to a target: where replay begins and ends, and whether the logs cover all between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from binx.errors import UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import GtidSource
+from binx.kernels.transactions.table import TransactionTable
+from binx.log.backup_position import BackupPosition
+from binx.log.chain.chain import ProblemKind, ends_problems
+from binx.log.chain.ends import FileEnds
+from binx.log.chain.links import gtid_differences, listed_before
+from binx.log.identifiers import kernel_intervals, marked_gtids
+from binx.log.selection.moments import MICROSECONDS, format_time
+from binx.recovery.held import HeldTransactions
+from binx.recovery.plan import Edge, LogPart, RecoveryPlan, Target, TargetKind
+from binx.source.names import number_of
+
+_LAST = 2**63 - 1
+_MOST_NAMES = 1_000
+"""Missing logs that are named, at most."""
+
+
+def plan_recovery(
+    chain: Sequence[FileEnds], backup: BackupPosition, target: Target | None = None
+) -> RecoveryPlan:
+    """Plan a replay of logs over a restored backup.
+
+    Args:
+        chain: the logs, in the order of their chain.
+        backup: where it stands.
+        target: where replay is to end; None: at the end of the logs.
+
+    Raises:
+        UsageError: the logs are of several servers, or the backup's position is inside a transaction.
+        DamagedError, UnsupportedError: a log cannot be read as far as it must be.
+    """
+    planner = _Planner(_logs_of_backup(chain, backup), backup, target or Target())
+    planner.walk()
+    return planner.plan()
+
+
+def _logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[FileEnds]:
+    """The logs of the server that a backup is of, among those of several.
+
+    Raises:
+        UsageError: nothing tells which.
+    """
+    chains = [list(logs) for _, logs in groupby(chain, key=lambda ends: ends.chain)]
+    if len(chains) == 1:
+        return chains[0]
+    fitting = [logs for logs in chains if _may_be_of(logs, backup)]
+    if len(fitting) != 1:
+        shown = ", ".join(logs[0].file.path for logs in chains)
+        raise UsageError(
+            f"expected logs of the server that was backed up, found several chains, which begin with {shown};"
+            " give the logs of one"
+        )
+    return fitting[0]
+
+
+def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
+    """Whether logs of one chain have the one that a backup names, with a boundary at its position.
+
+    Where the backup has GTIDs, they are those before that position.
+    """
+    held = HeldTransactions(backup, 0)
+    named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
+    return len(named) == 1 and all(
+        held.cuts(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
+        for table in named[0].transactions()
+    )
+
+
+class _Planner:
+    def __init__(self, logs: list[FileEnds], backup: BackupPosition, target: Target) -> None:
+        self._logs = logs
+        self._backup = backup
+        self._target = target
+        places = [place for place, ends in enumerate(logs) if ends.file.name == backup.file]
+        self._place = places[0] if len(places) == 1 else None
+        self._held = HeldTransactions(backup, self._place)
+        self._sought = kernel_intervals(target.gtids)
+        self._unmet = self._held.lacking(target.gtids)
+        self._parts: list[LogPart] = []
+        self._begin: Edge | None = None
+        self._end: Edge | None = None
+        self._next: Edge | None = None
+        self._passed: list[tuple[GtidSource, int, int]] = []
+        self._waiting: list[tuple[GtidSource, int, int]] = []
+        self._missing = GtidSet()
+        self._missing_logs: list[str] = []
+        self._problems: list[str] = []
+        self._replayable = True
+        self._notes: list[str] = []
+
+    def plan(self) -> RecoveryPlan:
+        return RecoveryPlan(
+            backup=self._backup,
+            target=self._target,
+            flavour=self._logs[0].file.format.flavour,
+            begin=self._begin,
+            end=self._end,
+            next=self._next,
+            logs=tuple(self._parts),
+            held=GtidSet(self._passed),
+            missing_gtids=self._missing,
+            missing_logs=tuple(self._missing_logs),
+            problems=tuple(self._problems),
+            replayable=self._replayable and self._begin is not None,
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def walk(self) -> None:
+        """Go through the logs from where the backup stands up to the target."""
+        if self._target.gtids and not self._unmet:
+            self._refuse(f"the backup holds {self._target.gtids} already; take an older backup")
+            return
+        start = self._start()
+        if start is None:
+            return
+        content = GtidSet()
+        for place in range(start, len(self._logs)):
+            if place > start:
+                self._check_link(self._logs[place - 1], content, self._logs[place])
+            content, stopped = self._walk_log(place)
+            if stopped:
+                return
+        self._check_end(self._logs[-1])
+
+    def _start(self) -> int | None:
+        """The log in which replay begins; None where it is not there."""
+        if not self._held.by_gtid:
+            return self._start_by_position()
+        listed = [listed_before(ends) for ends in self._logs]
+        for place in reversed(range(len(listed))):
+            before = listed[place]
+            if before is not None and not self._held.lacking(before):
+                return place
+        first = next((before for before in listed if before is not None), None)
+        if first is None:
+            return self._start_by_position()
+        self._missing = self._held.lacking(first)
+        self._lose_logs_before(self._logs[0])
+        self._refuse(
+            f"{self._logs[0].file.path} begins behind the backup: {self._missing} are neither in the backup"
+            " nor in the logs"
+        )
+        return None
+
+    def _start_by_position(self) -> int | None:
+        file, offset = self._backup.file, self._backup.offset
+        if self._place is not None:
+            log = self._logs[self._place].file
+            if offset <= log.size:
+                return self._place
+            self._refuse(
+                f"{log.path} has {log.size:,} bytes, and the backup stands at {offset:,}: the log was copied"
+                " before the backup was made, or is of another server"
+            )
+            return None
+        if not file:
+            raise UsageError(
+                "expected logs with GTIDs, as the backup is known by its GTIDs alone, found none in"
+                f" {self._logs[0].file.path}; give its position with --from FILE:POS"
+            )
+        if any(ends.file.name == file for ends in self._logs):
+            raise UsageError(f"expected one log named {file}, in which the backup stands, found several")
+        self._lose_logs_before(self._logs[0])
+        if file not in self._missing_logs:
+            self._missing_logs.insert(0, file)
+        self._refuse(f"{file}, in which the backup stands, is not among the logs")
+        return None
+
+    def _walk_log(self, place: int) -> tuple[GtidSet, bool]:
+        """Take what is to be replayed of a log; its GTIDs, and whether the target was reached."""
+        ends = self._logs[place]
+        content: list[tuple[GtidSource, int, int]] = []
+        scan = ends.file.transactions()
+        for table in scan:
+            if not len(table):
+                continue
+            content += marked_gtids(table, table.mask())
+            if (cut := self._held.cuts(table, place)) is not None:
+                raise UsageError(
+                    f"the backup's position {self._backup.offset} is inside the transaction at {cut}; is this"
+                    " a log of the server that was backed up?",
+                    path=ends.file.path,
+                )
+            held = self._held.mask(table, place)
+            if held is None:
+                self._refuse(
+                    f"{ends.file.path} has transactions without GTID, and nothing tells which of them the"
+                    " backup holds: give its position with --from FILE:POS"
+                )
+                return GtidSet(content), True
+            if self._held.disagrees(table, place, held):
+                self._notes.append(
+                    f"the backup's position {self._backup.file}:{self._backup.offset} and its GTIDs disagree"
+                    " about these logs, as where they are of another server; its GTIDs are followed"
+                )
+            stop = self._stop(table, held)
+            self._take(ends, table, held, len(table) if stop is None else stop)
+            if stop is not None:
+                if stop < len(table):
+                    self._next = self._edge(ends, table, stop, "start")
+                    self._note_late(table, stop)
+                return GtidSet(content), True
+        if scan.unfinished:
+            self._notes.append(
+                f"{ends.file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
+                " not replayed"
+            )
+        return GtidSet(content), False
+
+    def _stop(self, table: TransactionTable, held: bytearray) -> int | None:
+        """Index of the first transaction that is not replayed any more; None where the target is behind."""
+        mask = table.mask()
+        if self._target.kind is TargetKind.END:
+            return None
+        if self._target.kind is TargetKind.TIME:
+            table.keep_range(mask, "commit_timestamp", self._target.time, _LAST)
+            late = table.marked(mask)
+            if any(held[index] for index in late):
+                self._refuse_newer(next(table.gtid(index) for index in late if held[index]))
+                return 0
+            return late[0] if late else None
+        table.keep_gtids(mask, self._sought, True)
+        found = table.marked(mask)
+        self._unmet = self._unmet - GtidSet(marked_gtids(table, mask))
+        if self._target.kind is TargetKind.BEFORE:
+            if any(held[index] for index in found):
+                self._refuse_newer(next(table.gtid(index) for index in found if held[index]))
+                return 0
+            return found[0] if found else None
+        return None if self._unmet or not found else found[-1] + 1
+
+    def _refuse_newer(self, gtid: str | None) -> None:
+        what = gtid or "transactions"
+        self._refuse(f"the backup holds {what} behind the target already; take an older backup")
+
+    def _take(self, ends: FileEnds, table: TransactionTable, held: bytearray, stop: int) -> None:
+        """Add the transactions before an index that the backup does not hold."""
+        taken = [index for index in range(stop) if not held[index]]
+        first = 0
+        if self._begin is None:
+            if not taken:
+                return
+            first = taken[0]
+            self._begin = self._edge(ends, table, first, "start")
+        last = taken[-1] if taken else -1
+        if taken:
+            between = bytearray(first <= index < last and held[index] for index in range(len(table)))
+            self._passed += [*self._waiting, *marked_gtids(table, between)]
+            self._waiting = []
+            self._end = self._edge(ends, table, last, "end")
+            start, end = table.value("start", taken[0]), table.value("end", last)
+            if self._parts and self._parts[-1].path == ends.file.path:
+                part = self._parts.pop()
+                self._parts.append(part._replace(end=end, transactions=part.transactions + len(taken)))
+            else:
+                self._parts.append(LogPart(ends.file.path, ends.file.name, start, end, len(taken)))
+        behind = bytearray(last < index < stop and held[index] for index in range(len(table)))
+        self._waiting += marked_gtids(table, behind)
+
+    def _note_late(self, table: TransactionTable, stop: int) -> None:
+        """Tell of transactions behind the end that were committed before the target's time."""
+        if self._target.kind is not TargetKind.TIME:
+            return
+        late = sum(
+            table.value("commit_timestamp", index) < self._target.time for index in range(stop, len(table))
+        )
+        if late:
+            self._notes.append(
+                f"{late:,} transactions behind the end were committed before the target's time too: the"
+                " server's clock was set back, or a commit took its turn late; --to-gtid says exactly where"
+                " to end"
+            )
+
+    def _check_link(self, before: FileEnds, content: GtidSet, after: FileEnds) -> None:
+        """See that a log is the next one, and that nothing was lost between the two."""
+        differences = gtid_differences(before, content, after)
+        lost = GtidSet() if differences is None else self._held.lacking(differences[0])
+        # Between logs that name all GTIDs before them, a log without transactions may lack.
+        proven = self._held.by_gtid and differences is not None and not lost
+        for problem in ends_problems([before, after]):
+            if problem.kind is ProblemKind.GAP and not proven:
+                self._lose_logs_between(before, after)
+                self._refuse(f"{problem.before}: {problem.message}")
+            elif problem.kind is ProblemKind.REPEATED:
+                self._refuse(f"{problem.before}, {problem.after}: {problem.message}; give it once")
+            elif problem.kind is ProblemKind.NOT_CLOSED:
+                self._notes.append(f"{problem.before}: {problem.message}")
+        if lost:
+            self._missing |= lost
+            self._refuse(f"{after.file.path} says that {lost} were logged before it, and no log has them")
+
+    def _check_end(self, last: FileEnds) -> None:
+        """The logs have ended before the target: say what is needed to reach it."""
+        target = self._target
+        following = last.next_file or f"{last.base}.{last.file.file_number + 1:06d}"
+        closed = last.next_file is not None or last.stopped
+        if target.kind is TargetKind.END:
+            if last.next_file is not None:
+                self._notes.append(f"{following} comes next, and is not among the logs")
+            return
+        if target.kind is TargetKind.TIME:
+            if last.ended is not None and last.ended * MICROSECONDS >= target.time:
+                return
+            found = f"end before {format_time(target.time)}"
+        else:
+            found = f"do not have {self._unmet}"
+        if closed:
+            self._missing_logs.append(following)
+        self._problems.append(
+            f"the logs {found}; {following} comes next"
+            if closed
+            else f"the logs {found}; {last.file.path} is"
+            " not closed: copy it again from the server, which may write it still"
+        )
+
+    def _lose_logs_between(self, before: FileEnds, after: FileEnds) -> None:
+        if before.base == after.base:
+            self._lose(before.base, before.file.file_number + 1, after.file.file_number)
+        elif before.next_file is not None:
+            self._missing_logs.append(before.next_file)
+
+    def _lose_logs_before(self, first: FileEnds) -> None:
+        """Name the logs from the backup's up to the first that is there."""
+        base = self._backup.file.rpartition(".")[0]
+        number = number_of(self._backup.file)
+        if base == first.base and 0 < number < first.file.file_number:
+            self._lose(base, number, first.file.file_number)
+        elif not self._backup.file and first.file.file_number > 1:
+            self._lose(first.base, first.file.file_number - 1, first.file.file_number)
+
+    def _lose(self, base: str, first: int, stop: int) -> None:
+        self._missing_logs += [
+            f"{base}.{number:06d}" for number in range(first, min(stop, first + _MOST_NAMES))
+        ]
+
+    def _refuse(self, problem: str) -> None:
+        """What is there must not be replayed."""
+        self._problems.append(problem)
+        self._replayable = False
+
+    @staticmethod
+    def _edge(ends: FileEnds, table: TransactionTable, index: int, side: str) -> Edge:
+        return Edge(
+            ends.file.name,
+            table.value(side, index),
+            table.gtid(index),
+            table.value("commit_timestamp", index),
+        )

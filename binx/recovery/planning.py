@@ -116,8 +116,10 @@ class _Planner:
 
     def walk(self) -> None:
         """Go through the logs from where the backup stands up to the target."""
-        if self._target.gtids and not self._unmet:
-            self._refuse(f"the backup holds {self._target.gtids} already; take an older backup")
+        target = self._target
+        held = target.gtids - self._unmet
+        if target.gtids and (not self._unmet or (held and target.kind is TargetKind.BEFORE)):
+            self._refuse(f"the backup holds {held} already; take an older backup")
             return
         start = self._start()
         if start is None:
@@ -204,17 +206,16 @@ class _Planner:
                 )
             stop = self._stop(table, held)
             self._take(ends, table, held, len(table) if stop is None else stop)
-            if stop is not None:
-                if stop < len(table):
-                    self._next = self._edge(ends, table, stop, "start")
-                    self._note_late(table, stop)
+            if stop is not None and stop < len(table):
+                self._next = self._edge(ends, table, stop, "start")
+                self._note_late(table, stop)
                 return GtidSet(content), True
         if scan.unfinished:
             self._notes.append(
                 f"{ends.file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
                 " not replayed"
             )
-        return GtidSet(content), False
+        return GtidSet(content), self._target.kind is TargetKind.GTIDS and not self._unmet
 
     def _stop(self, table: TransactionTable, held: bytearray) -> int | None:
         """Index of the first transaction that is not replayed any more; None where the target is behind."""
@@ -236,7 +237,13 @@ class _Planner:
                 self._refuse_newer(next(table.gtid(index) for index in found if held[index]))
                 return 0
             return found[0] if found else None
-        return None if self._unmet or not found else found[-1] + 1
+        if self._unmet:
+            return None
+        # Where the last one ended the table before, what follows it is at the beginning of this one.
+        stop = found[-1] + 1 if found else 0
+        if any(held[stop:]):
+            self._refuse_newer(next(table.gtid(index) for index in range(stop, len(table)) if held[index]))
+        return stop
 
     def _refuse_newer(self, gtid: str | None) -> None:
         what = gtid or "transactions"

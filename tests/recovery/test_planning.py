@@ -146,7 +146,7 @@ def test_what_the_backup_holds_between_others_is_passed_over() -> None:
 def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
     transactions = LISTED[shop]
     early = gtids_of([transactions[10]])
-    for backup in backups_of(transactions, 30)[1:]:
+    for backup in backups_of(transactions, 30):
         for kind in (TargetKind.GTIDS, TargetKind.BEFORE):
             found = plan(logs_of(shop), backup, Target(kind, gtids=early))
             assert "take an older backup" in found.problems[0]
@@ -156,6 +156,23 @@ def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
         assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
         target = Target(TargetKind.BEFORE, gtids=early)
         assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
+
+
+def test_a_set_of_which_the_backup_holds_some_is_no_target_to_stop_before() -> None:
+    transactions = LISTED["mysql-9.7"]
+    target = Target(TargetKind.BEFORE, gtids=gtids_of([transactions[10], transactions[900]]))
+    for held in (30, 800):
+        for backup in backups_of(transactions, held)[1:]:
+            found = plan(logs_of("mysql-9.7"), backup, target)
+            assert "take an older backup" in found.problems[0]
+
+
+@pytest.mark.parametrize("shop", SHOPS)
+def test_a_backup_that_stands_at_the_target_needs_no_replay(shop: str) -> None:
+    transactions = LISTED[shop]
+    target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[29]]))
+    found = plan(logs_of(shop), backups_of(transactions, 30)[0], target)
+    assert (found.covered, found.begin) == (True, None)
 
 
 @pytest.mark.parametrize("shop", SHOPS)

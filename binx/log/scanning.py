@@ -105,10 +105,6 @@ class TransactionScan(Protocol):
     def uncounted_tables(self) -> list[tuple[str, str]]:
         """Database and name of tables whose rows are not counted: a column's type is not known."""
 
-    @property
-    def map_count(self) -> int | None:
-        """How many distinct table maps the transactions so far have; None where that is not known."""
-
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
         """Each distinct table map: its table's number, its bytes behind table id and flags."""
 
@@ -188,11 +184,6 @@ class Walked:
     def table_count(self) -> int:
         """How many tables there are."""
         return self._scanner.maps.tables
-
-    @property
-    def map_count(self) -> int | None:
-        """How many distinct table maps there are."""
-        return self._scanner.maps.count
 
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
         """Each distinct table map: its table's number, its bytes behind table id and flags."""

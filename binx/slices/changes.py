@@ -9,7 +9,6 @@ tables by commit version and row number.
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -159,7 +158,6 @@ def ordered_changes(
     separator: bytes = b"",
     frames: Frames | None = None,
     sizes: StatementSizes | None = None,
-    told: Callable[[Selected], bool] = lambda part: True,
     unreadable: set[tuple[str, str]] | None = None,
     choice: RowChoice | None = None,
 ) -> Iterator[Begin | RowTexts | WholeTexts | Statement | End]:
@@ -180,7 +178,6 @@ def ordered_changes(
         separator: stands between two row changes of one transaction.
         frames: writes usual transactions, which then come as :class:`WholeTexts`.
         sizes: measures the texts of row changes.
-        told: whether it is told where the transactions of a part begin and end.
         unreadable: see :class:`~binx.rows.decoder.ChangeDecoder`.
         choice: which row changes come, and which statements; None for all.
 
@@ -211,23 +208,18 @@ def ordered_changes(
                 decoders.append(decoder)
         if part.behind_damage:
             decoder.forget_tables()
-        walk = _Walk(part, render, look) if told(part) else None
+        walk = _Walk(part, render, look)
         for item in decoder.decode(part.table, part.mask):
             if isinstance(item, Statement) and not (choice is None or choice.takes_statement(item)):
                 continue
-            if walk is None:
-                deque(decoder.flush(), maxlen=0)
-                if isinstance(item, Statement):
-                    yield item
-            elif isinstance(item, Statement):
+            if isinstance(item, Statement):
                 yield from walk.emit(decoder.flush())
                 yield from walk.up_to(item.commit_version)
                 yield item
             else:
                 yield from walk.emit(chain((item,), decoder.flush()))
-        if walk is not None:
-            yield from walk.emit(decoder.flush(), final=True)
-            yield from walk.up_to(None)
+        yield from walk.emit(decoder.flush(), final=True)
+        yield from walk.up_to(None)
 
 
 def _choosing(render: Renderer, choice: RowChoice) -> Renderer:

@@ -82,11 +82,6 @@ class IndexScan:
         numbers = dict.fromkeys(number for number, body in maps if number >= 0 and _has_unknown(body))
         return [self.table_name(number) for number in numbers]
 
-    @property
-    def map_count(self) -> int | None:
-        """Not known: an index file tells the maps of the whole log at once."""
-        return None
-
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
         """Each distinct table map of the log: its table's number, its bytes behind table id and flags."""
         return iter(self._facts.maps)

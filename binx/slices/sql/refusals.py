@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
-from binx.kernels.transactions.table import Kind
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, End, RowTexts, Selected, WholeTexts
+from binx.slices.changes import Begin, End, RowTexts, WholeTexts
 from binx.slices.sql.literals import comment_text
 from binx.source.wording import shortened
 
 _INCIDENT = "-- INCIDENT "
-_XA_KIND_NUMBERS = frozenset({Kind.KIND_XA_PREPARE, Kind.KIND_XA_COMMIT, Kind.KIND_XA_ROLLBACK})
 _XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 
 CHECKED_FACTS = ("transaction", "kind")
@@ -39,12 +37,6 @@ class PreparedXa:
     def is_prepared(self) -> bool:
         """Whether the transaction that came last is prepared, and its end must come next."""
         return self._prepared
-
-    def looks_at(self, part: Selected) -> bool:
-        """Whether there may be something to follow in a part of a log."""
-        if self._prepared or part.file.format.flavour is not Flavour.MARIADB:
-            return self._prepared
-        return not _XA_KIND_NUMBERS.isdisjoint(memoryview(part.table.column("kind")).cast("q"))
 
     def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> None:
         """Follow the transactions.

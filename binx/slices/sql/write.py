@@ -15,7 +15,6 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
@@ -87,9 +86,6 @@ class StatementSizes:
         ]
 
 
-_PLAIN_KINDS = frozenset({int(Kind.KIND_DML), int(Kind.KIND_EMPTY)})
-
-
 def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice | None = None) -> list[str]:
     """Find out whether the transactions can be written as SQL, without writing a byte.
 
@@ -108,13 +104,12 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
     decoders: list[ChangeDecoder] = []
     prepared = PreparedXa()
     items = ordered_changes(
-        _telling(selected, prepared),
+        selected,
         catalog.copy(),
         nothing,
         resolve_only=True,
         decoders=decoders,
         facts=CHECKED_FACTS,
-        told=prepared.looks_at,
         choice=choice,
     )
     for item in items:
@@ -130,53 +125,6 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
                 untold.take(changes.resolved)
     warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
     return [*warnings, *untold.warnings()]
-
-
-def _telling(selected: Iterable[Selected], prepared: PreparedXa) -> Iterator[Selected]:
-    """The parts of the logs that can have something to refuse.
-
-    Whether a table can be written is up to its table maps and the statements before, and most parts of a log
-    have neither a new map nor a statement.
-    """
-    known = _KnownTables()
-    for part in selected:
-        if known.look_at(part) or prepared.looks_at(part):
-            yield part
-
-
-class _KnownTables:
-    """Which tables were looked at since their columns may have changed."""
-
-    def __init__(self) -> None:
-        self._file: BinlogFile | None = None
-        self._maps = 0
-        self._stale: set[int] = set()
-
-    def look_at(self, part: Selected) -> bool:
-        """Whether there is something new in a part, which is looked at if so."""
-        if part.file is not self._file:
-            self._file, self._maps, self._stale = part.file, 0, set()
-        maps, scan = part.scan.map_count, part.scan
-        if maps is None or part.behind_damage or part.mask.count(1) < len(part.mask):
-            # Of what is not selected here nothing is learnt.
-            return True
-        tables = {*memoryview(part.table.count_column(0)).cast("q")} if self._stale else set()
-        statements = _has_statements(part.table)
-        if maps == self._maps and not statements and self._stale.isdisjoint(tables):
-            return False
-        self._maps = maps
-        self._stale -= tables
-        if statements:
-            # Wherever in the part they stand, what comes behind the part is looked at anew.
-            self._stale = {*range(scan.table_count)}
-        return True
-
-
-def _has_statements(table: TransactionTable) -> bool:
-    """Whether some of the transactions are more than row changes between BEGIN and COMMIT."""
-    marks = table.mask()
-    table.keep_range(marks, "statements", 1, 2**63 - 1)
-    return any(marks) or not _PLAIN_KINDS.issuperset(memoryview(table.column("kind")).cast("q"))
 
 
 KEPT_BYTES = 16 * 1024 * 1024

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from binx.kernels.walk.scan import Level
 from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.changes import Selected, ordered_changes
+from binx.slices.changes import Selected
 from binx.slices.sql.write import KeptParts, check_sql
 from tests.slices.sql.sql_of import everything
 
@@ -29,36 +28,6 @@ REFUSED = [
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a scan hand over its transactions one by one."""
     monkeypatch.setattr(scan_module, "WINDOW_BYTES", 1)
-
-
-def looked_at(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
-    """How many parts a log has, and how many of them the check decodes."""
-    parts: list[Selected] = []
-    decoded: list[Selected] = []
-
-    def watched(selected: Iterator[Selected], *args: object, **options: object) -> object:
-        def each() -> Iterator[Selected]:
-            for part in selected:
-                decoded.append(part)
-                yield part
-
-        return ordered_changes(each(), *args, **options)  # type: ignore[arg-type]
-
-    def listed() -> Iterator[Selected]:
-        for part in everything([path]):
-            parts.append(part)
-            yield part
-
-    monkeypatch.setattr("binx.slices.sql.write.ordered_changes", watched)
-    check_sql(listed(), Catalog())
-    return len(parts), len(decoded)
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_parts_of_known_tables_without_statements_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts, decoded = looked_at(SHOP[1], monkeypatch)
-    assert parts > 20
-    assert 0 < decoded < parts / 2
 
 
 @pytest.mark.usefixtures("small_parts")

@@ -159,6 +159,14 @@ CASES: dict[str, tuple[str, ...]] = {
         " ROLLBACK 'two'",
         "INSERT INTO xa1 VALUES (3, 3)",
     ),
+    "MariaDB keeps the rows that were": (
+        "CREATE TABLE y1 (id INT PRIMARY KEY, v INT /*M!, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e"
+        " TIMESTAMP(6) GENERATED ALWAYS AS ROW END, PERIOD FOR SYSTEM_TIME (s, e) */) /*M! WITH SYSTEM"
+        " VERSIONING */; INSERT INTO y1 (id, v) VALUES (1, 1), (2, 2), (3, 3), (4, 4)",
+        "UPDATE y1 SET v = 10 WHERE id = 1; UPDATE y1 SET id = 7 WHERE id = 3; DELETE FROM y1 WHERE id = 2",
+        "INSERT INTO y1 (id, v) VALUES (2, 5); REPLACE INTO y1 (id, v) VALUES (1, 9); DELETE FROM y1"
+        " WHERE id = 4",
+    ),
     "character sets change": (
         "CREATE TABLE h1 (id INT PRIMARY KEY, a VARCHAR(20) CHARACTER SET latin1, b TEXT CHARACTER"
         " SET utf8mb4); INSERT INTO h1 VALUES (1, 'é', 'ü'), (2, 'a', 'b')",

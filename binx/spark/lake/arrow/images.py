@@ -22,6 +22,8 @@ from binx.spark.lake.model import Column, Epoch, Unit
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {"insert": INSERT, "update_preimage": BEFORE, "update_postimage": AFTER, "delete": DELETE}
+_NO_ROW_END = pa.array([2_147_483_647_999_999, 4_294_967_295_999_999], pa.timestamp("us", "UTC"))
+"""What rows have as ROW END that MariaDB's system versioning has not ended: until 11.5, and since."""
 HEAD = pa.schema(
     [
         ("_rank", pa.int32()),
@@ -135,7 +137,20 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
         columns |= _differences(rows.column("_json_diff"), ids)
     if "_present" in known and rows.column("_present").null_count < len(rows):
         _present(columns, rows.column("_present"), unit, epoch)
+    if "_kind" in columns:
+        _end_versions(columns, unit)
     return pa.table(columns)
+
+
+def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
+    """Make deletes of what MariaDB's system versioning keeps of rows that are there no more (``sql/handler.cc``)."""
+    for number, column in zip(unit.ids, unit.version.columns, strict=True):
+        values = columns.get(f"v{number}")
+        # Tables with numbers of transactions there are logged as statements alone.
+        if column.generated == "row_end" and values is not None and values.type == _NO_ROW_END.type:
+            there = pc.is_in(values, _NO_ROW_END)
+            ended = pc.and_not(values.is_valid(), pc.or_(there, pc.equal(columns["_kind"], BEFORE)))
+            columns["_kind"] = pc.if_else(ended, pa.scalar(DELETE, pa.int8()), columns["_kind"])
 
 
 def _misfits(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:

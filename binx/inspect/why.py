@@ -29,7 +29,7 @@ from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.table_statements import table_effect
+from binx.rows.ddl.table_statements import restored_by, table_effect
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages
 from binx.rows.statements import ROWS, Statement
@@ -62,6 +62,7 @@ class RowChange:
         statement: the text that the change was logged with; None where the server logs none.
         moved: whether the change gave the row another key.
         uncertain: whether it is a statement that may have changed the row, of which the log has no images.
+        restored_by: of a statement that dropped or emptied the table, the command that writes it as it was.
     """
 
     row: dict[str, Any]
@@ -73,6 +74,7 @@ class RowChange:
     statement: str | None = None
     moved: bool = False
     uncertain: bool = False
+    restored_by: str | None = None
 
 
 class _Written(NamedTuple):
@@ -228,8 +230,17 @@ class RowLife:
             "type": effect.type,
             "sql": statement.sql,
         }
-        told = replace(_at_place(file, table, index), row=row, uncertain=effect.may_change_rows)
-        yield told, _StatementText(row)
+        start = table.value("start", index)
+        restored = restored_by(statement.followed, statement.db, file.name, start)
+        yield (
+            replace(
+                _at_place(file, table, index),
+                row=row,
+                uncertain=effect.may_change_rows,
+                restored_by=next((text for *name, text in restored if self._table_filter.takes(*name)), None),
+            ),
+            _StatementText(row),
+        )
 
     def _told(self, piece: list[ChangeBatch], file: BinlogFile, table: TransactionTable) -> Iterator[_Told]:
         """The changes of a piece of the log that are meant, in order."""
@@ -324,6 +335,7 @@ def _line(told: RowChange, written: _Written | _StatementText) -> Iterator[bytes
         "statement_text": told.statement,
         "moved": told.moved,
         "uncertain": told.uncertain,
+        "restored_by": told.restored_by,
     }
     held = b""
     for chunk in written.text():

@@ -29,6 +29,8 @@ from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import RawEvent, raw_events
 from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.table_statements import restored_by
 from binx.slices.backwards import Backwards
 from binx.slices.binlog import SliceWriter
 from binx.slices.changes import Begin, ordered_changes
@@ -41,7 +43,6 @@ from binx.storage.output import Sink
 
 if TYPE_CHECKING:
     from binx.rows.batches import ChangeBatch
-    from binx.rows.ddl.catalog import Catalog
     from binx.rows.decoder import ChangeDecoder
     from binx.slices.pieces import Changes
 
@@ -171,7 +172,10 @@ class _Reversing:
         file, table = part.file, part.table
         kind = KIND_NAMES[Kind(table.value("kind", index))]
         if kind not in {"dml", "empty"}:
-            self._obstacles.add(f"transactions of kind {kind}", [_name(file, table, index)])
+            commands = _commands(file, table, index, description) if kind == "ddl" else ()
+            self._obstacles.add(
+                f"transactions of kind {kind}", [_name(file, table, index)], commands=commands
+            )
             return
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
         name = _name(file, table, index)
@@ -201,6 +205,17 @@ class _Reversing:
 
 def _name(file: BinlogFile, table: TransactionTable, index: int) -> str:
     return table.gtid(index) or f"{file.name}:{table.value('start', index)}"
+
+
+def _commands(
+    file: BinlogFile, table: TransactionTable, index: int, description: FormatDescription
+) -> Iterator[tuple[str, str, str]]:
+    """What restores the tables that a schema statement dropped or emptied."""
+    start, end = table.value("start", index), table.value("end", index)
+    for raw in raw_events(file, start, end, description):
+        if isinstance(raw.event, Query):
+            followed = Catalog().follow(raw.event.text, raw.event.database)
+            yield from restored_by(followed, raw.event.database, file.name, start)
 
 
 class _Statements:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import shlex
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -47,3 +49,45 @@ def test_a_dropped_table_is_restored_as_it_was_at_a_moment(server: Server, seed:
             server.sql(f"SET foreign_key_checks = 0; DROP TABLE shop.{name};\n{made.out}".encode())
             assert checksum(server, f"shop.{name}") == before, (name, at)
     assert compared
+
+
+LOST = """
+CREATE DATABASE small; USE small;
+CREATE TABLE emptied (id INT PRIMARY KEY, name VARCHAR(20));
+CREATE TABLE `dropped one` (id INT PRIMARY KEY, name VARCHAR(20), KEY (name));
+INSERT INTO emptied VALUES (1, 'one'), (2, 'two');
+INSERT INTO `dropped one` VALUES (1, 'eins'), (2, 'zwei');
+TRUNCATE emptied;
+INSERT INTO emptied VALUES (3, 'three');
+DROP TABLE `dropped one`;
+"""
+
+
+def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
+    server: Server, tmp_path: Path
+) -> None:
+    drop_databases(server)
+    server.reset()
+    server.sql(LOST.encode())
+    server.flush_logs()
+    log = server.binlogs()[0]
+    why = binx("why", "--table", "small.*", "--where", "id = 1", log)
+    printed = re.findall(r"restored by: (binx .*)", why.out)
+    assert len(printed) == 2
+    for form in ("sql", "binlog"):
+        refused = binx("extract", "--reverse", "--format", form, log)
+        assert re.findall(r"restored by: (binx .*)", refused.err) == printed
+    assert binx("to-parquet", log, "-o", "lake", cwd=tmp_path).code == 0
+    for command in printed:
+        made = binx(*shlex.split(command)[1:], cwd=tmp_path)
+        assert made.code == 0, made.err
+        server.sql(made.out.encode())
+    assert server.query("SELECT id, name FROM small.emptied ORDER BY id") == [
+        ("1", "one"),
+        ("2", "two"),
+        ("3", "three"),
+    ]
+    assert server.query("SELECT id, name FROM small.`dropped one` ORDER BY id") == [
+        ("1", "eins"),
+        ("2", "zwei"),
+    ]

@@ -11,7 +11,8 @@ import pytest
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.restore import FORMATS, write_table
+from binx.spark.lake.model import FORMATS
+from binx.spark.lake.restore import write_table
 from binx.storage.output import open_output
 from tests.spark.dataset import Server
 from tests.spark.test_state import ORDERS
@@ -121,10 +122,15 @@ def test_sql_makes_the_table_with_what_it_was_then(tmp_path: Path) -> None:
     assert (tmp_path / "csv").read_text() == '"id","name","amount"\n"1","O\'Hara\n",\n'
     copied = found._replace(refused="its CREATE TABLE takes its columns from another table")
     with (
-        pytest.raises(RefusedError, match="cannot be written as SQL"),
+        pytest.raises(RefusedError, match="write its rows with --no-create"),
         open_output(str(tmp_path / "no")) as out,
     ):
         write_table(copied, out, "sql")
+    with open_output(str(tmp_path / "rows")) as out:
+        write_table(copied, out, "sql", create=False)
+    assert (tmp_path / "rows").read_text() == text.replace(
+        text[text.index("SET SESSION sql_mode = ''") : text.index("SET SESSION sql_mode = 'NO_AUTO")], ""
+    )
 
 
 def test_a_definition_whose_text_was_left_out_is_not_written(tmp_path: Path) -> None:

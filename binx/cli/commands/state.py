@@ -9,6 +9,7 @@ from binx.cli.options import QUIET
 from binx.cli.terminal import say_note, say_warning
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.source.wording import counted
+from binx.spark.lake.model import FORMATS, PARQUET, SQL
 from binx.storage.output import STANDARD_OUTPUT, open_output
 
 EXAMPLES = (
@@ -25,9 +26,6 @@ EXAMPLES = (
         "binx state lake --table shop.customers --pk 17 --format csv",
     ),
 )
-
-PARQUET = "parquet"
-FORMATS = (PARQUET, "csv", "sql")
 
 
 @command("state", examples=EXAMPLES)
@@ -46,6 +44,7 @@ FORMATS = (PARQUET, "csv", "sql")
     type=click.Choice(FORMATS),
     help="Format.  [default: by the output's name, or parquet]",
 )
+@option("--no-create", is_flag=True, help="SQL: only the rows, for a table that is there.")
 @option(
     "-o", "--output", metavar="OUT", type=PATH, default=STANDARD_OUTPUT, help="Output; - is standard output."
 )
@@ -58,6 +57,7 @@ def state_command(
     pk: str | None,
     key: str | None,
     form: str | None,
+    no_create: bool,
     output: str,
     quiet: bool,
 ) -> ExitCode:
@@ -70,13 +70,15 @@ def state_command(
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
     suffix = output.rpartition(".")[2]
     form = form or (suffix if suffix in FORMATS else PARQUET)
+    if no_create and form != SQL:
+        raise UsageError(f"--no-create is for --format {SQL}")
     found = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())
     if pk is not None:
         found = found.row(pk.split(","))
         if not found.rows.num_rows:
             raise AbsentError(f"as of {found.moment} {table} has no row with the key {pk}")
     with open_output(output, binary=form == PARQUET) as out:
-        write_table(found, out, form)
+        write_table(found, out, form, create=not no_create)
     for text in found.missing:
         say_warning(f"{table} is incomplete: {text}")
     if not quiet:

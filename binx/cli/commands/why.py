@@ -37,6 +37,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
+from binx.rows.ddl.table_statements import RESTORED_FROM
 from binx.source.json_text import safe_chunks
 from binx.source.wording import counted, encoded
 from binx.stats.text import safe_text, time_text
@@ -99,7 +100,7 @@ def why_command(
         raise UsageError("expected exactly one table: --table DB.TABLE")
     dump = schema_dump(schema)
     tell_understood(selection, dump, quiet=quiet)
-    found = uncertain = 0
+    found = uncertain = restored = 0
     with (
         text_output(plain=as_json) as output,
         progress_bar("why", quiet=quiet) as bar,
@@ -121,6 +122,7 @@ def why_command(
         for change, text in lines:
             found += 1
             uncertain += change.uncertain
+            restored += change.restored_by is not None
             if is_for_screen():
                 bar.hide()
             output.write_chunks(safe_chunks(text) if as_json else text)
@@ -135,6 +137,8 @@ def why_command(
         raise AbsentError("no changes of the row in these files")
     if not quiet:
         say_note(f"changes: {found:,}")
+    if restored and not quiet:
+        say_note(RESTORED_FROM)
     if uncertain:
         say_warning(
             f"{counted(uncertain, 'statement')} on the table may have changed, removed or brought the row,"
@@ -176,5 +180,8 @@ class _Text:
             yield cut(f"  {safe_text(' '.join(change.statement.split()))}")
         if "sql" in row:
             yield from self._show.statement(row["sql"])
+            if change.restored_by is not None:
+                # It is to be copied, and not cut.
+                yield f"  restored by: {safe_text(change.restored_by)}"
         else:
             yield from self._show.values(row)

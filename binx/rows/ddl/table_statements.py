@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.log.selection.table_filter import TableFilter
-from binx.rows.ddl.catalog import parts_of
+from binx.rows.columns.schema import ChangeKind
+from binx.rows.ddl.catalog import Followed, parts_of
+from binx.rows.ddl.effects import statement_effects
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
     AlterTable,
@@ -96,4 +100,32 @@ def _effect(kind: str, name: tuple[str, str] | None, may_change_rows: bool) -> T
     return None if name is None else TableEffect(kind, *name, may_change_rows=may_change_rows)
 
 
-__all__ = ["TableEffect", "table_effect"]
+RESTORED_FROM = (
+    "lake is the data set that `binx to-parquet -o lake` makes of the logs from the CREATE TABLE on"
+)
+"""What the commands of :func:`restored_by` mean."""
+
+
+def restored_by(followed: Followed | None, db: str, file: str, start: int) -> Iterator[tuple[str, str, str]]:
+    """The tables that a statement dropped or emptied, and the command that writes each as it was before.
+
+    Args:
+        followed: what a catalog made of the statement.
+        db: the session's default database.
+        file: the log's name.
+        start: where the statement's transaction begins.
+    """
+    gone = {
+        (one.db, one.table): one.action == "truncated"
+        for one in statement_effects(followed, "", db)
+        if one.action in ("dropped", "truncated") and one.table
+    }
+    for change in followed.changes if followed else ():
+        if change.kind is ChangeKind.DROPPED and change.previous:
+            gone.setdefault((change.previous.db, change.previous.name), False)
+    for (of, table), is_there in gone.items():
+        command = ["binx", "state", "lake", "--table", f"{of}.{table}", "--at", f"{file}:{start}"]
+        yield of, table, shlex.join([*command, "--format", "sql", *(["--no-create"] if is_there else [])])
+
+
+__all__ = ["RESTORED_FROM", "TableEffect", "restored_by", "table_effect"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
+from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, End, RowTexts, WholeTexts
 from binx.slices.sql.literals import comment_text
@@ -100,6 +101,7 @@ class Obstacle:
 
     count: int = 0
     transactions: dict[str, None] = field(default_factory=dict)
+    commands: list[str] = field(default_factory=list)
 
 
 class Obstacles:
@@ -108,10 +110,17 @@ class Obstacles:
     def __init__(self) -> None:
         self._found: dict[str, Obstacle] = {}
 
-    def add(self, reason: str, transactions: Iterator[str] | list[str], count: int = 1) -> None:
-        """Note that some changes of transactions cannot be undone."""
+    def add(
+        self,
+        reason: str,
+        transactions: Iterator[str] | list[str],
+        count: int = 1,
+        commands: Iterable[tuple[str, str, str]] = (),
+    ) -> None:
+        """Note that some changes of transactions cannot be undone; ``commands`` restore tables."""
         obstacle = self._found.setdefault(reason, Obstacle())
         obstacle.count += count
+        obstacle.commands += [text for *_, text in commands][: EXAMPLES - len(obstacle.commands)]
         for transaction in transactions:
             if len(obstacle.transactions) >= EXAMPLES:
                 return
@@ -131,6 +140,9 @@ class Obstacles:
         for reason, obstacle in list(self._found.items())[:LISTED]:
             more = " …" if obstacle.count > len(obstacle.transactions) else ""
             lines.append(f"{reason}: {obstacle.count:,}, in {', '.join(obstacle.transactions)}{more}")
+            lines += [f"  restored by: {text}" for text in obstacle.commands]
+        if any(obstacle.commands for obstacle in list(self._found.values())[:LISTED]):
+            lines.append(f"({RESTORED_FROM})")
         if len(self._found) > LISTED:
             lines.append(f"and {len(self._found) - LISTED:,} more reasons")
         return lines
@@ -148,12 +160,14 @@ class UndoStatements:
         self._obstacles = obstacles
         self._prepared: dict[str, tuple[int, str]] = {}
 
-    def take(self, statement: Statement, number: int) -> None:
-        """Look at a statement of the transaction of that number."""
+    def take(self, statement: Statement, number: int, file: str, start: int) -> None:
+        """Look at a statement of the transaction of that number, which begins there."""
         sql = statement.sql
         if statement.kind != "other":
             what = "a statement" if statement.kind == "ddl" else "a change logged as a statement"
-            self._obstacles.add(f"{what}, “{shortened(sql, SHOWN)}”", [statement.transaction])
+            commands = restored_by(statement.followed, statement.db, file, start)
+            reason = f"{what}, “{shortened(sql, SHOWN)}”"
+            self._obstacles.add(reason, [statement.transaction], commands=commands)
         elif sql.startswith("XA PREPARE "):
             self._prepared[sql.removeprefix("XA PREPARE ")] = (number, statement.transaction)
         elif sql.startswith(("XA COMMIT ", "XA ROLLBACK ")):

@@ -159,7 +159,9 @@ class _Undoing:
         elif isinstance(item, RowTexts):
             self._take_rows(item)
         elif isinstance(item, Statement):
-            self.statements.take(item, self._number)
+            assert self._begin is not None
+            facts = self._begin.facts
+            self.statements.take(item, self._number, facts["file"], facts["start"])
         else:
             self._take_end()
 

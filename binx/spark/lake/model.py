@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
+"""What a table at a moment is written as."""
+
 
 class TableName(NamedTuple):
     """A table by database and name, as the server spells them."""

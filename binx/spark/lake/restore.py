@@ -15,9 +15,9 @@ from binx.errors import RefusedError
 from binx.rows.columns.arrow_schema import time_text
 from binx.slices.sql.literals import comment_text, identifier, text_literal
 from binx.spark.lake.at_moment import TableAt
+from binx.spark.lake.model import CSV, PARQUET
 from binx.storage.output import OutputStream
 
-PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
 _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
 _ROWS = 1_000
 """Rows that one INSERT has, and that are turned into text together."""
@@ -25,8 +25,8 @@ _ROWS = 1_000
 _STATEMENT_BYTES = 1 << 20
 
 
-def write_table(table: TableAt, out: OutputStream, form: str) -> None:
-    """Write a table.
+def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = True) -> None:
+    """Write a table; ``create`` whether SQL makes it, and not only its rows.
 
     Raises:
         RefusedError: as SQL: the logs do not have what makes the table.
@@ -35,7 +35,7 @@ def write_table(table: TableAt, out: OutputStream, form: str) -> None:
     if form == PARQUET:
         pq.write_table(table.rows, out, compression="zstd", store_schema=False)
         return
-    lines = _csv(table) if form == CSV else _sql(table)
+    lines = _csv(table) if form == CSV else _sql(table, create=create)
     for line in lines:
         out.write(line.encode("utf-8", "surrogatepass"))
 
@@ -52,19 +52,19 @@ def _cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _sql(table: TableAt) -> Iterator[str]:
-    if table.refused:
+def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
+    if create and table.refused:
         raise RefusedError(
-            f"{table.name} cannot be written as SQL: {table.refused};"
-            " write its rows with --format csv or parquet"
+            f"the CREATE TABLE of {table.name} cannot be written: {table.refused}; make the table, and write"
+            " its rows with --no-create"
         )
     yield f"-- {comment_text(f'{table.name} as of {table.moment}')}, by binx state\n"
     for text in table.missing:
         yield f"-- Incomplete: {comment_text(text)}\n"
     yield "SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 0;\n"
-    if not table.definition:
+    if create and not table.definition:
         yield "-- Its CREATE TABLE is not in the logs.\n"
-    for text in table.definition:
+    for text in table.definition if create else ():
         # A comment may end it.
         yield f"{text}\n;\n"
     yield "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO';\nBEGIN;\n"

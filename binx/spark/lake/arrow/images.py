@@ -143,7 +143,7 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
 
 
 def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
-    """Make deletes of rows that MariaDB's system versioning keeps though they are gone (``sql/handler.cc``)."""
+    """Make deletes of rows that MariaDB's system versioning keeps though they are gone (sql/handler.cc)."""
     for number, column in zip(unit.ids, unit.version.columns, strict=True):
         values = columns.get(f"v{number}")
         # Tables with numbers of transactions there are logged as statements alone.

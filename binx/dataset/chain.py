@@ -27,6 +27,7 @@ from binx.source.plain import STANDARD_INPUT_NAME
 from binx.storage.store import MANIFESTS, Store, open_store
 
 if TYPE_CHECKING:
+    from binx.dataset.personal.rules import PersonalData
     from binx.where.rows import RowFilter
 
 Definition = tuple[str, str, StatementContext]
@@ -219,15 +220,17 @@ class Beginning(NamedTuple):
     behind: str | None = None
 
 
-def find_beginning(folder: str, files: Sequence[BinlogFile], catalog: Catalog | None) -> Beginning:
+def find_beginning(
+    folder: str, files: Sequence[BinlogFile], catalog: Catalog | None, rules: PersonalData | None
+) -> Beginning:
     """Find where an export begins: with the given tables, or after the previous log if the data set has it.
 
     Raises:
-        UsageError: the folder is a URI of an unknown file system.
+        UsageError: the folder is a URI of an unknown file system, or the key is not that of the log before.
         OutputError: the record of the previous log cannot be read.
         SourceError: the data set cannot be read.
     """
-    behind = find_behind(open_store(folder), files[0]) if catalog is None and files else None
+    behind = find_behind(open_store(folder), files[0], rules) if catalog is None and files else None
     if behind is None:
         return Beginning(catalog, ChainState())
     return Beginning(behind.catalog, ChainState(behind.epoch, behind.seqno), behind.log)

@@ -175,7 +175,7 @@ class LogExport:
         report.count_uncounted()
         damage = [] if self._salvaging is None else self._salvaging.damage()
         ending = "" if self._ending is None else self._ending.value
-        behind = behind_record(self._behind, self.file, self._ending)
+        behind = behind_record(self._behind, self.file, self._ending, self._options.personal)
         document = manifest(
             source_record(self.file, self._digest.hexdigest(), ending),
             self._request,

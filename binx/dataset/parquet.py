@@ -157,7 +157,7 @@ def to_parquet(
     selector = selector or Selector(Selection(), in_parts=True)
     check_log_numbers(files, open_store(os.fspath(folder)))
     if state is None:
-        catalog, state, _ = find_beginning(os.fspath(folder), files, catalog)
+        catalog, state, _ = find_beginning(os.fspath(folder), files, catalog, options.personal)
     catalog = Catalog() if catalog is None else catalog
     dataset = DataSet(folder)
     with dataset.locked():

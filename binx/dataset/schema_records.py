@@ -17,6 +17,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from binx.dataset.dataset import Transaction, escape_name
+from binx.dataset.personal.rules import PersonalData
+from binx.dataset.personal.statements import sealed_record, unsealed_catalog
 from binx.errors import OutputError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds, known_ends
@@ -24,7 +26,6 @@ from binx.log.file import BinlogFile
 from binx.log.scanning import ENDINGS, Ending
 from binx.rows.batches import TableChanges
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.source.names import is_named_next
 from binx.storage.store import MANIFESTS, Store
 
@@ -61,9 +62,9 @@ class Behind(NamedTuple):
     seqno: int
 
 
-def tables_record(catalog: Catalog) -> TablesRecord:
+def tables_record(catalog: Catalog, rules: PersonalData | None) -> TablesRecord:
     """The record of the tables that are known."""
-    record = catalog_record(catalog)
+    record = sealed_record(catalog, rules)
     packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
     return TablesRecord(_path_of(record), packer.compress(record) + packer.flush())
 
@@ -80,12 +81,14 @@ class BehindRecord(NamedTuple):
     tables: TablesRecord | None = None
 
 
-def behind_record(behind: Behind | None, file: BinlogFile, ending: Ending | None) -> BehindRecord:
+def behind_record(
+    behind: Behind | None, file: BinlogFile, ending: Ending | None, rules: PersonalData | None
+) -> BehindRecord:
     """What to leave for the log that comes next."""
     if behind is None or ending not in ENDINGS:
         return BehindRecord()
     ends, catalog = known_ends(file), behind.catalog
-    tables = tables_record(catalog) if len(catalog) or catalog.databases else None
+    tables = tables_record(catalog, rules) if len(catalog) or catalog.databases else None
     record = {
         "next": ends.next_file,
         "ended": ends.ended,
@@ -97,12 +100,13 @@ def behind_record(behind: Behind | None, file: BinlogFile, ending: Ending | None
     return BehindRecord(record, tables)
 
 
-def find_behind(store: Store, file: BinlogFile) -> Behind | None:
+def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Behind | None:
     """What a data set tells of the logs before one; None where it does not have the log right before.
 
     Raises:
         OutputError: the manifest or the record of the log before cannot be read.
         SourceError: the data set cannot be read.
+        UsageError: members in the record are sealed with another key.
     """
     name = _name_before(file)
     if name is None:
@@ -115,7 +119,7 @@ def find_behind(store: Store, file: BinlogFile) -> Behind | None:
                 continue
             path = f"{MANIFESTS}/{one}"
             try:
-                found = _behind(store, _read(store, path), ends, is_same_id=is_same_id)
+                found = _behind(store, _read(store, path), ends, rules, is_same_id=is_same_id)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
                 raise OutputError(
                     f"its record of the previous log cannot be read: {error}; delete it and export its"
@@ -143,7 +147,9 @@ def _read(store: Store, path: str) -> dict[str, Any]:
     return document
 
 
-def _behind(store: Store, manifest: dict[str, Any], ends: FileEnds, *, is_same_id: bool) -> Behind | None:
+def _behind(
+    store: Store, manifest: dict[str, Any], ends: FileEnds, rules: PersonalData | None, *, is_same_id: bool
+) -> Behind | None:
     """What a manifest says for a log, where that is the one right behind."""
     behind, source = manifest.get("behind"), manifest.get("source")
     if behind is None or source is None or not _follows(manifest, source, behind, ends):
@@ -161,7 +167,7 @@ def _behind(store: Store, manifest: dict[str, Any], ends: FileEnds, *, is_same_i
         record = zlib.decompress(data, wbits=16 + zlib.MAX_WBITS)
         if _path_of(record) != behind["tables"]:
             raise ValueError(f"{behind['tables']} is not what was written")
-        catalog = recorded_catalog(record)
+        catalog = unsealed_catalog(record, rules)
     return Behind(str(source["name"]), catalog, int(behind["epoch"]), int(behind["seqno"]))
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed
 from binx.dataset.personal.rules import Masking, PersonalData, parse_rule, personal_data
+from binx.dataset.personal.statements import scrub, sealed_record, unsealed_catalog
 from binx.errors import UsageError
+from binx.rows.ddl.catalog import Catalog
 
 
 def documents(*rules: tuple[str, bool]) -> Documents:
@@ -96,6 +98,24 @@ def test_rules_hold_for_names_in_any_case_and_for_copies_of_a_table() -> None:
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected DB\.TABLE\.COLUMN"):
         parse_rule(text)
+
+
+def test_members_of_hashed_columns_are_sealed_between_logs() -> None:
+    catalog = Catalog()
+    catalog.load_dump(
+        "USE shop; CREATE TABLE users (id INT PRIMARY KEY, kind ENUM('canary 1', 'canary 2'), "
+        " marks SET('canary 3'), plain ENUM('seen'));"
+    )
+    rules = PersonalData((), (parse_rule("shop.users.kind"), parse_rule("shop.users.marks")), b"key" * 8)
+    scrub(catalog, rules)
+    sealed = sealed_record(catalog, rules)
+    assert b"canary" not in sealed
+    assert b"'seen'" in sealed
+    assert sealed_record(catalog, rules) == sealed
+    assert list(unsealed_catalog(sealed, rules)) == list(catalog)
+    for other in (None, rules._replace(key=b"other")):
+        with pytest.raises(UsageError, match=r"shop\.users\.kind among --hash-columns and another key"):
+            unsealed_catalog(sealed, other)
 
 
 def test_hashes_need_a_key_that_is_no_guess(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ def to_parquet_command(
         # What the rows decide comes before the limit.
         wanted = selection if where is None else selection._replace(limit=None)
         selector = Selector(wanted, [log.name for log in logs], in_parts=True)
-        catalog, state, behind = find_beginning(output, logs, known_tables(dump, chain))
+        catalog, state, behind = find_beginning(output, logs, known_tables(dump, chain), personal)
         if behind is not None and catalog and not quiet:
             say_note(f"continuing with the table definitions after {behind}, from the data set")
         options = _options(

@@ -7,6 +7,7 @@ import hmac
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from operator import xor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ _COPY = re.compile(r"_+(?P<name>.+)_(?:gho|ghc|del|new|old)")
 
 _LEAST_KEY = 16
 _FINGERPRINT = 16
+_TAG = 32
 
 
 class Rule(NamedTuple):
@@ -129,6 +131,24 @@ class PersonalData(NamedTuple):
         """The hash of a value."""
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
         return hmac.digest(self.key, data, "sha256").hex()
+
+    def seal(self, text: str) -> str:
+        """A text that only this key opens; the same for the same text."""
+        data = text.encode()
+        tag = hmac.digest(self.key, b"binx sealed text\0" + data, "sha256")
+        return (tag + self._masked(data, tag)).hex()
+
+    def unseal(self, sealed: str) -> str | None:
+        """The text that was sealed; None where another key did."""
+        data = bytes.fromhex(sealed)
+        tag, masked = data[:_TAG], data[_TAG:]
+        text = self._masked(masked, tag).decode("utf-8", "replace")
+        return text if self.seal(text) == sealed else None
+
+    def _masked(self, data: bytes, tag: bytes) -> bytes:
+        """Some bytes, under those that follow from the key and their tag."""
+        stream = hashlib.shake_256(self.key + tag).digest(len(data))
+        return bytes(map(xor, data, stream))
 
     def facts(self) -> dict[str, Any]:
         """The rules, for the manifest; of the key a fingerprint."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from binx.dataset.personal.rows import hashed_type
 from binx.dataset.personal.rules import PersonalData, TableRules
-from binx.errors import RefusedError
+from binx.errors import RefusedError, UsageError
 from binx.rows.columns.schema import DefaultKind
 from binx.rows.columns.types import quote_text
 from binx.rows.ddl.catalog import Catalog
@@ -17,6 +18,9 @@ from binx.rows.ddl.effects import ColumnEffect, Effect
 from binx.rows.statements import ROWS, Statement
 
 _WORD = re.compile(r'`((?:[^`]|``)+)`|"((?:[^"]|"")+)"|([\w$]+)')
+_SEALED = "sealed"
+"""The type of a column whose members are sealed."""
+
 _HIDDEN = "its text is left out, as it is about a table with personal data"
 
 
@@ -95,8 +99,7 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
     if rules is None or not any(rules.of_table(table.db, table.name) for table in _all_tables(catalog)):
         return
     document: dict[str, Any] = json.loads(catalog_record(catalog))
-    listed = [document["tables"], *(tables for *_, tables in (*document["temporary"], *document["expected"]))]
-    for table in (table for tables in listed for table in tables):
+    for table in _tables_of(document):
         own = rules.of_table(table["db"], table["name"])
         if own is None:
             continue
@@ -118,9 +121,52 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
     catalog.become(recorded_catalog(json.dumps(document).encode()))
 
 
+def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:
+    """The record of a catalog, in which members of hashed columns are sealed with the key of the hashes."""
+    record = catalog_record(catalog)
+    if rules is None or not rules.hashed:
+        return record
+    document: dict[str, Any] = json.loads(record)
+    for table in _tables_of(document):
+        own = rules.of_table(table["db"], table["name"])
+        for column in table.get("columns", ()):
+            masking = None if own is None else own.masking(column["name"])
+            if masking is not None and masking.hashes and column.get("members") is not None:
+                told = json.dumps([column["members"], column["mysql_type"]])
+                column["members"], column["mysql_type"] = [rules.seal(told)], _SEALED
+    return json.dumps(document, separators=(",", ":")).encode("ascii")
+
+
+def unsealed_catalog(record: bytes, rules: PersonalData | None) -> Catalog:
+    """The catalog of a record.
+
+    Raises:
+        UsageError: members are sealed with another key.
+        ValueError, KeyError, TypeError, AttributeError, RecursionError: it is no such record.
+    """
+    document: dict[str, Any] = json.loads(record)
+    for table in _tables_of(document):
+        for column in table.get("columns", ()):
+            if column["mysql_type"] == _SEALED:
+                told = None if rules is None else rules.unseal(column["members"][0])
+                if told is None:
+                    raise UsageError(
+                        f"the log before was exported with {table['db']}.{table['name']}.{column['name']}"
+                        " among --hash-columns and another key: give the same --hash-key, or another folder"
+                    )
+                column["members"], column["mysql_type"] = json.loads(told)
+    return recorded_catalog(json.dumps(document).encode())
+
+
+def _tables_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from document["tables"]
+    for *_, tables in (*document["temporary"], *document["expected"]):
+        yield from tables
+
+
 def _all_tables(catalog: Catalog) -> list[Any]:
     temporary = [table for connection in catalog.connections for table in catalog.temporary(connection)]
     return [*catalog, *temporary, *(table for tables in catalog.expected.values() for table in tables)]
 
 
-__all__ = ["masked_statement", "scrub"]
+__all__ = ["masked_statement", "scrub", "sealed_record", "unsealed_catalog"]

@@ -16,7 +16,7 @@ from binx.log.identifiers import marked_gtids, transaction_ids
 from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selector
-from binx.rows.decoder import LOST
+from binx.rows.decoder import LOST, STATEMENTS_ONLY
 from binx.rows.following import DecodingCheck
 from binx.source.wording import counted
 
@@ -61,6 +61,7 @@ class Finder:
         payloads: KeptPayloads,
     ) -> None:
         self.gtids = GtidSet()
+        self.statements_left_out = 0
         self._scan = scan
         self._selector = selector
         self._state = state
@@ -122,6 +123,7 @@ class Finder:
     def _counted(self, table: TransactionTable, mask: bytearray, lost: dict[int, int]) -> list[Counted]:
         """Count row changes, and mark what is looked at only for DDL, or not for its rows."""
         table.mark_work(mask)
+        self.statements_left_out += mask.count(STATEMENTS_ONLY)
         for index, mark in lost.items():
             mask[index] = mark
         counts = [

@@ -159,6 +159,7 @@ class LogExport:
             self._take_batch(batch, files)
         files.close()
         self._report.gtids = finder.gtids
+        self._report.sums.statements_left_out = finder.statements_left_out
         self._report.take_scan(scan)
         self._ending = scan.ending
         self._tell_tables()

@@ -54,6 +54,7 @@ class Sums:
         changes: inserts, updates and deletes of the transactions taken.
         first: first commit version and earliest commit time taken, None where there is none.
         last: last commit version taken and latest commit time.
+        statements_left_out: transactions with statements that the selection left out.
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,7 @@ class Sums:
         self.changes: dict[tuple[str, str], list[int]] = {}
         self.first: tuple[int, int] | None = None
         self.last: tuple[int, int] | None = None
+        self.statements_left_out = 0
 
     def of(self, table: tuple[str, str]) -> TableSums:
         """One table's conservation sum."""
@@ -152,6 +154,7 @@ def manifest(
             }
             for (db, table), counted in sorted(sums.conservation.items())
         ],
+        "statements_left_out": sums.statements_left_out,
         "damage": damage,
         "losses": losses,
         "warnings": warnings,

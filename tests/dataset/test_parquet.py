@@ -15,6 +15,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -274,6 +275,13 @@ def test_a_selection_takes_whole_transactions_and_accounts_for_the_rest(tmp_path
         for table in report.manifest["tables"]
     }
     assert found == normalised(demo["tables"])
+
+
+def test_statements_that_a_selection_left_out_are_counted(dataset: Path, tmp_path: Path) -> None:
+    (written,) = (dataset / "statements").glob(f"{CHAIN[0].name}.*")
+    statements = pq.read_table(written, columns=["commit_version"], partitioning=None)
+    (report,) = export(tmp_path, CHAIN[:1], Selection(min_bytes=1 << 40))
+    assert report.manifest["statements_left_out"] == len(pc.unique(statements["commit_version"]))
 
 
 def test_a_table_pattern_leaves_out_the_rows_of_other_tables(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -408,11 +409,13 @@ def write_export(
     per_file: int = 1000,
     losses: Sequence[Any] = (),
     whole: bool = False,
+    selection: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write the transactions of a log from SCN ``first`` to ``last``; returns the manifest's path.
 
     Files hold whole transactions of one table and schema version, about ``per_file`` images each. ``whole``
-    lets the manifest say that nothing was left out, as it does where no selection was asked for.
+    lets the manifest say that nothing was left out, as where no selection was asked for; ``selection``
+    is what else was asked for, by default all tables by a pattern.
     """
     name = f"{base}.{log.number:06}"
     source = f"{name}.{identity}"
@@ -483,7 +486,9 @@ def write_export(
         )  # fmt: skip
     tables = []
     sums = []
-    for (db, table), parts in groups.items():
+    gone = Counter(image.table for image in log.images if not (whole or first <= image.scn <= last))
+    for db, table in {**groups, **gone}:
+        parts = groups.get((db, table), [])
         mine = [image.change for part in parts for image in part]
         tables.append(
             {
@@ -495,9 +500,9 @@ def write_export(
             {
                 "db": db,
                 "table": table,
-                "images": len(mine),
+                "images": len(mine) + gone[db, table],
                 "written": len(mine),
-                "filtered": 0,
+                "filtered": gone[db, table],
                 "undecodable": 0,
             }
         )
@@ -512,7 +517,7 @@ def write_export(
             "server_version": "9.7.0", "flavour": "mysql", "create_timestamp": 0,
             "header_timestamp": log.time, "in_use": False, "file_number": log.number,
         },
-        "request": {"selection": {} if whole else {"tables": ["shop.*"]}},
+        "request": {"selection": {} if whole else selection or {"tables": ["*.*"]}},
         "gtid_set": str(GtidSet.parse(",".join(gtids))) if gtids else "",
         "first_commit_version": min(scns, default=None),
         "last_commit_version": max(scns, default=None),
@@ -521,6 +526,7 @@ def write_export(
         "files": files,
         "tables": tables,
         "conservation": sums,
+        "statements_left_out": len(log.statements) - len(statements),
         "losses": list(losses),
     }  # fmt: skip
     place = folder / "_manifest" / f"{source}.json"

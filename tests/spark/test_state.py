@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from binx.spark.lake.at_moment import table_at
 from tests.spark.conftest import Load
 from tests.spark.dataset import Name, Server
 
@@ -283,3 +284,41 @@ def test_a_key_that_gets_another_type_is_the_key_still(tmp_path: Path, load: Loa
         code, summary = load(tmp_path / "in", tmp_path / output)
         assert code == 0, summary
         assert rows(tmp_path / output, ORDERS) == server.rows(ORDERS)
+
+
+def test_what_selections_left_out_is_said_until_a_whole_export_has_it(tmp_path: Path, load: Load) -> None:
+    server = orders()
+    users = ("shop", "users")
+    server.create(users, FIELDS, ["id"])
+    for number in range(3):
+        server.transaction(insert(number), ("insert", users, {"id": number}))
+        server.transaction(insert(number + 10))
+        server.rotate()
+    first, second, third, _ = server.logs
+    server.export(tmp_path / "lake", first, whole=True)
+    late = second.images[-1].scn
+    server.export(tmp_path / "lake", second, first=late, selection={"since": "2026-11-20T23:30:00"})
+    server.export(tmp_path / "lake", third, selection={"tables": ["shop.orders"]})
+    for _ in range(2):
+        code, summary = load(tmp_path / "lake", tmp_path / "out")
+        told = {table["table"]: (table["complete"], table["reasons"]) for table in summary["tables"]}
+        in_part = (
+            "1 log was exported without some of its row changes, or without statements that may be about"
+            " it: mysql-bin.000002"
+        )
+        assert (code, told) == (
+            3,
+            {
+                "orders": ("partial", [in_part]),
+                "users": (
+                    "partial",
+                    [in_part, "1 log was exported without this table: mysql-bin.000003"],
+                ),
+            },
+        )
+    assert table_at(str(tmp_path / "lake"), "shop.orders", None).missing == [in_part]
+    server.export_all(tmp_path / "lake", whole=True)
+    code, summary = load(tmp_path / "lake", tmp_path / "out")
+    assert (code, {table["complete"] for table in summary["tables"]}) == (0, {"yes"})
+    server.export(tmp_path / "other", third, selection={"tables": ["shop.orders"]})
+    assert load(tmp_path / "other", tmp_path / "out")[0] == 0

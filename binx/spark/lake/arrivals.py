@@ -265,15 +265,14 @@ class _Finder:
     def _note(self, manifests: Sequence[tuple[Manifest, str]]) -> None:
         """Let the state know what is taken, and what the manifests say is missing."""
         state = self._state
-        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in manifests if not m.losses}
+        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in manifests if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
         known = {(loss.source, loss.reason) for loss in state.losses}
         for manifest, chain in manifests:
             name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified, self._load)
-            if manifest.span is not None and manifest.whole:
-                state.chains[chain].logs[manifest.source.number].taken.append((*manifest.span, self._load))
+            state.chains[chain].logs[manifest.source.number].take(manifest, self._load)
             state.chains[chain].gtids |= manifest.gtids
             if not manifest.source.logs_cascades:
                 self._found.deleted |= manifest.deleted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -26,12 +26,11 @@ from binx.spark.lake.overlaps import clipped
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.repeated import drop_repeated
+from binx.spark.lake.selected import left_out
 from binx.spark.lake.state import ALL_TABLES, NO_BEGINNING, State
 
 _FILE_BITS = 32
 _LAST = (1 << 63) - 1
-_WHERE = {"databases", "tables"}
-"""What of a selection does not leave out single transactions of a table."""
 
 
 class TableAt(NamedTuple):
@@ -118,7 +117,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     epoch = life.epochs[-1]
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, logs, ranks, last, found.deleted)
+    missing = _missing(life, logs, ranks, last, found.deleted) + left_out(life, state.chains, ranks, last)
     if lost:
         missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
     if unknown := len(stored) - stored.column("_unknown").null_count:
@@ -287,7 +286,7 @@ def _missing(
             )
         for manifests in listed.values():
             if not any(manifest.whole for manifest in manifests):
-                found += _left_out(manifests)
+                found += (f"{one.source.name}: {loss}" for one in manifests for loss in one.losses)
     return found
 
 
@@ -301,13 +300,6 @@ def _statements(log: _Log, first: int, last: int) -> int:
         done = pc.and_(pc.equal(rows["kind"], "dml"), pc.equal(pc.list_value_length(rows["effects"]), 0))
         count += pc.sum(pc.and_(inside, done)).as_py() or 0
     return count
-
-
-def _left_out(manifests: Sequence[Manifest]) -> Iterator[str]:
-    for manifest in manifests:
-        yield from (f"{manifest.source.name}: {loss}" for loss in manifest.losses)
-        if manifest.by_rows or set(manifest.selected) - _WHERE:
-            yield f"{manifest.source.name} was exported without some of its transactions"
 
 
 def _texts(logs: Sequence[_Log], last: Mapping[str, int]) -> dict[tuple[str, int, int], Any]:

@@ -19,6 +19,7 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.manifests import Manifest, Source, Span
 from binx.spark.lake.model import Statement
+from binx.spark.lake.selected import Selected
 
 _TOLERANCE = 1
 """Seconds between the end of a log and the beginning of the next; servers give both the same time."""
@@ -26,13 +27,31 @@ _TOLERANCE = 1
 
 @dataclass(slots=True)
 class Log:
-    """One binary log of a chain; ``taken`` are the spans that loads took whole, with the load's number."""
+    """One binary log of a chain.
+
+    Attributes:
+        taken: the spans that loads took whole, with the load's number.
+        whole_bytes: of the log when it was exported whole, at most.
+        selected: exports of it when it was larger, with a selection.
+    """
 
     identity: str
     time: int
     taken: list[tuple[int, int, int]] = field(default_factory=list)
     next: tuple[str, int] | None = None
     last: GtidSet = field(default_factory=GtidSet)
+    whole_bytes: int = 0
+    selected: tuple[Selected, ...] = ()
+
+    def take(self, manifest: Manifest, load: int) -> None:
+        """Note what a load takes of it."""
+        if manifest.whole:
+            self.whole_bytes = max(self.whole_bytes, manifest.source.bytes)
+            if manifest.span is not None:
+                self.taken.append((*manifest.span, load))
+        elif manifest.selected is not None:
+            self.selected += (manifest.selected,)
+        self.selected = tuple(one for one in self.selected if one.log_bytes > self.whole_bytes)
 
     def leads_to(self, manifest: Manifest) -> bool:
         """Whether its end names that log, which knows the last GTIDs in this one."""
@@ -111,7 +130,16 @@ class Chain:
     def to_json(self) -> dict[str, Any]:
         """For the state."""
         logs = [
-            [number, log.identity, log.time, log.taken, log.next, str(log.last)]
+            [
+                number,
+                log.identity,
+                log.time,
+                log.taken,
+                log.next,
+                str(log.last),
+                log.whole_bytes,
+                [one.to_json() for one in log.selected],
+            ]
             for number, log in sorted(self.logs.items())
         ]
         return {
@@ -138,8 +166,12 @@ class Chain:
                     [(first, last, load) for first, last, load in taken],
                     None if following is None else (following[0], following[1]),
                     GtidSet.parse(last_gtids),
+                    whole_bytes,
+                    tuple(map(Selected.from_json, selected)),
                 )
-                for number, identity, time, taken, following, last_gtids in entry["logs"]
+                for number, identity, time, taken, following, last_gtids, whole_bytes, selected in entry[
+                    "logs"
+                ]
             },
             GtidSet.parse(entry["gtids"]),
         )

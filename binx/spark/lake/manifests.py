@@ -19,6 +19,7 @@ from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.model import TableName
 from binx.spark.lake.place import Listed, Place
+from binx.spark.lake.selected import Selected
 from binx.storage.store import MANIFESTS
 
 # What Python makes of JSON of another shape, of numbers like Infinity, and of brackets nested too deeply.
@@ -34,7 +35,7 @@ Span = tuple[int, int]
 class Source:
     """The binary log that an export was made from.
 
-    ``base`` is its name without the number, ``time`` when it was begun (seconds since 1970),
+    ``base`` is its name without the number, ``bytes`` its size, ``time`` when it was begun (s since 1970),
     ``logs_cascades`` whether its server logs what foreign keys do to rows by themselves.
     """
 
@@ -42,6 +43,7 @@ class Source:
     identity: str
     base: str
     number: int
+    bytes: int
     server_id: int
     time: int
     logs_cascades: bool
@@ -78,7 +80,7 @@ class Manifest:
 
     ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
     transaction of its span, ``by_rows`` whether it was made with a condition on rows,
-    ``selected`` by what else it was selected. ``gtids`` are those in it, ``before`` those before it, ``next``
+    ``selected`` what its selection left out. ``gtids`` are those in it, ``before`` those before it, ``next``
     is the log that its end names, with the time of that. ``wrong`` says of tables why their rows cannot be
     taken. Of the tables in ``deleted`` it has deletions.
     """
@@ -92,7 +94,7 @@ class Manifest:
     span: Span | None
     whole: bool
     by_rows: bool
-    selected: tuple[str, ...]
+    selected: Selected | None
     flavour: str
     gtids: GtidSet
     before: GtidSet
@@ -146,8 +148,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             )
         files = tuple(_file(place, entry) for entry in document["files"])
         first, last = document.get("first_commit_version"), document.get("last_commit_version")
-        request = document.get("request", {})
-        selected = request.get("selection") != {} or request.get("where") is not None
+        selected = Selected.from_manifest(document)
         return Manifest(
             place=place,
             listed=listed,
@@ -156,9 +157,9 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             files=files,
             losses=tuple(_loss(entry) for entry in document.get("losses", ())),
             span=None if first is None or last is None else (int(first), int(last)),
-            whole=not selected and not document.get("losses"),
-            by_rows=request.get("where") is not None,
-            selected=tuple(request.get("selection") or ()),
+            whole=selected is None and not document.get("losses"),
+            by_rows=document.get("request", {}).get("where") is not None,
+            selected=selected,
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
             before=GtidSet.parse(str((document.get("behind") or {}).get("gtids_before") or "")),
@@ -192,6 +193,7 @@ def _source(entry: Mapping[str, Any]) -> Source:
         identity=str(entry["identity"]),
         base=found["base"] if found else name,
         number=int(number if number is not None else (found["number"] if found else 0)),
+        bytes=int(entry["bytes"]),
         server_id=int(entry["server_id"]),
         time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),
         logs_cascades=entry.get("flavour") == "mysql"

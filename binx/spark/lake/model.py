@@ -252,6 +252,7 @@ class Life:
         whole: whether its beginning is known (CREATE TABLE or TRUNCATE was logged).
         reasons: what makes it incomplete, in sentences.
         parents: tables whose deletions reach rows of it.
+        names: what it was called, each with where that began; None for before the logs.
     """
 
     id: str
@@ -261,6 +262,7 @@ class Life:
     units: list[Unit] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     parents: set[TableName] = field(default_factory=set)
+    names: list[tuple[Position | None, TableName]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

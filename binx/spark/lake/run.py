@@ -17,6 +17,7 @@ from binx.spark.lake.model import ChangesFile, Life, LoadResult, Options, Plan, 
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.repeated import drop_repeated
+from binx.spark.lake.selected import left_out
 from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import write_views
@@ -242,6 +243,7 @@ class _Load:
         state, options = self._state, self._options
         plans = {one.life: one for one in plan.lives}
         results = {one.life: one for one in result.lives}
+        ranks = {name: rank for rank, name in enumerate(state.order)}
         records = {}
         for life in lives:
             former = state.records.get(life.id)
@@ -275,7 +277,7 @@ class _Load:
             records[life.id] = LifeRecord(
                 name=life.name,
                 whole=life.whole,
-                reasons=tuple(life.reasons),
+                reasons=(*life.reasons, *left_out(life, state.chains, ranks)),
                 losses=losses,
                 unknown=sum(file.unknown for file in kept.ranges) if kept else 0,
                 error=error,

@@ -20,7 +20,7 @@ from binx.spark.lake.manifests import NOT_UNDERSTOOD
 from binx.spark.lake.model import ChangesFile, LifeState, Statement, TableName, Version
 from binx.spark.lake.place import Place
 
-CONTRACT = 5
+CONTRACT = 6
 STATE = "_state.json"
 _PENDING = "_pending.json"
 KINDS = ("history", "current", "scd2")

@@ -100,11 +100,11 @@ class Timeline:
             for first, end in pairwise(bounds):
                 yield _Clip(file, first, end - 1, alone=not inside)
 
-    def _born(self, name: TableName, where: str, *, whole: bool) -> Life:
+    def _born(self, name: TableName, where: str, since: Position | None, *, whole: bool) -> Life:
         base = f"{name}@{where}"
         self._ids[base] += 1
         number = self._ids[base]
-        life = Life(base if number == 1 else f"{base}#{number}", name, whole)
+        life = Life(base if number == 1 else f"{base}#{number}", name, whole, names=[(since, name)])
         self.lives.append(life)
         self._end(name)
         self._names[name] = life
@@ -117,7 +117,7 @@ class Timeline:
 
     def _called(self, name: TableName) -> Life:
         """The life that has a name, which may have been there before the logs."""
-        return self._names.get(name) or self._born(name, "", whole=False)
+        return self._names.get(name) or self._born(name, "", None, whole=False)
 
     def _follow(self, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
         where = f"{statement.chain}:{statement.scn}"
@@ -132,11 +132,11 @@ class Timeline:
             case "created":
                 if effect.get("if_not_exists") and name in self._names:
                     return
-                life = self._born(name, where, whole=True)
+                life = self._born(name, where, place, whole=True)
                 self._define(life, effect, statement, place)
             case "truncated":
                 former = self._called(name)
-                life = self._born(name, where, whole=True)
+                life = self._born(name, where, place, whole=True)
                 life.parents = set(former.parents)
                 if former.epochs:
                     life.epochs = [replace(former.epochs[-1], since=place, changes=())]
@@ -149,6 +149,7 @@ class Timeline:
                 del self._names[name]
                 self._end(new)
                 life.name = new
+                life.names.append((place, new))
                 self._names[new] = life
             case "altered":
                 self._alter(self._called(name), effect, statement, place)

@@ -26,7 +26,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from tests.archive.places import SHOP, check_manifests, contents, copy_logs, revealed
-from tests.cli.process import BINX, after, environment
+from tests.cli.process import BINX, binx, binx_with, environment
 from tests.object_store import Bucket, object_store
 from tests.source.ages import EXAMPLE_RECIPIENT
 
@@ -55,10 +55,6 @@ class Victim(NamedTuple):
     has_logs: bool = False
     contents: Callable[[Path], dict[str, str]] = contents
 
-    def program(self, code: str = "") -> tuple[str, ...]:
-        """What runs the command, after some more Python."""
-        return after(code) if code else BINX
-
     def make(self, place: Path, *numbers: int) -> None:
         """Make the place as it is before the first run, with some of the logs."""
         place.mkdir()
@@ -86,14 +82,9 @@ def _check_indexes(place: Path) -> None:
     beside = [str(place)] if logs else ["-o", str(place), *map(str, SHOP.glob("mysql-bin.0*"))]
     assert all(path.read_bytes() == (SHOP / path.name).read_bytes() for path in logs)
     if any(place.glob("*.binx")):
-        done = subprocess.run(
-            [*BINX, "index", "--check", *beside],
-            capture_output=True,
-            env=environment(),
-            check=False,
-        )
-        assert b"damaged" not in done.stdout
-        assert b"stale" not in done.stdout
+        said = binx("index", "--check", *beside).out
+        assert "damaged" not in said
+        assert "stale" not in said
 
 
 VICTIMS = {
@@ -134,24 +125,18 @@ def watch(event, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(watch)
 """
-    done = subprocess.run(
-        [*victim.program(code), *victim.arguments(logs, place)],
-        capture_output=True,
-        env=environment(),
-        check=False,
-    )
-    return done.returncode
+    return binx_with(code, *victim.arguments(logs, place)).code
 
 
 def finish(victim: Victim, logs: Path, place: Path) -> None:
     """Run a command to its end."""
-    _finish([*victim.program(), *victim.arguments(logs, place)])
+    _finish(victim.arguments(logs, place))
     assert not list(place.rglob(".binx-*.tmp"))
 
 
-def _finish(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, env=environment(), check=False)
-    assert done.returncode == 0, done.stderr.decode()
+def _finish(arguments: list[str]) -> None:
+    done = binx(*arguments)
+    assert done.code == 0, done.err
 
 
 def _compare(victim: Victim, place: Path, expected: Path) -> None:
@@ -165,13 +150,13 @@ class Target(NamedTuple):
     """Where the killed runs write to.
 
     Attributes:
-        command: what is run.
+        arguments: of the command that is run.
         check: holds what is there against what must be true at any moment.
         compare: holds it against what an undisturbed run leaves.
         clear: removes all that was written.
     """
 
-    command: list[str]
+    arguments: list[str]
     check: Callable[[], None]
     compare: Callable[[Path], None]
     clear: Callable[[], None]
@@ -187,8 +172,7 @@ def _in_folder(victim: Victim, place: Path) -> Target:
         _compare(victim, place, expected)
 
     clear()
-    command = [*victim.program(), *victim.arguments(SHOP, place)]
-    return Target(command, lambda: victim.check(place), compare, clear)
+    return Target(victim.arguments(SHOP, place), lambda: victim.check(place), compare, clear)
 
 
 @contextmanager
@@ -226,7 +210,7 @@ def _in_object_store(victim: Victim, folder: Path) -> Iterator[Target]:
             for path in paths
         ]
         yield Target(
-            [*victim.program(), *arguments],
+            arguments,
             lambda: victim.check(copied()),
             lambda expected: _compare(victim, copied(), expected),
             clear,
@@ -249,14 +233,14 @@ def kill_at_random(name: str, times: int, seed: int, *, s3: bool = False) -> int
 
 def _kill(target: Target, expected: Path, times: int, moments: random.Random) -> int:
     begun = monotonic()
-    _finish(target.command)
+    _finish(target.arguments)
     lasts = monotonic() - begun
     target.compare(expected)
     target.clear()
     killed = 0
     while killed < times:
         process = subprocess.Popen(
-            target.command,
+            [*BINX, *target.arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=environment(),
@@ -269,10 +253,10 @@ def _kill(target: Target, expected: Path, times: int, moments: random.Random) ->
         else:
             assert process.returncode == 0
         if process.returncode == 0:
-            _finish(target.command)
+            _finish(target.arguments)
             target.compare(expected)
             target.clear()
-    _finish(target.command)
+    _finish(target.arguments)
     target.compare(expected)
     return killed
 

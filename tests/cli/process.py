@@ -10,8 +10,12 @@ import subprocess
 import sys
 import termios
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.cli.forking import forking
 
 BINX = (sys.executable, "-m", "binx")
 _LINES = 40
@@ -47,7 +51,9 @@ def binx(
     env: Mapping[str, str] | None = None,
     prefix: Sequence[str] = (),
 ) -> Ended:
-    """Run a command line in pipes."""
+    """Run a command line in pipes; behind other programs it begins from nothing."""
+    if not prefix:
+        return _forked(_MAIN, arguments, cwd, stdin, env)
     done = subprocess.run(
         [*prefix, *BINX, *map(str, arguments)],
         cwd=cwd,
@@ -59,22 +65,50 @@ def binx(
     return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8"))
 
 
+_MAIN = "import sys\nfrom binx.cli.main import run\nsys.exit(run(sys.argv[1:]))"
+
+
 def after(code: str) -> tuple[str, ...]:
     """The command in a process that runs some Python first, to make something happen at a certain place."""
-    program = f"import os, signal, sys\n{code}\nfrom binx.cli.main import run\nsys.exit(run(sys.argv[1:]))"
-    return (sys.executable, "-c", program)
+    return (sys.executable, "-c", _program(code))
+
+
+def _program(code: str) -> str:
+    return f"import os, signal, sys\n{code}\n{_MAIN}"
 
 
 def binx_with(code: str, *arguments: str | Path, cwd: Path | None = None) -> Ended:
     """Run a command line in pipes after some Python."""
-    done = subprocess.run(
-        [*after(code), *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        env=environment(),
-        check=False,
-    )
-    return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8"))
+    return _forked(_program(code), arguments, cwd)
+
+
+def _forked(
+    program: str,
+    arguments: Sequence[str | Path],
+    cwd: Path | None,
+    stdin: bytes = b"",
+    env: Mapping[str, str] | None = None,
+) -> Ended:
+    pipes = [os.pipe() for _ in range(3)]
+    (given, write), (out, told), (err, said) = pipes
+    process = forking()
+    process.start(program, list(map(str, arguments)), cwd, environment(env), [given, told, said])
+    for fd in (given, told, said):
+        os.close(fd)
+    with ThreadPoolExecutor(3) as threads:
+        threads.submit(_feed, write, stdin)
+        texts = list(threads.map(_read, (out, err)))
+    return Ended(process.wait(), texts[0].decode("utf-8", "replace"), texts[1].decode("utf-8"))
+
+
+def _feed(fd: int, data: bytes) -> None:
+    with suppress(BrokenPipeError), open(fd, "wb") as pipe:
+        pipe.write(data)
+
+
+def _read(fd: int) -> bytes:
+    with open(fd, "rb") as pipe:
+        return pipe.read()
 
 
 def on_terminal(
@@ -82,19 +116,16 @@ def on_terminal(
     width: int,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    command: Sequence[str] = BINX,
+    code: str = "",
 ) -> Ended:
-    """Run a command line on a pseudo-terminal of a certain width."""
+    """Run a command line on a pseudo-terminal of a certain width, after some Python."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, width, 0, 0))
-    process = subprocess.Popen(
-        [*command, *map(str, arguments)],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=slave,
-        stderr=slave,
-        env=environment(env),
-    )
+    process = forking()
+    with Path(os.devnull).open("rb") as nothing:
+        process.start(
+            _program(code), list(map(str, arguments)), cwd, environment(env), [nothing.fileno(), slave, slave]
+        )
     os.close(slave)
     shown = b""
     try:

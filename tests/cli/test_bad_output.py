@@ -256,7 +256,8 @@ def test_ctrl_c_while_parquet_is_written_leaves_what_was_committed(shop: Shop, t
 )
 def test_what_nobody_foresaw_is_one_line(shop: Shop, error: str, code: int, said: str) -> None:
     raising = (
-        f"from binx.stats import listing\ndef fail(*_, **__):\n    raise {error}\nlisting.Listing = fail"
+        "from binx.stats import listing\n"
+        f"def fail(*_, **__):\n    raise {error}\nlisting.Listing.__init__ = fail"
     )
     ended = binx_with(raising, "ls", shop.logs[0])
     assert (ended.code, ended.err.count("\n")) == (code, 1)

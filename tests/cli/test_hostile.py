@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
-import resource
 import struct
-import subprocess
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -17,23 +13,22 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from tests.cli.process import environment
+from tests.cli.process import binx_with
 from tests.log import building as b
 from tests.sanitizers import SANITIZED
 
 ADDRESSES = 3 << 30
-PEAK = 250 << 20
+PEAK = 180 << 20
 SECONDS = 10
-WIDE_PEAK, WIDE_SECONDS = 400 << 20, 12
-"""For Parquet of thousands of columns: 80 million cells took 283 MiB and 6 seconds, of which the import of
-pyarrow and the buffers of 4,096 columns take 150 MiB for 20 rows already."""
+WIDE_PEAK, WIDE_SECONDS = 300 << 20, 12
+"""For Parquet of thousands of columns: 80 million cells took 190 MiB and 6 seconds."""
 HUGE = b"\xfe" + struct.pack("<Q", (1 << 63) - 1)
 MANY = b"\xfe" + struct.pack("<Q", 1 << 40)
 
 
 @dataclass(frozen=True)
 class Cost:
-    """How a command ended, and what it took."""
+    """How a command ended, and what it took: CPU seconds, and bytes of memory beside what was loaded."""
 
     code: int
     seconds: float
@@ -41,42 +36,34 @@ class Cost:
     text: str
 
 
-def limited() -> None:
-    if not SANITIZED:
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-    resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+LIMITED = """
+import atexit, resource
 
+def status(name):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
-PROGRAM = """
-import sys
-from binx.cli.main import run
-code = run(sys.argv[2:])
-with open("/proc/self/status") as status, open(sys.argv[1], "w") as told:
-    told.writelines(line for line in status if line.startswith("VmHWM"))
-sys.exit(code)
+def tell():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    with open({told!r}, "w") as out:
+        print(status("VmHWM") - begun, used.ru_utime + used.ru_stime, file=out)
+
+begun = status("VmRSS")
+atexit.register(tell)
+if {addresses}:
+    resource.setrlimit(resource.RLIMIT_AS, ({addresses}, {addresses}))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 """
-"""binx, and then its most resident memory: what wait4 tells counts the parent's too, from before exec."""
+"""Tells how much more memory was resident in the end than in the beginning, and how long it took."""
 
 
 def run(folder: Path, *arguments: str) -> Cost:
     """Run binx with little memory."""
-    with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as told:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, told.name, *arguments],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            env=environment({"PYTHONPATH": os.pathsep.join(sys.path)}),
-            preexec_fn=limited,  # noqa: PLW1509
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        out.seek(0)
-        text = out.read().decode("utf-8", "replace")
-        peak = 0 if SANITIZED else int(told.read().split()[1]) * 1024
-    seconds = usage.ru_utime + usage.ru_stime
-    return Cost(process.returncode, seconds, peak, text)
+    with tempfile.NamedTemporaryFile() as told:
+        code = LIMITED.format(told=told.name, addresses=0 if SANITIZED else ADDRESSES)
+        ended = binx_with(code, *arguments, cwd=folder)
+        peak, seconds = map(float, told.read().split() or (0, 60))
+    return Cost(ended.code, seconds, 0 if SANITIZED else int(peak) * 1024, ended.out + ended.err)
 
 
 def sized(event: bytes, size: int) -> bytes:

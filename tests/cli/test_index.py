@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Shop
-from tests.cli.process import after, binx
+from tests.cli.process import binx, binx_with
 from tests.cli.test_starting import HEAVY, modules_after
 from tests.conftest import TESTDATA
 
@@ -174,8 +173,7 @@ def test_a_run_that_is_killed_leaves_no_index_file_and_the_next_one_makes_it(
             "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n    return write(self, data)\n"
             "output.OutputStream.write = dying"
         )
-        ended = subprocess.run([*after(kill), "index", str(log)], capture_output=True, check=False)
-        assert ended.returncode == -signal.SIGKILL
+        assert binx_with(kill, "index", log).code == -signal.SIGKILL
         if index.exists():
             break
     assert number > 3

@@ -22,6 +22,7 @@ from tests.live.workload.workload import Workload
 
 SEED = os.environ.get("SEED", "diff")
 ROUNDS = int(os.environ.get("ROUNDS", "2"))
+SESSIONS = 40 if "ROUNDS" in os.environ else 12
 
 OTHERWISE = """
 CREATE DATABASE otherwise; USE otherwise;
@@ -57,7 +58,7 @@ def test_a_replica_did_the_same(kind: type[Server], image: str, tmp_path: Path) 
             rows_only = number % 2 == 0
             drop_databases(source)
             workload = Workload(
-                seed, mariadb=kind is MariaDBServer, sessions=40, rows_only=rows_only, gtids_only=True
+                seed, mariadb=kind is MariaDBServer, sessions=SESSIONS, rows_only=rows_only, gtids_only=True
             )
             for step in workload.steps():
                 source.attempt(step.sql, tmp_path)

@@ -1,6 +1,7 @@
 """Backups of real servers, restored and brought to a moment by the commands that ``plan`` prints, as printed.
 
-The tables and GTIDs then are those that the server had at that moment.
+The tables and GTIDs then are those that the server had at that moment. Without ROUNDS a physical backup is
+brought there in one of the three ways.
 """
 
 from __future__ import annotations
@@ -282,11 +283,12 @@ def test_the_commands_as_printed_lead_from_a_backup_to_the_target(
             asked = rng.choice(targets)
             planned = plan_of(["--backup", str(backup.path), *asked, str(rng.choice(logs))])
             assert set(planned["commands"]) == {"mysqlbinlog", "binx", "relay_logs"}
-            for way, lines in planned["commands"].items():
+            ways = list(planned["commands"])
+            for way in ways if "ROUNDS" in os.environ or backup.folder is None else rng.sample(ways, 1):
                 folder = tmp_path / f"{backup.path.stem}-{way}"
                 other = restored(kind, options, backup, folder)
                 try:
-                    carry_out(way, lines, other, folder)
+                    carry_out(way, planned["commands"][way], other, folder)
                     assert state_of(other) == moment.state, (way, asked, planned)
                 finally:
                     other.stop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import signal
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
@@ -23,7 +22,7 @@ from binx.log.file import open_files
 from binx.log.selection.selection import Selection, Selector
 from binx.storage.remote_store import RemoteStore
 from tests.archive.places import SHOP, archive, contents, copy_logs
-from tests.cli.process import BINX, after, environment
+from tests.cli.process import binx, binx_with
 from tests.object_store import Bucket, at_request, object_store, timed_out
 
 CHAIN = sorted(SHOP.glob("mysql-bin.0*"))[:2]
@@ -213,13 +212,11 @@ from tests.object_store import at_request
 at_request(pytest.MonkeyPatch(), {number}, lambda: os.kill(os.getpid(), signal.SIGKILL))
 """
     arguments = ["to-parquet", "--quiet", "--table", "shop.orders", str(CHAIN[0]), "-o", bucket.uri]
-    killed = subprocess.run([*after(code), *arguments], env=environment(), check=False)
-    assert killed.returncode == -signal.SIGKILL
+    assert binx_with(code, *arguments).code == -signal.SIGKILL
     check_manifests(bucket)
-    done = subprocess.run([*BINX, *arguments], env=environment(), check=False)
-    assert done.returncode == 0
+    assert binx(*arguments).code == 0
     folder = tmp_path / "folder"
-    subprocess.run([*BINX, *arguments[:-1], str(folder)], env=environment(), check=True)
+    assert binx(*arguments[:-1], folder).code == 0
     found, wanted = bucket.contents(), contents(folder)
     # Records of schemas are shared by sources, and stay.
     assert {name: one for name, one in found.items() if not name.startswith("schemas/")} == {

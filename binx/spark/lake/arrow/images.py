@@ -22,7 +22,8 @@ from binx.spark.lake.model import Column, Epoch, Unit
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {"insert": INSERT, "update_preimage": BEFORE, "update_postimage": AFTER, "delete": DELETE}
-_NO_ROW_END = pa.array([2_147_483_647_999_999, 4_294_967_295_999_999], pa.timestamp("us", "UTC"))
+_ROW_END = pa.timestamp("us", "UTC")
+_NO_ROW_END = (2_147_483_647_999_999, 4_294_967_295_999_999)
 """What rows have as ROW END that MariaDB's system versioning has not ended: until 11.5, and since."""
 HEAD = pa.schema(
     [
@@ -147,8 +148,8 @@ def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
     for number, column in zip(unit.ids, unit.version.columns, strict=True):
         values = columns.get(f"v{number}")
         # Tables with numbers of transactions there are logged as statements alone.
-        if column.generated == "row_end" and values is not None and values.type == _NO_ROW_END.type:
-            there = pc.is_in(values, _NO_ROW_END)
+        if column.generated == "row_end" and values is not None and values.type == _ROW_END:
+            there = pc.is_in(values, pa.array(_NO_ROW_END, _ROW_END))
             ended = pc.and_not(values.is_valid(), pc.or_(there, pc.equal(columns["_kind"], BEFORE)))
             columns["_kind"] = pc.if_else(ended, pa.scalar(DELETE, pa.int8()), columns["_kind"])
 

@@ -43,7 +43,7 @@ def options_of(arguments: list[str]) -> LoadOptions:
             name: given[name]
             for name in (
                 "output", "tables", "chains", "rebuild", "scd2", "verify", "accept_losses", "compression",
-                "break_lock", "compact",
+                "break_lock", "compact", "at",
             )
         },
     )  # fmt: skip

@@ -14,8 +14,9 @@ from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.model import FORMATS
 from binx.spark.lake.restore import write_table
 from binx.storage.output import open_output
+from tests.spark.conftest import Load
 from tests.spark.dataset import Server
-from tests.spark.test_state import ORDERS
+from tests.spark.test_state import ORDERS, Rows
 
 FIELDS = [("id", pa.int32()), ("name", pa.string()), ("amount", pa.int32())]
 OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
@@ -27,7 +28,9 @@ def rows_at(lake: Path, at: str | None, table: str = "shop.orders") -> list[dict
 
 
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
-def test_a_table_is_what_it_was_behind_each_transaction(tmp_path: Path, image: str) -> None:
+def test_a_table_is_what_it_was_behind_each_transaction(
+    tmp_path: Path, image: str, load: Load, rows: Rows
+) -> None:
     server = Server(image=image)
     server.create(ORDERS, FIELDS, ["id"])
     moments = []
@@ -51,10 +54,44 @@ def test_a_table_is_what_it_was_behind_each_transaction(tmp_path: Path, image: s
         did()
     server.drop(ORDERS)
     server.export_all(tmp_path / "lake")
-    for time, rows in moments:
-        assert rows_at(tmp_path / "lake", time.isoformat()) == rows
+    for time, expected in moments:
+        assert rows_at(tmp_path / "lake", time.isoformat()) == expected
+    for time, expected in (moments[10], moments[4]):
+        # Later moments, and earlier ones, into one folder.
+        code, summary = load(tmp_path / "lake", tmp_path / "out", "--at", time.isoformat())
+        assert (code, [table["complete"] for table in summary["tables"]]) == (0, ["yes"])
+        assert rows(tmp_path / "out", ORDERS) == expected
     with pytest.raises(AbsentError, match=r"as of the end of the logs there is no table shop\.orders"):
         rows_at(tmp_path / "lake", None)
+
+
+def test_tables_at_a_moment_and_those_of_now_do_not_share_a_folder(tmp_path: Path, load: Load) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1}))
+    moment = ("--at", server.clock.isoformat())
+    server.export_all(tmp_path / "lake")
+    assert load(tmp_path / "lake", tmp_path / "then", *moment)[0] == 0
+    assert load(tmp_path / "lake", tmp_path / "now")[0] == 0
+    refused = load(tmp_path / "lake", tmp_path / "then")
+    assert refused[0] == 1
+    assert f"has the tables as of {server.clock:%Y-%m-%d}" in refused[1]["error"]
+    refused = load(tmp_path / "lake", tmp_path / "now", *moment)
+    assert "has the tables as of the end of the logs" in refused[1]["error"]
+
+
+def test_what_is_missing_behind_the_moment_is_no_loss(tmp_path: Path, load: Load) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    for number in range(4):
+        server.transaction(("insert", ORDERS, {"id": number}))
+        server.rotate()
+    for log in (*server.logs[:2], *server.logs[3:]):
+        server.export(tmp_path / "lake", log)
+    end = "mysql-bin.000002:4000000000"
+    code, summary = load(tmp_path / "lake", tmp_path / "then", "--at", end)
+    assert (code, summary["at"], summary["losses"]) == (0, end, [])
+    assert load(tmp_path / "lake", tmp_path / "now")[0] == 3
 
 
 def test_moments_that_are_none_are_told(tmp_path: Path) -> None:
@@ -99,7 +136,7 @@ def test_what_the_logs_do_not_tell_is_listed(tmp_path: Path) -> None:
     for log in (server.logs[0], *server.logs[2:]):
         server.export(tmp_path / "gap", log)
     (text,) = table_at(str(tmp_path / "gap"), "shop.orders", None).missing
-    assert "are not in the data set, the first is number 2" in text
+    assert "between mysql-bin.000001 and mysql-bin.000003 were never exported" in text
     for log in server.logs[1:]:
         server.export(tmp_path / "late", log)
     (text,) = table_at(str(tmp_path / "late"), "shop.orders", None).missing

@@ -25,6 +25,10 @@ EXAMPLES = (
         "one table, with every version of each row and its validity",
         "binx load lake --output tables --table shop.orders --scd2",
     ),
+    Example(
+        "the tables as they were before a mistake, in a folder of their own",
+        "binx load lake --output before --at '2026-11-21 18:00'",
+    ),
     Example("what is loaded, and which tables are complete", "binx load --status tables"),
 )
 
@@ -48,6 +52,12 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     metavar="SERVER",
     multiple=True,
     help="Order in which servers are applied; may be repeated.  [default: by first commit]",
+)
+@option(
+    "--at",
+    metavar="TIME|GTID|FILE:POS",
+    help="The tables as of then, into a folder of their own; every load makes them anew."
+    "  [default: the end of the logs]",
 )
 @option("--scd2", is_flag=True, help="Also write every version of each row.")
 @option("--rebuild", metavar="DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
@@ -79,6 +89,7 @@ def load_command(
     tables: tuple[str, ...],
     keys: tuple[tuple[str, tuple[str, ...]], ...],
     chains: tuple[str, ...],
+    at: str | None,
     scd2: bool,
     rebuild: tuple[str, ...],
     compact: bool,
@@ -107,6 +118,7 @@ def load_command(
         tables=tables,
         keys=dict(keys),
         chains=chains,
+        at=at,
         rebuild=rebuild,
         scd2=scd2,
         verify=verify,
@@ -144,7 +156,8 @@ def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = Fal
                 if is_status
                 else f"{summary.new_manifests} of {manifests} manifests new"
             )
-            text.line(f"{safe_text(summary.output)}: {done} ({read})")
+            moment = f", as of {summary.at}" if summary.at else ""
+            text.line(f"{safe_text(summary.output)}: {done}{safe_text(moment)} ({read})")
     return summary.exit_code
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,8 @@ from binx.spark.lake.manifests import (
     read_manifests,
     wrong_hashes,
 )
-from binx.spark.lake.model import ChangesFile, FileColumn, Statement, TableName, Value, Version
+from binx.spark.lake.model import FILE_BITS, ChangesFile, FileColumn, Statement, TableName, Value, Version
+from binx.spark.lake.moments import Log, Moment, moment_of
 from binx.spark.lake.overlaps import clipped, without, without_repeated
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import Loss, State
@@ -48,6 +50,12 @@ class Arrivals:
         wrong: why tables cannot be taken this time.
         losses: what the manifests tell is missing.
         deleted: tables with deletions, of servers that do not log what foreign keys do.
+        order: the chains in the order in which they are applied.
+        moment: up to where the logs are taken.
+        logs: the exports that were read and begin before it.
+        changes: by chain, the commit versions of changes that are logged as statements, of new files.
+        texts: if asked for, schema statements as they are in new files, by chain, commit version and number
+            in the transaction.
     """
 
     manifests: int = 0
@@ -60,6 +68,11 @@ class Arrivals:
     wrong: dict[TableName, str] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
     deleted: set[TableName] = field(default_factory=set)
+    order: list[str] = field(default_factory=list)
+    moment: Moment = field(default_factory=lambda: moment_of(None, (), {}))
+    logs: list[Log] = field(default_factory=list)
+    changes: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+    texts: dict[tuple[str, int, int], Any] = field(default_factory=dict)
 
 
 def find_arrivals(
@@ -70,13 +83,23 @@ def find_arrivals(
     wanted: Callable[[TableName], bool],
     selection: str,
     verify: bool,
+    chains: Sequence[str] = (),
+    at: str | None = None,
+    texts: bool = False,
 ) -> Arrivals:
     """Read what is new, and note in the state that it is taken.
 
+    Args:
+        chains: those that are applied first, in order.
+        at: the moment up to which logs are taken, of a state that has none; see :func:`.moments.moment_of`.
+        texts: whether the texts of schema statements are wanted.
+
     Raises:
+        UsageError: there is no such chain, or ``at`` is no moment.
+        AbsentError, RefusedError: ``at`` is not in the logs.
         BinxError: a data set cannot be read.
     """
-    return _Finder(state, places, output, wanted, selection, verify).find()
+    return _Finder(state, places, output, wanted, selection, verify, texts).find(chains, at)
 
 
 class _Finder:
@@ -88,14 +111,16 @@ class _Finder:
         wanted: Callable[[TableName], bool],
         selection: str,
         verify: bool,
+        texts: bool,
     ) -> None:
         self._state, self._output, self._wanted, self._verify = state, output, wanted, verify
+        self._texts = texts
         self._places = {place.uri: place for place in places}
         self._default = state.upto(selection)
         self._found = Arrivals()
         self._load = state.version + 1
 
-    def find(self) -> Arrivals:
+    def find(self, asked: Sequence[str], at: str | None) -> Arrivals:
         state, found = self._state, self._found
         default = self._default
         behind = min([default, *(upto for table, upto in state.uptos.items() if self._wanted(table))])
@@ -109,17 +134,19 @@ class _Finder:
         new = [manifest for manifest, load in zip(manifests, loads, strict=True) if load == self._load]
         found.new_manifests = len(new)
         found.since = min((manifest.first_commit for manifest in new if manifest.first_commit), default="")
-        chains = state.chains.assign(manifests)
+        found.logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
+        found.order = state.chains.in_order(asked)
+        found.moment = moment_of(at, found.logs, {name: rank for rank, name in enumerate(found.order)})
+        loads = [load for load, log in zip(loads, found.logs, strict=True) if found.moment.reaches(log)]
+        found.logs = list(filter(found.moment.reaches, found.logs))
         takes: dict[TableName, list[tuple[Manifest, str]]] = defaultdict(list)
-        for load, manifest, chain in zip(loads, manifests, chains, strict=True):
+        for load, (manifest, chain) in zip(loads, found.logs, strict=True):
             for table in {file.table for file in manifest.of_kind("changes") if file.table is not None}:
                 if self._wanted(table) and load > state.uptos.get(table, default):
                     takes[table].append((manifest, chain))
         for table, taken in takes.items():
             self._take(table, taken, state.uptos.get(table, default))
-        fresh = [
-            (m, chain) for load, m, chain in zip(loads, manifests, chains, strict=True) if load == self._load
-        ]
+        fresh = [log for load, log in zip(loads, found.logs, strict=True) if load == self._load]
         self._take_statements(fresh)
         self._take_versions(manifests)
         self._note(fresh)
@@ -159,7 +186,7 @@ class _Finder:
                 return
         by_chain: dict[str, list[tuple[ChangesFile, bool]]] = defaultdict(list)
         compared: set[str] = set()
-        for manifest, chain, spans in _spans(manifests, state.chains, upto):
+        for manifest, chain, spans in _spans(manifests, state.chains, upto, found.moment):
             if not manifest.whole:
                 compared.add(chain)
             for file in manifest.of_kind("changes"):
@@ -181,11 +208,12 @@ class _Finder:
         state.partial |= {(table, chain) for chain in compared}
 
     def _take_statements(self, manifests: Sequence[tuple[Manifest, str]]) -> None:
-        changed = 0
-        for manifest, chain, spans in _spans(manifests, self._state.chains, self._load - 1):
+        moment = self._found.moment
+        for manifest, chain, spans in _spans(manifests, self._state.chains, self._load - 1, moment):
             for file in manifest.of_kind("statements"):
                 if file.rows and spans:
-                    changed += self._read_statements(manifest, file, chain, spans)
+                    self._read_statements(manifest, file, chain, spans)
+        changed = sum(map(len, self._found.changes.values()))
         if changed:
             self._found.losses.append(
                 Loss(
@@ -195,8 +223,8 @@ class _Finder:
                 )
             )
 
-    def _read_statements(self, manifest: Manifest, file: DataFile, chain: str, spans: Sequence[Span]) -> int:
-        """Keep a file's statements that have effects; how many of the others change rows."""
+    def _read_statements(self, manifest: Manifest, file: DataFile, chain: str, spans: Sequence[Span]) -> None:
+        """Keep a file's statements that have effects, and where others change rows."""
         rows = pq.read_table(
             file.place.inside(file.path),
             columns=[
@@ -207,18 +235,24 @@ class _Finder:
                 "kind",
                 "options",
                 "effects",
+                *(("db", "sql", "sql_is_text") if self._texts else ()),
             ],
             filesystem=file.place.filesystem,
             partitioning=None,
         )
-        matters = pc.or_(pc.equal(rows["kind"], "dml"), pc.greater(pc.list_value_length(rows["effects"]), 0))
-        changes = 0
+        kinds = ["dml", "ddl"] if self._texts else ["dml"]
+        matters = pc.or_(
+            pc.is_in(rows["kind"], pa.array(kinds)), pc.greater(pc.list_value_length(rows["effects"]), 0)
+        )
         for row in rows.filter(matters).to_pylist():
             scn = row["commit_version"]
             if not any(first <= scn <= last for first, last in spans):
                 continue
+            if row["kind"] == "ddl" and self._texts:
+                self._found.texts[chain, scn, row["ordinal"]] = row
             if not row["effects"]:
-                changes += 1
+                if row["kind"] == "dml":
+                    self._found.changes[chain].append(scn)
                 continue
             options = dict(row["options"] or ())
             mode = str(options.get("sql_mode", ""))
@@ -235,7 +269,6 @@ class _Finder:
                     time=int(row["event_timestamp"].timestamp()) * 1_000_000,
                 )
             )
-        return changes
 
     def _take_versions(self, manifests: Sequence[Manifest]) -> None:
         """Read the schema records that are not known, each once."""
@@ -282,7 +315,11 @@ class _Finder:
                 if (name, text) not in known
             ]
         # A log that comes later fills its gap.
-        gaps = state.chains.gaps()
+        gaps = [
+            text
+            for name, last in self._found.moment.last.items()
+            for text in state.chains[name].gaps(last=last >> FILE_BITS)
+        ]
         state.losses = [loss for loss in state.losses if loss.source != _GAP or loss.reason in gaps]
         noted = {loss.reason for loss in state.losses}
         self._found.losses += [Loss(text, self._found.since, _GAP) for text in gaps if text not in noted]
@@ -302,7 +339,7 @@ class _Finder:
 
 
 def _spans(
-    manifests: Sequence[tuple[Manifest, str]], chains: Chains, upto: int
+    manifests: Sequence[tuple[Manifest, str]], chains: Chains, upto: int, moment: Moment
 ) -> Iterator[tuple[Manifest, str, tuple[Span, ...]]]:
     """Each manifest's chain and the spans that it gives: whole exports first, the longest of them before."""
     given: dict[tuple[str, int], list[Span]] = {}
@@ -318,7 +355,9 @@ def _spans(
             continue
         number = manifest.source.number
         taken = given.setdefault((chain, number), chains[chain].taken(number, upto))
-        spans = without(manifest.span, taken)
+        first, last = manifest.span
+        last = min(last, moment.last[chain])
+        spans = without((first, last), taken) if first <= last else ()
         if manifest.whole:
             taken += spans
         yield manifest, chain, spans

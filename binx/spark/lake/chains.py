@@ -9,6 +9,7 @@ attributed.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect, insort
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,13 +119,18 @@ class Chain:
         """The spans of a log of which loads up to one took every transaction."""
         return [(first, last) for first, last, load in self.logs[number].taken if load <= upto]
 
-    def gaps(self) -> list[str]:
-        """Sentences about the logs that are missing between others; where the chain begins, none is."""
+    def gaps(self, first: int = 0, last: int = sys.maxsize) -> list[str]:
+        """Sentences about the logs that are missing between others; where the chain begins, none is.
+
+        Args:
+            first: the number of the log from which on they matter.
+            last: that of the last log that matters.
+        """
         return [
             f"logs of {self.name} between {self.base}.{before:06d} and {self.base}.{after:06d} were never"
             " exported: their changes are in no table"
             for before, after in pairwise(self._numbers)
-            if after > before + 1
+            if after > before + 1 and first < after <= last
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -220,10 +226,6 @@ class Chains:
             for chain in self._chains.values()
         )
         return name if same == 0 else f"{name}#{same + 1}"
-
-    def gaps(self) -> list[str]:
-        """What is missing between the logs of each chain."""
-        return [text for chain in self._chains.values() for text in chain.gaps()]
 
     def gtids(self) -> dict[str, GtidSet]:
         """The GTIDs that loads took from each chain."""

@@ -14,6 +14,10 @@ PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
 """What a table at a moment is written as."""
 
 
+FILE_BITS = 32
+"""Bits of a commit version that are the place in its log; those above are the log's number."""
+
+
 class TableName(NamedTuple):
     """A table by database and name, as the server spells them."""
 

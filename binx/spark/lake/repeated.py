@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.event.gtid.sets import GtidSet
@@ -54,12 +56,18 @@ def drop_repeated(
 
 
 def _events(file: ChangesFile, output: Place) -> dict[_Event, int]:
-    """The events of a file, and the commit version of each."""
+    """The events of a file that count, and the commit version of each."""
     place = Place(file.root) if file.root else output
     names = ["_transaction", "_event_timestamp", "_commit_version"]
     rows = pq.read_table(
         place.inside(file.path), columns=names, filesystem=place.filesystem, partitioning=None
     )
+    if file.spans:
+        scns = rows["_commit_version"]
+        inside = (
+            pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)) for first, last in file.spans
+        )
+        rows = rows.filter(reduce(pc.or_, inside))
     unique = rows.group_by(names).aggregate([])
     times = unique["_event_timestamp"].cast(pa.int64()).to_pylist()
     listed = zip(

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from binx.errors import AbsentError, BinxError
+from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Arrivals, find_arrivals
 from binx.spark.lake.chains import once
 from binx.spark.lake.compact import compact
@@ -18,7 +18,7 @@ from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.repeated import drop_repeated
 from binx.spark.lake.selected import left_out
-from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output
+from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output, State
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import write_views
 
@@ -39,6 +39,8 @@ class LoadOptions:
         tables: patterns of the tables to load; all where there are none.
         keys: the columns of keys by ``db.table``, of tables that have none recorded.
         chains: the order in which servers are applied.
+        at: the moment that the tables are wanted of, as :func:`.moments.moment_of` takes it; None for the end
+            of the logs.
         rebuild: tables whose state is made anew from history.
         scd2: whether versions of rows are written.
         verify: whether new files are compared with their hashes.
@@ -54,6 +56,7 @@ class LoadOptions:
     tables: tuple[str, ...] = ()
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     chains: tuple[str, ...] = ()
+    at: str | None = None
     rebuild: tuple[str, ...] = ()
     scd2: bool = False
     verify: bool = False
@@ -114,13 +117,19 @@ class _Load:
         self._options = options
         self._output = output
         self._progress = progress
-        self._state = output.state
+        self._state = output.state if options.at is None else _anew(output)
         self._load = output.state.version + 1
         self._summaries: dict[TableName, TableSummary] = {}
 
     def run(self, session: Session, *, shown: bool) -> Summary:
         """Load and commit; ``shown`` is whether readers have been told of the load before."""
         options, state = self._options, self._state
+        former = {life.folder for life in self._output.state.lives.values()}
+        if options.at is None and state.at:
+            raise RefusedError(
+                f"has the tables as of {state.at}: give another --at, or load into another folder",
+                path=self._output.place.uri,
+            )
         known = sum(map(len, state.known.values()))
         places = [Place(path) for path in options.inputs]
         arrivals = find_arrivals(
@@ -130,11 +139,17 @@ class _Load:
             wanted=options.wants,
             selection=options.selection,
             verify=options.verify,
+            chains=options.chains,
+            at=options.at,
         )
-        order = state.chains.in_order(options.chains)
+        state.at = "" if options.at is None else arrivals.moment.told
+        order = arrivals.order
         fresh = bool(arrivals.new_manifests) or known != sum(map(len, state.known.values()))
         changed = (
-            fresh or order != state.order or bool(options.rebuild or options.keys) or options.accept_losses
+            fresh
+            or order != state.order
+            or bool(options.rebuild or options.keys or options.at)
+            or options.accept_losses
         )
         state.order = order
         state.keys |= {name: list(columns) for name, columns in options.keys.items()}
@@ -146,7 +161,6 @@ class _Load:
         plan, lives = self._plan(arrived)
         self._check_asked(lives, arrivals)
         plan = self._wanted(plan)
-        former = {life.folder for life in state.lives.values()}
         result = LoadResult([], [])
         if plan.arrived or plan.lives:
             with session() as spark, spark_errors(options.output):
@@ -329,7 +343,28 @@ class _Load:
             tables=sorted(self._summaries.values(), key=lambda one: (one.db, one.table)),
             losses=[loss.reason for loss in state.losses],
             losses_seen=all(loss.seen for loss in state.losses),
+            at=state.at,
         )
+
+
+def _anew(output: Output) -> State:
+    """What an output begins with that has tables at a moment: each load makes all of them anew.
+
+    Raises:
+        RefusedError: it has tables as of the end of the logs, or would bring back what was erased.
+    """
+    state = output.state
+    if state.version and not state.at:
+        raise RefusedError(
+            "has the tables as of the end of the logs: with --at, load into another folder",
+            path=output.place.uri,
+        )
+    if state.erasures:
+        raise RefusedError(
+            "rows were erased from it, which the data set may still have: load into another folder",
+            path=output.place.uri,
+        )
+    return State(version=state.version, keys=dict(state.keys))
 
 
 def _settled(lives: Sequence[Life], result: LoadResult) -> list[Life]:
@@ -426,6 +461,7 @@ def load_status(path: str) -> Summary:
         tables=sorted(tables, key=lambda one: (one.db, one.table)),
         losses=[loss.reason for loss in state.losses],
         losses_seen=all(loss.seen for loss in state.losses),
+        at=state.at,
     )
 
 

@@ -9,12 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from binx.log.selection.table_filter import TableFilter
-from binx.spark.lake.model import Life, Position, TableName
+from binx.spark.lake.model import FILE_BITS, Life, Position, TableName
 
 if TYPE_CHECKING:
     from binx.spark.lake.chains import Chains
 
-_FILE_BITS = 32
 _PATTERNS = {"databases", "tables"}
 _NOT_TAKEN = "exported without this table"
 _IN_PART = "exported without some of its row changes, or without statements that may be about it"
@@ -87,18 +86,12 @@ class Selected:
         )
 
 
-def left_out(
-    life: Life, chains: Chains, ranks: Mapping[str, int], last: Mapping[str, int] | None = None
-) -> list[str]:
-    """Sentences about what exports with a selection left out of a life.
-
-    Args:
-        last: up to which commit version of each chain it matters; to the end by default.
-    """
+def left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Sentences about what exports with a selection left out of a life."""
     logs: dict[str, list[str]] = defaultdict(list)
     for chain, rank in ranks.items():
         for number, log in chains[chain].logs.items():
-            if log.selected and (last is None or number << _FILE_BITS <= last[chain]):
+            if log.selected:
                 names = list(_names_in(life, rank, number))
                 # An export that lacks nothing makes up for what others of the same log lack.
                 told = [max((one.lacks(name) for name in names), default="") for one in log.selected]
@@ -113,7 +106,7 @@ def left_out(
 
 def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
     """What the table was called while a log was written; nothing if it was not there yet."""
-    begin, end = Position(rank, number << _FILE_BITS), Position(rank, ((number + 1) << _FILE_BITS) - 1)
+    begin, end = Position(rank, number << FILE_BITS), Position(rank, ((number + 1) << FILE_BITS) - 1)
     ends = [since for since, _ in life.names[1:]]
     for (since, name), until in zip(life.names, [*ends, None], strict=True):
         if (since is None or since <= end) and (until is None or until >= begin):

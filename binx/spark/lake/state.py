@@ -139,6 +139,7 @@ class State:
         losses: what is missing, nobody can tell of which tables.
         erasures: what ``binx erase`` did, each with how many keys and rows, and the condition's columns.
         garbage: files of the former state, which readers may still have open.
+        at: the moment up to which the logs are taken, in words; empty where it is their end.
     """
 
     version: int = 0
@@ -157,6 +158,7 @@ class State:
     losses: list[Loss] = field(default_factory=list)
     erasures: list[dict[str, Any]] = field(default_factory=list)
     garbage: list[str] = field(default_factory=list)
+    at: str = ""
 
     def upto(self, selection: str) -> int:
         """The last load that took all there was of the tables of a selection that it did not know."""
@@ -172,6 +174,7 @@ class State:
         return {
             "contract": CONTRACT,
             "version": self.version,
+            "at": self.at,
             "order": self.order,
             "records": {life: record.to_json() for life, record in self.records.items()},
             "losses": [asdict(loss) for loss in self.losses],
@@ -216,6 +219,7 @@ class State:
             losses=[Loss(**loss) for loss in document["losses"]],
             erasures=document.get("erasures", []),
             garbage=document["garbage"],
+            at=document.get("at", ""),
         )
 
 

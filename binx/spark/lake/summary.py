@@ -35,7 +35,10 @@ class TableSummary:
 
 @dataclass(slots=True)
 class Summary:
-    """What a load did; ``load`` is the committed state's number, ``changed`` whether this load made it."""
+    """What a load did; ``load`` is the committed state's number, ``changed`` whether this load made it.
+
+    ``at`` is the moment that the tables are of, in words; empty where that is the end of the logs.
+    """
 
     output: str
     load: int
@@ -45,6 +48,7 @@ class Summary:
     tables: list[TableSummary]
     losses: list[str]
     losses_seen: bool
+    at: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """One object with the names of the fields."""

@@ -1,0 +1,126 @@
+"""A moment in the logs of a data set: how far each chain counts, as a time, a GTID or a position tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from binx.errors import AbsentError, RefusedError, UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import GtidSource
+from binx.log.selection.moments import Position, format_time, parse_position, parse_time
+from binx.spark.lake.manifests import Manifest
+from binx.spark.lake.model import FILE_BITS
+
+_LAST = (1 << 63) - 1
+
+Log = tuple[Manifest, str]
+"""An export, and the name of its log's chain."""
+
+
+class Moment(NamedTuple):
+    """How far each chain counts.
+
+    Attributes:
+        last: by chain, the last commit version; -1 where nothing of it counts.
+        told: the moment in words.
+    """
+
+    last: Mapping[str, int]
+    told: str
+
+    def reaches(self, log: Log) -> bool:
+        """Whether a log begins before it."""
+        manifest, chain = log
+        return manifest.source.number <= self.last[chain] >> FILE_BITS
+
+
+def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    """The moment that a text means.
+
+    Args:
+        at: a time (all up to the first transaction that was committed later), a GTID (with it), or FILE:POS
+            (what ended there or before); None for the end of the logs.
+        logs: all that there are.
+        ranks: the chains' places in the order in which they are applied.
+
+    Raises:
+        UsageError: the text is no moment.
+        AbsentError: there is no such transaction or log.
+        RefusedError: logs of several servers are called so.
+    """
+    if at is None:
+        return Moment(dict.fromkeys(ranks, _LAST), "the end of the logs")
+    logs = sorted(logs, key=lambda log: (ranks[log[1]], log[0].source.number))
+    with suppress(UsageError):
+        return _at_time(parse_time(at), logs, ranks)
+    with suppress(UsageError):
+        gtids = list(GtidSet.parse(at))
+        if len(gtids) == 1 and gtids[0][1] == gtids[0][2]:
+            return _at_gtid(*gtids[0][:2], at, logs, ranks)
+    position = parse_position(at)
+    if position.file is None:
+        raise UsageError(f"expected a time, a GTID or FILE:POS behind --at, found {at!r}")
+    return _at_position(position, logs, ranks)
+
+
+def _transactions(manifest: Manifest, column: str) -> pa.Table:
+    """The commit versions of an export, in order, and a column of its transactions."""
+    parts = [
+        pq.read_table(
+            file.place.inside(file.path),
+            columns=["commit_version", column],
+            filesystem=file.place.filesystem,
+            partitioning=None,
+        )
+        for file in manifest.of_kind("transactions")
+    ]
+    return pa.concat_tables(parts).sort_by("commit_version")
+
+
+def _at_time(time: int, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    last = dict.fromkeys(ranks, _LAST)
+    for manifest, chain in logs:
+        rows = _transactions(manifest, "commit_timestamp")
+        later = pc.greater(rows["commit_timestamp"].cast(pa.int64()), time)
+        scns = rows["commit_version"].filter(later)
+        if len(scns):
+            last[chain] = min(last[chain], scns[0].as_py() - 1)
+    return Moment(last, format_time(time))
+
+
+def _at_gtid(
+    source: GtidSource, number: int, text: str, logs: Sequence[Log], ranks: Mapping[str, int]
+) -> Moment:
+    for manifest, chain in logs:
+        if not manifest.gtids.contains(source, number):
+            continue
+        for row in _transactions(manifest, "gtid").to_pylist():
+            if row["gtid"] and GtidSet.parse(row["gtid"]).contains(source, number):
+                return _up_to(chain, row["commit_version"], ranks, f"GTID {text}")
+    raise AbsentError(f"the logs of the data set have no transaction {text}")
+
+
+def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
+    named = [log for log in logs if log[0].source.name == position.file]
+    if len({(chain, manifest.source.identity) for manifest, chain in named}) != 1:
+        many = "logs of several servers are" if named else "no log of the data set is"
+        raise (RefusedError if named else AbsentError)(
+            f"{many} called {position.file}; give a GTID or a time"
+        )
+    rows = pa.concat_tables([_transactions(manifest, "end") for manifest, _ in named])
+    ended = rows["commit_version"].filter(pc.less_equal(rows["end"].cast(pa.int64()), position.offset))
+    manifest, chain = named[0]
+    last = max([manifest.source.number << FILE_BITS, *ended.to_pylist()])
+    return _up_to(chain, last, ranks, f"{position.file}:{position.offset}")
+
+
+def _up_to(chain: str, scn: int, ranks: Mapping[str, int], told: str) -> Moment:
+    """All of the chains before one, and of it what is up to a commit version."""
+    last = {one: scn if one == chain else _LAST if rank < ranks[chain] else -1 for one, rank in ranks.items()}
+    return Moment(last, told)

@@ -30,7 +30,10 @@ def drop_repeated(
     ranks: Mapping[str, int],
     output: Place,
 ) -> list[ChangesFile]:
-    """New files without the transactions that another chain has already, or that one before brings too."""
+    """New files without the transactions that another chain has already, or that one before brings too.
+
+    Files of which nothing is left are not among them: their columns may be those of long ago.
+    """
     others = {
         chain: {other for other, theirs in gtids.items() if other != chain and not own.isdisjoint(theirs)}
         for chain, own in gtids.items()
@@ -49,8 +52,17 @@ def drop_repeated(
             own = _events(file, output)
             known = [events[file.table, other] for other in others[file.chain]]
             gone = {scn for event, scn in own.items() if any(event in listed for listed in known)}
-            kept = replace(file, dropped=tuple(sorted({*file.dropped, *gone})))
             events[file.table, file.chain].update(dict.fromkeys(own))
+            spans = file.spans or ((file.first, file.last),)
+            left = {
+                scn
+                for scn in {*own.values()} - gone - {*file.dropped}
+                if any(first <= scn <= last for first, last in spans)
+            }
+            if not left:
+                continue
+            dropped = tuple(sorted({*file.dropped, *gone}))
+            kept = replace(file, first=min(left), last=max(left), dropped=dropped) if gone else file
         found.append(kept)
     return found
 

@@ -14,6 +14,7 @@ import pytest
 
 import binx
 from binx.errors import AbsentError
+from binx.spark.lake.reading import write_changes_views
 from tests.spark.conftest import Load
 from tests.spark.dataset import Name, Server, renumbered
 from tests.spark.test_state import ORDERS
@@ -85,6 +86,22 @@ def shown(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [tuple(text(name, row[name]) for name in COLUMNS) for row in ordered]
 
 
+def test_what_a_replicas_logs_repeat_from_before_the_table_was_altered_counts_once(
+    tmp_path: Path, load: Load, rows: Any
+) -> None:
+    server = altered()
+    server.export_all(tmp_path / "first")
+    server.logs = [renumbered(log, 40) for log in server.logs]
+    server.server_id = 98
+    server.transaction(("insert", ORDERS, {"id": 9, "title": "late"}))
+    server.export_all(tmp_path / "second", identity="99999999", base="replica-bin")
+    assert load([tmp_path / "first", tmp_path / "second"], tmp_path / "at once")[0] == 0
+    assert load(tmp_path / "first", tmp_path / "out")[0] == 0
+    assert load(tmp_path / "second", tmp_path / "out")[0] == 0
+    for output in ("at once", "out"):
+        assert rows(tmp_path / output, ORDERS) == server.rows(ORDERS)
+
+
 def listed(cursor: Any) -> list[dict[str, Any]]:
     names = [one[0] for one in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -108,6 +125,20 @@ def test_duckdbs_views_have_columns_by_identity(places: tuple[Path, Path, Server
     assert [{name: row[name] for name in ("id", "title", "name")} for row in current] == server.rows(ORDERS)
     [[count]] = connection.execute("SELECT count(*) FROM shop.orders_versions WHERE is_current").fetchall()
     assert count == len(server.rows(ORDERS))
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_views_of_a_data_set_have_the_same_without_a_load(tmp_path: Path, spark: Any, repeats: bool) -> None:
+    lake = twice(tmp_path) if repeats else tmp_path / "lake"
+    if not repeats:
+        altered().export_all(lake)
+    write_changes_views(str(lake))
+    connection = duckdb.connect()
+    connection.execute((lake / "views.sql").read_text())
+    assert shown(listed(connection.execute("FROM shop.orders_history"))) == EXPECTED
+    for statement in (lake / "views.spark.sql").read_text().split(";\n\n")[:-1]:
+        spark.sql(statement)
+    assert shown([row.asDict() for row in spark.table("shop_orders_history").collect()]) == EXPECTED
 
 
 def test_sparks_views_have_the_same(places: tuple[Path, Path, Server], spark: Any) -> None:
@@ -144,16 +175,19 @@ def test_a_table_or_column_that_is_not_there_is_told(places: tuple[Path, Path, S
         binx.read_changes(str(places[0]), "shop.orders", ["nothing"])
 
 
-def test_changes_of_overlapping_exports_and_of_two_servers_are_read_once(tmp_path: Path) -> None:
+def twice(folder: Path) -> Path:
+    """A data set with all transactions of the server, which a replica's logs repeat."""
     server = altered()
-    server.export_all(tmp_path / "lake")
-    server.export(tmp_path / "lake", server.logs[0], identity="1a2b3c4d", first=server.logs[0].images[1].scn)
-    server.export_all(tmp_path / "lake")
+    server.export_all(folder / "lake")
     server.logs = [renumbered(log, 40) for log in server.logs]
     server.server_id = 98
-    server.export_all(tmp_path / "lake", identity="99999999", base="replica-bin")
-    rows = binx.read_changes(str(tmp_path / "lake"), "shop.orders").read_all().to_pylist()
-    assert len(rows) == len(EXPECTED)
+    server.export_all(folder / "lake", identity="99999999", base="replica-bin")
+    return folder / "lake"
+
+
+def test_changes_of_two_servers_are_read_once(tmp_path: Path) -> None:
+    rows = binx.read_changes(str(twice(tmp_path)), "shop.orders").read_all().to_pylist()
+    assert shown(rows) == EXPECTED
 
 
 def test_absent_columns_are_named_as_they_are_called_now(tmp_path: Path) -> None:

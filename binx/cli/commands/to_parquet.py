@@ -141,6 +141,11 @@ _HIGHEST_LEVEL = 22
     is_flag=True,
     help="Remove logs from the data set, loaded or not: FILE is a log's name, such as mysql-bin.000001.",
 )
+@option(
+    "--views",
+    is_flag=True,
+    help="Also write views.sql for DuckDB and views.spark.sql: the changes of each table across its ALTERs.",
+)
 @option("--force", is_flag=True, help="Rewrite logs that were already exported.")
 @option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")
 @selection_options
@@ -167,6 +172,7 @@ def to_parquet_command(
     driver_memory: str | None,
     settings: tuple[tuple[str, str], ...],
     forget: bool,
+    views: bool,
     force: bool,
     as_json: bool,
     selection: Selection,
@@ -228,6 +234,10 @@ def to_parquet_command(
         with _engine(engine, master, driver_memory, dict(settings)) as export:
             for report in export(logs, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)
+        if views:
+            from binx.spark.lake.reading import write_changes_views
+
+            write_changes_views(output)
         for note in [] if quiet else selector.notes:
             say_note(note)
     return summary.exit_code(selector.missing())

@@ -26,6 +26,16 @@ class Part(NamedTuple):
     columns: tuple[tuple[str, pa.DataType, Hashable], ...]
 
     @property
+    def spans(self) -> list[tuple[int, int]]:
+        """The commit versions of the rows that count, where not all of the one file do."""
+        if self.first is None or self.last is None:
+            return []
+        return [
+            (max(self.first, first), min(self.last, last))
+            for first, last in self.files[0].spans or [(self.first, self.last)]
+        ]
+
+    @property
     def system_columns(self) -> list[str]:
         """Which of the data set's own columns the files have."""
         kinds = [(one.arrow_type, one.mysql_type.lower()) for one in self.version.columns]

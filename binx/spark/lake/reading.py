@@ -15,11 +15,12 @@ from binx.spark.lake.arrivals import find_arrivals
 from binx.spark.lake.arrow.types import plain
 from binx.spark.lake.chains import once
 from binx.spark.lake.columns import Part, living_columns, parts_of, unite
-from binx.spark.lake.model import ChangesFile, Statement, TableName
+from binx.spark.lake.model import ChangesFile, Life, Statement, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.repeated import drop_repeated
 from binx.spark.lake.state import ALL_TABLES, State
+from binx.spark.lake.views import write_views
 
 _SYSTEM = {
     "_change_type": pa.string(),
@@ -52,21 +53,9 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
         AbsentError: the data set has no such table.
         BinxError: it cannot be read.
     """
-    place, state = Place(lake), State()
-    found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
-    order = state.chains.in_order(())
-    ranks = {name: rank for rank, name in enumerate(order)}
-    statements = once(found.statements, ranks)
-    former = _former_names(TableName(*table.partition(".")[::2]), statements)
-    wrong = [text for name, text in found.wrong.items() if name in former]
-    if wrong:
-        raise BinxError(wrong[0], path=lake)
-    files = drop_repeated(
-        [file for file in found.files if file.table in former], (), state.chains.gtids(), ranks, place
-    )
-    others = [file for file in found.files if file.table not in former]
-    _, lives = plan_load([*files, *others], (), statements, found.versions, ranks, {}, keys={})
-    names = {life.name for life in lives if life.name} | {file.table for file in found.files}
+    lives = _lives(Place(lake), TableName(*table.partition(".")[::2]))
+    names = {life.name for life in lives if life.name}
+    names |= {unit.file.table for life in lives for unit in life.units}
     name = next((name for name in names if str(name) == table), None)
     if name is None:
         listed = ", ".join(sorted(map(str, names))[:10]) or "no table"
@@ -86,6 +75,33 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
                 yield from _batches(file, part, own, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def write_changes_views(lake: str) -> None:
+    """Write views of the changes of all tables of a data set, for DuckDB and Spark.
+
+    Raises:
+        BinxError: the data set cannot be read, or the views cannot be written.
+    """
+    place = Place(lake)
+    write_views(State(), _lives(place, None), place)
+
+
+def _lives(place: Place, table: TableName | None) -> list[Life]:
+    """The lives of all tables; repeated transactions are told of one table alone, if one is given."""
+    state = State()
+    found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
+    ranks = {name: rank for rank, name in enumerate(state.chains.in_order(()))}
+    statements = once(found.statements, ranks)
+    asked = {file.table for file in found.files} if table is None else _former_names(table, statements)
+    wrong = [text for name, text in found.wrong.items() if table is None or name in asked]
+    if wrong:
+        raise BinxError(wrong[0], path=place.uri)
+    files = drop_repeated(
+        [file for file in found.files if file.table in asked], (), state.chains.gtids(), ranks, place
+    )
+    others = [file for file in found.files if file.table not in asked]
+    return plan_load([*files, *others], (), statements, found.versions, ranks, {}, keys={})[1]
 
 
 def _former_names(table: TableName, statements: Sequence[Statement]) -> set[TableName]:
@@ -109,7 +125,7 @@ def _batches(
     with pq.ParquetFile(place.inside(file.path), filesystem=place.filesystem) as opened:
         there = [name for name in opened.schema_arrow.names if name in needed]
         for batch in opened.iter_batches(columns=there):
-            rows = pa.table(batch) if part.first is None else _counting(pa.table(batch), part, file)
+            rows = _counting(pa.table(batch), part) if part.spans else pa.table(batch)
             arrays = []
             for field in schema:
                 name = own.get(field.name, field.name)
@@ -122,15 +138,11 @@ def _batches(
             yield from pa.table(arrays, schema=schema).to_batches()
 
 
-def _counting(rows: pa.Table, part: Part, file: ChangesFile) -> pa.Table:
+def _counting(rows: pa.Table, part: Part) -> pa.Table:
     scns = rows.column("_commit_version")
-    spans = [(max(part.first or 0, first), min(part.last or first, last)) for first, last in file.spans]
-    within = [
-        pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last))
-        for first, last in spans or [(part.first or file.first, part.last or file.last)]
-    ]
-    inside = pc.and_(reduce(pc.or_, within), pc.invert(pc.is_in(scns, pa.array(file.dropped, pa.int64()))))
-    return rows.filter(inside)
+    within = [pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)) for first, last in part.spans]
+    dropped = pa.array(part.files[0].dropped, pa.int64())
+    return rows.filter(pc.and_(reduce(pc.or_, within), pc.invert(pc.is_in(scns, dropped))))
 
 
 def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:

@@ -14,7 +14,7 @@ from binx.spark.lake.model import Life, LifeState, RangeFile, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
 
-_HEAD = "-- Views of the tables as of the last load; each load writes this file anew.\n\n"
+_HEAD = "-- Views as of the last load, or export with --views; each writes this file anew.\n\n"
 
 
 class DuckDb:
@@ -133,8 +133,11 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
         named += [f"{_text(part.files[0].chain)} AS _chain", f"{_text(part.version.name)} AS _schema_version"]
         named += [_column(one, number, dialect) for one in columns]
         text = f"SELECT {', '.join(named)}\nFROM {dialect.files(place, [file.path for file in part.files])}"
-        if part.first is not None:
-            text += f"\nWHERE _commit_version BETWEEN {part.first} AND {part.last}"
+        if part.spans:
+            spans = (f"_commit_version BETWEEN {first} AND {last}" for first, last in part.spans)
+            text += f"\nWHERE ({' OR '.join(spans)})"
+            if part.files[0].dropped:
+                text += f" AND _commit_version NOT IN ({', '.join(map(str, part.files[0].dropped))})"
         selects.append(text)
     return "\nUNION ALL\n".join(selects)
 

@@ -108,9 +108,9 @@ Event = (
 )
 """What :func:`parse_event` gives."""
 
-_Parser = Callable[[memoryview, EventHeader, FormatDescription], Event]
+Parser = Callable[[memoryview, EventHeader, FormatDescription], Event]
 
-PARSERS: dict[int, _Parser] = {
+PARSERS: dict[int, Parser] = {
     EventType.QUERY: parse_query,
     EventType.STOP: parse_stop,
     EventType.ROTATE: parse_rotate,

@@ -64,6 +64,9 @@ _KINDS: dict[int, tuple[RowsKind, int]] = {
 ROWS_TYPES = frozenset(_KINDS)
 """The numbers of all rows events."""
 
+ROWS_KINDS = {number: kind for number, (kind, _) in _KINDS.items()}
+"""What happened to the rows, by the events' numbers."""
+
 
 class RowsHeader(NamedTuple):
     """A rows event but for its row images.

@@ -43,6 +43,8 @@ _LISTS = {_ROW: _ROWS, _LONG_ROW: _LONG_ROWS}
 _GLUED = ("@", "@@")
 """Signs with no space behind them."""
 _CACHED = 10_000
+_CACHED_CHARACTERS = 2_000
+"""What is remembered is bounded by both."""
 
 
 def digest_text(sql: str) -> str:
@@ -51,7 +53,8 @@ def digest_text(sql: str) -> str:
     A text in double quotes counts as a string, as it does without the mode ANSI_QUOTES.
     """
     # Most statements differ in values alone: the form of each is made once.
-    return _normal(_VALUE_OR_NAME.sub(_without_value, sql))
+    plain = _VALUE_OR_NAME.sub(_without_value, sql)
+    return (_normal if len(plain) <= _CACHED_CHARACTERS else _normal.__wrapped__)(plain)
 
 
 def _without_value(match: re.Match[str]) -> str:
@@ -82,7 +85,6 @@ def _normal(sql: str) -> str:
     return "".join(token if token in _GLUED else f"{token} " for token in done).rstrip(" ")
 
 
-@lru_cache(_CACHED)
 def digest_of(text: str) -> str:
     """SHA-256 of a statement's normal form, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from binx.errors import BinxError, DamagedError
 from binx.event.format import FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
-from binx.event.parse import Event, parse_event
+from binx.event.parse import Event, Parser, parse_event
 from binx.event.payload import TransactionPayload, told_of, whole_events
 from binx.event.query import ExecuteLoadQuery, Query
 from binx.event.statement import RowsQuery
@@ -80,8 +80,13 @@ def first_statement(file: BinlogFile, start: int, end: int, description: FormatD
     return next(statement_texts(file, start, end, description), "")
 
 
-def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[RawEvent]:
+def raw_events(
+    file: BinlogFile, start: int, end: int, description: FormatDescription, parse: Parser = parse_event
+) -> Iterator[RawEvent]:
     """The same with the events' bytes.
+
+    Args:
+        parse: makes events of their bytes, but for payloads and format descriptions.
 
     Raises:
         DamagedError, UnsupportedError: an event cannot be read.
@@ -109,9 +114,9 @@ def raw_events(file: BinlogFile, start: int, end: int, description: FormatDescri
             elif header.type == EventType.TRANSACTION_PAYLOAD:
                 payload = stored_payload(file.source, header, window, origin, description)
                 yield RawEvent(header, data, body, None, payload)
-                yield from _inner_events(payload, description)
+                yield from _inner_events(payload, description, parse)
             else:
-                yield RawEvent(header, data, body, None, parse_event(body, header, description))
+                yield RawEvent(header, data, body, None, parse(body, header, description))
             position = header.end
     except BinxError as error:
         raise error.at(path=file.path) from error.__cause__
@@ -124,7 +129,9 @@ def _holds_event(window: memoryview, at: int) -> bool:
     return event_size(window[at : at + HEADER_SIZE]) <= len(window) - at
 
 
-def _inner_events(payload: TransactionPayload, description: FormatDescription) -> Iterator[RawEvent]:
+def _inner_events(
+    payload: TransactionPayload, description: FormatDescription, parse: Parser
+) -> Iterator[RawEvent]:
     offset = 0
     for events in whole_events(payload):
         at = 0
@@ -133,7 +140,7 @@ def _inner_events(payload: TransactionPayload, description: FormatDescription) -
             data = events[at : at + header.size]
             body = data[HEADER_SIZE:]
             with told_of(payload.position):
-                event = parse_event(body, header, description)
+                event = parse(body, header, description)
             yield RawEvent(header, data, body, offset, event)
             at += header.size
             offset += header.size

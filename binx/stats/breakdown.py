@@ -23,6 +23,7 @@ from binx.stats.dimensions import (
     MINUTE,
     NONE,
     QUARTER,
+    STATEMENT_MEASURES,
     Breakdown,
     Dimension,
     Group,
@@ -31,6 +32,7 @@ from binx.stats.dimensions import (
     size_step,
     time_floor,
 )
+from binx.stats.statements import StatementSums
 from binx.stats.transaction import Page
 
 GROUPS_MAXIMUM = 65_536
@@ -40,6 +42,7 @@ _INT64 = pa.int64()
 _PARTS_MAXIMUM = 256
 _PART_ROWS_MAXIMUM = 262_144
 _CONVERTED_AT_ONCE = 8192
+_STATEMENTS_SHARE = 8
 _TABLE, _INSERTS, _UPDATES, _DELETES, _BYTES = range(5)
 
 
@@ -55,10 +58,14 @@ class GroupSums:
         self._keys = [
             key
             for key in self._columns
-            if key != "below_bytes" and not (key == "db" and Dimension.TABLE in self._by)
+            if key not in ("below_bytes", "digest") and not (key == "db" and Dimension.TABLE in self._by)
         ]
+        self._statements = StatementSums() if Dimension.STATEMENT in self._by else None
+        self._measures = STATEMENT_MEASURES if self._statements else MEASURES
+        # The texts of statements take more memory than other keys.
+        self._share = _STATEMENTS_SHARE if self._statements else 1
         self._of_rows = any(one.of_rows for one in self._by)
-        self._of_databases = self._of_rows and Dimension.TABLE not in self._by
+        self._of_databases = Dimension.DB in self._by and Dimension.TABLE not in self._by
         self._floors: dict[str, Callable[[int], int]] = {
             one.value: time_floor(one, zone_offset(zone)) for one in (Dimension.HOUR, Dimension.DAY)
         }
@@ -77,7 +84,7 @@ class GroupSums:
         part = self._summed(self._page_table(page))
         self._parts.append(part)
         self._part_rows += part.num_rows
-        if self._part_rows > _PART_ROWS_MAXIMUM or len(self._parts) >= _PARTS_MAXIMUM:
+        if self._part_rows > _PART_ROWS_MAXIMUM // self._share or len(self._parts) >= _PARTS_MAXIMUM:
             self._put_together()
 
     def breakdown(self) -> Breakdown:
@@ -92,16 +99,30 @@ class GroupSums:
             for batch in sums.sort_by(order).to_batches(max_chunksize=_CONVERTED_AT_ONCE):
                 columns = batch.to_pydict()
                 keys = zip(*(columns[name] for name in self._keys), strict=True)
-                measures = zip(*(columns[name] for name in MEASURES), strict=True)
+                measures = zip(*(columns[name] for name in self._measures), strict=True)
                 for key, (transactions, size, *rows) in zip(keys, measures, strict=True):
-                    told = (None,) * 4 if self._quick else rows
+                    told = (None,) * len(rows) if self._quick else rows
                     groups.append(Group(self._texts(key, names), transactions, size, *told))
-        return Breakdown(tuple(one.value for one in self._by), self._columns, tuple(groups), self._complete)
+        complete = self._complete and (self._statements is None or self._statements.complete)
+        return Breakdown(tuple(one.value for one in self._by), self._columns, tuple(groups), complete)
 
     def _page_table(self, page: Page) -> pa.Table:
-        """One row a transaction, or one a transaction and table."""
+        """One row a transaction, or one a transaction and table, or one a transaction and statement."""
         rows = TransactionRows(page.file, page.scan, page.table, page.epoch, page.first_seqno)
         count = len(rows)
+        if self._statements is not None:
+            places, numbers, sums = self._statements.of(page)
+            parents = arrow_array(places, _INT64)
+            ones = pa.repeat(_integer(1), len(places))
+            columns = dict(
+                zip(self._measures, [ones, *(arrow_array(one, _INT64) for one in sums)], strict=True)
+            )
+            for name in self._keys:
+                told = name == Dimension.STATEMENT.value
+                columns[name] = (
+                    arrow_array(numbers, _INT64) if told else self._key(name, page, rows).take(parents)
+                )
+            return pa.table(columns)
         offsets = rows.count_offsets
         inserts, updates, deletes = (rows.counts(which) for which in (_INSERTS, _UPDATES, _DELETES))
         changes = len(inserts)
@@ -138,18 +159,22 @@ class GroupSums:
         return self._grouped(rows, self._keys)
 
     def _grouped(self, rows: pa.Table, keys: list[str]) -> pa.Table:
-        sums = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in MEASURES])
-        return sums.select([*keys, *(f"{name}_sum" for name in MEASURES)]).rename_columns([*keys, *MEASURES])
+        names = self._measures
+        sums = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in names])
+        return sums.select([*keys, *(f"{name}_sum" for name in names)]).rename_columns([*keys, *names])
 
     def _put_together(self) -> None:
         """Sum the parts up, and give up the smallest groups where there are too many."""
         if not self._parts:
             return
         sums = self._grouped(pa.concat_tables(self._parts), self._keys)
-        if sums.num_rows > 2 * GROUPS_MAXIMUM:
+        most = GROUPS_MAXIMUM // self._share
+        if sums.num_rows > 2 * most:
             self._complete = False
             order = [("bytes", "descending"), *((name, "ascending") for name in self._keys)]
-            sums = sums.sort_by(order).slice(0, GROUPS_MAXIMUM)
+            sums = sums.sort_by(order).slice(0, most)
+            if self._statements is not None:
+                self._statements.keep(set(sums[Dimension.STATEMENT.value].to_pylist()))
         self._parts, self._part_rows = [sums], sums.num_rows
 
     def _key(self, name: str, page: Page, rows: TransactionRows) -> pa.Array:
@@ -196,6 +221,9 @@ class GroupSums:
                 shown[name] = None if number == NONE else str(names[number])
             elif name == "from_bytes":
                 shown[name], shown["below_bytes"] = size_bound(number), size_bound(number + 1)
+            elif name == Dimension.STATEMENT.value and self._statements is not None:
+                told = self._statements.told(number)
+                shown[name], shown["digest"] = (None, None) if told is None else told
             elif name == "kind":
                 shown[name] = KIND_NAMES[number]
             elif name in ("minute", "hour", "day"):

@@ -36,6 +36,7 @@ class Dimension(Enum):
     SERVER = "server"
     THREAD = "thread"
     SOURCE = "source"
+    STATEMENT = "statement"
     KIND = "kind"
     SIZE = "size"
     FILE = "file"
@@ -56,11 +57,12 @@ class Dimension(Enum):
     @property
     def of_rows(self) -> bool:
         """Whether it divides a transaction's row changes, and not the transactions."""
-        return self in (Dimension.TABLE, Dimension.DB)
+        return self in (Dimension.TABLE, Dimension.DB, Dimension.STATEMENT)
 
 
 _COLUMNS = {
     Dimension.TABLE: ("db", "table"),
+    Dimension.STATEMENT: ("statement", "digest"),
     Dimension.SERVER: ("server_id",),
     Dimension.THREAD: ("server_id", "thread_id"),
     Dimension.SIZE: ("from_bytes", "below_bytes"),
@@ -69,6 +71,9 @@ _COLUMNS = {
 
 MEASURES = ("transactions", "bytes", "rows", "inserts", "updates", "deletes")
 """What is told of each group, in this order."""
+
+STATEMENT_MEASURES = (*MEASURES, "statements", "seconds")
+"""What is told of groups of statements: also how many there were, and from when to when they ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,9 @@ class Group:
         inserts: of these.
         updates: of these.
         deletes: of these.
+        statements: by statement, how many there are; else None.
+        seconds: by statement, how long these took: up to the next one of the transaction or its commit, in
+            whole seconds each; else None.
     """
 
     keys: tuple[str | int | None, ...]
@@ -93,11 +101,14 @@ class Group:
     inserts: int | None
     updates: int | None
     deletes: int | None
+    statements: int | None = None
+    seconds: int | None = None
 
     @property
     def measures(self) -> tuple[int | None, ...]:
-        """The sums, in the order of MEASURES."""
-        return (self.transactions, self.bytes, self.rows, self.inserts, self.updates, self.deletes)
+        """The sums, in the order of MEASURES, or of STATEMENT_MEASURES."""
+        sums = (self.transactions, self.bytes, self.rows, self.inserts, self.updates, self.deletes)
+        return sums if self.statements is None else (*sums, self.statements, self.seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +127,15 @@ class Breakdown:
     groups: tuple[Group, ...]
     complete: bool
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the groups' sums."""
+        return STATEMENT_MEASURES if Dimension.STATEMENT.value in self.by else MEASURES
+
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
         """As JSON has it: a group is an object of its keys and sums; of all, or of those with most bytes."""
         groups = [
-            dict(zip((*self.columns, *MEASURES), (*group.keys, *group.measures), strict=True))
+            dict(zip((*self.columns, *self.measures), (*group.keys, *group.measures), strict=True))
             for group in self.largest(top)
         ]
         return {"by": list(self.by), "groups": groups, "complete": self.complete}
@@ -190,7 +206,7 @@ def csv_texts(breakdown: Breakdown, top: int | None = None) -> Iterator[str]:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*breakdown.columns, *MEASURES])
+    writer.writerow([*breakdown.columns, *breakdown.measures])
     for place, group in enumerate(breakdown.largest(top)):
         keys = [printable(key) if isinstance(key, str) else key for key in group.keys]
         writer.writerow([*keys, *group.measures])

@@ -86,15 +86,15 @@ def gather(
         on_progress: called now and then with the bytes that were read so far, of all files.
 
     Raises:
-        UsageError: the selection cannot be understood, or rows are to be broken down and not read.
+        UsageError: the selection cannot be understood, or rows or statements are to be broken down and not
+            read, or by dimensions that do not go together.
         AbsentError: the selection has a position in a file that is not there.
     """
     selection = selection or Selection()
     ends = order_ends([known_ends(file) for file in files])
     quick = quick and required_level(selection) == Level.LEVEL_INDEX
     stored = quick and bool(files) and all(file.index is not None for file in files)
-    if quick and not stored and any(one.of_rows for one in by):
-        raise UsageError("--by table and db need rows, which --quick does not read")
+    _check_dimensions(by, quick=quick, stored=stored)
     selector = Selector(selection, [one.file.name for one in ends])
     gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
@@ -127,6 +127,17 @@ def gather(
         if on_progress is not None:
             on_progress(read)
     return gathering.statistics(ends)
+
+
+def _check_dimensions(by: Sequence[Dimension], *, quick: bool, stored: bool) -> None:
+    """Raise UsageError for dimensions that a quick look does not read, or that do not go together."""
+    if Dimension.STATEMENT in by:
+        if quick:
+            raise UsageError("--by statement needs the statements, which --quick does not read")
+        if Dimension.TABLE in by or Dimension.DB in by:
+            raise UsageError("--by statement cannot be combined with table and db")
+    if quick and not stored and any(one.of_rows for one in by):
+        raise UsageError("--by table and db need rows, which --quick does not read")
 
 
 def _group_sums(by: Sequence[Dimension], zone: tzinfo, *, quick: bool) -> GroupSums | None:

@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 from typing import Any, NamedTuple
 
 from binx.log.selection.moments import format_in_zone, zone_name
-from binx.stats.dimensions import Breakdown
+from binx.stats.dimensions import MEASURES, Breakdown
 from binx.stats.figures import Bucket, Histogram, Statistics
 from binx.stats.text import (
     bytes_text,
@@ -289,8 +289,9 @@ def breakdown_section(breakdown: Breakdown, top: int | None, zone: tzinfo) -> Se
         Column("Deletes", NUMBER, spare=5),
     )
     columns = (
-        *(_key_column(name, place, zone) for place, name in enumerate(breakdown.columns)),
+        *(_key_column(name, place, zone) for place, name in enumerate(breakdown.columns) if name != "digest"),
         _TRANSACTIONS._replace(spare=2),
+        *(Column(name.capitalize(), NUMBER) for name in breakdown.measures[len(MEASURES) :]),
         _SIZE,
         Column("Share", SHARE, lambda group: _share(group.bytes, whole), spare=3),
         *(column for column in changes if any(column.of(group) for group in groups)),

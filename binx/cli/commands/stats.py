@@ -38,6 +38,7 @@ EXAMPLES = (
         "tables by hour during one night, in Berlin time",
         "binx stats --by hour,table --since 2026-11-21T22:00+01:00 --tz Europe/Berlin mysql-bin.*",
     ),
+    Example("the statements that filled them", "binx stats --by statement mysql-bin.*"),
     Example("an HTML page with charts", "binx stats --html report.html mysql-bin.*"),
     Example("all tables as CSV", "binx stats --by table --csv mysql-bin.* > tables.csv"),
     Example("a quick overview without rows and tables", "binx stats --quick mysql-bin.index"),
@@ -59,7 +60,7 @@ _STANDARD_OUTPUT = "-"
     multiple=True,
     type=parsed(parse_dimensions),
     shell_complete=offered([dimension.value for dimension in Dimension]),
-    help="Group by these: hour,table; also db, server, thread, kind, size, day and so on.",
+    help="Group by these: hour,table; also db, statement, server, thread, kind, size, day and so on.",
 )
 @option("--top", type=COUNT, help=f"Number of entries per table.  [default: {_TOP}]")
 @ZONE

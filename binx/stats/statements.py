@@ -1,0 +1,227 @@
+"""What statements did, one by one: those that are logged as text, and those that rows were logged with."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Container, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from binx.errors import UnsupportedError
+from binx.event.format import Flavour, FormatDescription
+from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.parse import Event, UnknownEvent, parse_event
+from binx.event.query import ExecuteLoadQuery, Query
+from binx.event.rows import PLAIN_TYPES, ROWS_KINDS, RowsFlag, RowsKind, plain_rows_event
+from binx.event.statement import RowsQuery
+from binx.event.statement_digest import digest_of, digest_text
+from binx.kernels.copy.rows_events import RowCounter
+from binx.log.events import RawEvent, raw_events
+from binx.log.selection.moments import MICROSECONDS
+from binx.rows.ddl.parse import first_word
+from binx.stats.dimensions import NONE, STATEMENT_MEASURES
+from binx.stats.transaction import Page
+
+_TEXTS = frozenset(
+    {
+        EventType.QUERY,
+        EventType.EXECUTE_LOAD_QUERY,
+        EventType.ROWS_QUERY,
+        EventType.MARIADB_ANNOTATE_ROWS,
+        EventType.MARIADB_QUERY_COMPRESSED,
+    }
+)
+_BEFORE = frozenset(
+    {
+        EventType.INTVAR,
+        EventType.RAND,
+        EventType.USER_VAR,
+        EventType.BEGIN_LOAD_QUERY,
+        EventType.APPEND_BLOCK,
+    }
+)
+"""What stands before a statement and belongs to it."""
+
+_MARKERS = frozenset({"begin", "commit", "rollback", "savepoint", "release", "xa", "start"})
+_SHOWN_CHARACTERS = 2_000
+_KNOWN_TEXTS = 10_000
+_KNOWN_CHARACTERS = 2_000
+_DIGESTS_AT_ONCE = 65_536
+"""Digests that are kept of one transaction, at most."""
+
+_SIX_BYTE_IDS = 8
+_SHORT_POST_HEADER = 6
+_CHANGES = {RowsKind.INSERT: 2, RowsKind.UPDATE: 3, RowsKind.DELETE: 4}
+_BYTES, _ROWS, _STATEMENTS, _SECONDS = 0, 1, 5, 6
+
+
+class Told(NamedTuple):
+    """A digest: the normal form of a statement, cut where it is long, and its hash."""
+
+    text: str
+    digest: str
+
+
+class StatementSums:
+    """The sums of statements, by transaction and digest.
+
+    Attributes:
+        complete: False where a transaction had more digests than are kept, and counts several times.
+    """
+
+    def __init__(self) -> None:
+        self.complete = True
+        self._numbers: dict[str, int] = {}
+        self._told: dict[int, Told] = {}
+        self._known: dict[str, int] = {}
+        self._next = 0
+
+    def told(self, number: int) -> Told | None:
+        """The digest of a number; None for statements of which the log has no text."""
+        return self._told.get(number)
+
+    def keep(self, numbers: Container[int]) -> None:
+        """Forget all digests but some."""
+        self._told = {number: told for number, told in self._told.items() if number in numbers}
+        self._numbers = {told.digest: number for number, told in self._told.items()}
+        self._known.clear()
+
+    def of(self, page: Page) -> tuple[array[int], array[int], list[array[int]]]:
+        """The sums of a page's transactions.
+
+        Returns:
+            The places of the transactions in the page, the numbers of digests, and for each of
+            STATEMENT_MEASURES behind the number of transactions a sum.
+
+        Raises:
+            DamagedError, UnsupportedError: a transaction cannot be read.
+        """
+        places, numbers = array("q"), array("q")
+        sums = [array("q") for _ in STATEMENT_MEASURES[1:]]
+        for index in page.indexes():
+            transaction = _Transaction(self, page, index)
+            for found in transaction.read():
+                for number, figures in found.items():
+                    places.append(index)
+                    numbers.append(number)
+                    for column, figure in zip(sums, figures, strict=True):
+                        column.append(figure)
+        return places, numbers, sums
+
+    def number(self, text: str) -> int:
+        """The number of a text's digest."""
+        number = self._known.get(text)
+        if number is None:
+            form = digest_text(text)
+            digest = digest_of(form)
+            number = self._numbers.get(digest)
+            if number is None:
+                number = self._numbers[digest] = self._next
+                self._told[number] = Told(form[:_SHOWN_CHARACTERS], digest)
+                self._next += 1
+            if len(text) <= _KNOWN_CHARACTERS:
+                if len(self._known) >= _KNOWN_TEXTS:
+                    self._known.clear()
+                self._known[text] = number
+        return number
+
+
+class _Transaction:
+    """One transaction: a statement is open from its text or its first table map up to its last rows."""
+
+    def __init__(self, sums: StatementSums, page: Page, index: int) -> None:
+        self._sums = sums
+        value = page.table.value
+        committed = value("original_commit_timestamp", index) or value("commit_timestamp", index)
+        self._committed = committed // MICROSECONDS
+        self._events = raw_events(
+            page.file, value("start", index), value("end", index), page.table.format, _with_text
+        )
+        self._counter: RowCounter | None = None
+        self._format = page.table.format
+        self._found: dict[int, list[int]] = {}
+        self._open: list[int] | None = None
+        self._timed: list[int] | None = None
+        self._since = 0
+        self._before = 0
+
+    def read(self) -> Iterator[dict[int, list[int]]]:
+        """The sums of each digest, mostly at once."""
+        for raw in self._events:
+            self._take(raw)
+            if len(self._found) >= _DIGESTS_AT_ONCE and self._open is None:
+                self._sums.complete = False
+                self._end_time(raw.header.timestamp)
+                yield self._found
+                self._found = {}
+        self._end_time(self._committed)
+        yield self._found
+
+    def _take(self, raw: RawEvent) -> None:
+        kind, size = raw.header.type, raw.header.size
+        if isinstance(raw.event, FormatDescription):
+            self._format = raw.event
+        elif isinstance(raw.event, RowsQuery):
+            self._begin(self._sums.number(raw.event.text), raw)
+        elif isinstance(raw.event, Query | ExecuteLoadQuery):
+            query = raw.event.query if isinstance(raw.event, ExecuteLoadQuery) else raw.event
+            if first_word(query.text) not in _MARKERS:
+                sums = self._begin(self._sums.number(query.text), raw)
+                sums[_BYTES] += self._before
+                sums[_SECONDS] += query.execution_time
+                self._open = self._timed = None
+            self._before = 0
+        elif kind in _BEFORE:
+            self._before += size
+        elif kind == EventType.TABLE_MAP:
+            (self._open or self._begin(NONE, raw, 0))[_BYTES] += size
+            self._see(raw)
+        elif kind in ROWS_KINDS:
+            self._take_rows(raw, self._open or self._begin(NONE, raw, 0))
+
+    def _begin(self, number: int, raw: RawEvent, size: int | None = None) -> list[int]:
+        """Open a statement; the one before it has ended."""
+        self._end_time(raw.header.timestamp)
+        sums = self._found.setdefault(number, [0] * (len(STATEMENT_MEASURES) - 1))
+        sums[_STATEMENTS] += 1
+        sums[_BYTES] += raw.header.size if size is None else size
+        self._open = self._timed = sums
+        self._since = raw.header.timestamp
+        return sums
+
+    def _end_time(self, second: int) -> None:
+        if self._timed is not None:
+            self._timed[_SECONDS] += max(second - self._since, 0)
+            self._timed = None
+
+    def _see(self, raw: RawEvent) -> None:
+        if self._counter is None:
+            self._counter = RowCounter(self._format.flavour is Flavour.MARIADB, lambda _: None)
+        self._counter.see(raw.body, self._id_bytes(EventType.TABLE_MAP), raw.header.position + HEADER_SIZE)
+
+    def _id_bytes(self, kind: int) -> int:
+        return 4 if self._format.post_header_length(kind, _SIX_BYTE_IDS) == _SHORT_POST_HEADER else 6
+
+    def _take_rows(self, raw: RawEvent, sums: list[int]) -> None:
+        sums[_BYTES] += raw.header.size
+        kind, body = raw.header.type, raw.body
+        at = self._id_bytes(kind)
+        is_last = body[at] & RowsFlag.STATEMENT_END
+        if kind in PLAIN_TYPES:
+            body = memoryview(plain_rows_event(raw.data, raw.header, self._format))[HEADER_SIZE:]
+        rows = 0
+        if self._counter is not None:
+            # Rows of columns of unknown types cannot be counted; a warning says so of their tables.
+            with suppress(UnsupportedError):
+                plain = int(PLAIN_TYPES.get(EventType(kind), kind))
+                length = self._format.post_header_length(plain, _SIX_BYTE_IDS)
+                rows = self._counter.count(body, plain, length, raw.header.position + HEADER_SIZE)
+        sums[_ROWS] += rows
+        sums[_CHANGES[ROWS_KINDS[kind]]] += rows
+        if is_last:
+            self._open = None
+
+
+def _with_text(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
+    """Events that have a statement's text; of others no more than their header is looked at."""
+    return parse_event(body, header, description) if header.type in _TEXTS else UnknownEvent(header.type, b"")

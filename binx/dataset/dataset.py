@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -118,7 +118,10 @@ class DataSet:
         name = manifest_name(source)
         try:
             text = self.store.read(name)
-            manifest: dict[str, Any] | None = None if text is None else json.loads(text)
+            if text is None:
+                return None
+            manifest: dict[str, Any] = json.loads(text)
+            _check_manifest(manifest)
         except SourceError as error:
             raise OutputError(f"the manifest {error.message}", path=error.path) from error
         except (ValueError, RecursionError) as error:
@@ -173,6 +176,30 @@ class DataSet:
             OutputError: the source is not begun, or is committed already.
         """
         return Transaction(self, source, name)
+
+
+_MEMBERS: dict[str, type] = {
+    "contract": int, "source": dict, "request": dict, "gtid_set": str, "files": list,
+    "damage": list, "losses": list, "warnings": list,
+}  # fmt: skip
+_OF_SOURCE: dict[str, type] = {"name": str, "identity": str, "sha256": str, "flavour": str}
+_OF_FILE: dict[str, type] = {"path": str, "kind": str}
+
+
+def _check_manifest(document: Any) -> None:
+    """Raise ValueError where a document lacks what is taken from a manifest without another look."""
+    _check_members(document, _MEMBERS, "it")
+    _check_members(document["source"], _OF_SOURCE, "its source")
+    for entry in document["files"]:
+        _check_members(entry, _OF_FILE, "a file")
+        if entry["kind"] != "schema":
+            _check_members(entry, {"rows": int}, "a file")
+
+
+def _check_members(document: Any, members: Mapping[str, type], whose: str) -> None:
+    for name, kind in members.items():
+        if not isinstance(document, dict) or not isinstance(document.get(name), kind):
+            raise ValueError(f"{whose} has no {name}")
 
 
 class Transaction:

@@ -20,6 +20,12 @@ SOURCE = "mysql-bin.000001.1a2b3c4d"
 FILES = (f"changes/shop/orders/{SOURCE}-4-0.parquet", f"transactions/{SOURCE}.parquet")
 
 
+MANIFEST: dict[str, Any] = {
+    "contract": 1, "request": {}, "gtid_set": "", "files": [], "damage": [], "losses": [], "warnings": [],
+    "source": {"name": "mysql-bin.000001", "identity": "1a2b3c4d", "sha256": "", "flavour": "mysql"},
+}  # fmt: skip
+
+
 def write(folder: Path, text: str, names: tuple[str, ...] = FILES) -> None:
     """Write and commit a source whose files all hold the same text."""
     transaction = DataSet(folder).begin(SOURCE)
@@ -27,8 +33,8 @@ def write(folder: Path, text: str, names: tuple[str, ...] = FILES) -> None:
     for name in names:
         Path(transaction.path(name)).write_text(text, "utf-8")
         written.append(transaction.written(name, sha256(text.encode()).hexdigest()))
-    entries = [{"path": file.path, "kind": "changes", "sha256": file.sha256} for file in written]
-    transaction.commit({"files": entries}, written)
+    entries = [{"path": file.path, "kind": "changes", "rows": 1, "sha256": file.sha256} for file in written]
+    transaction.commit({**MANIFEST, "files": entries}, written)
 
 
 def visible(folder: Path) -> dict[str, Any] | None:
@@ -132,12 +138,33 @@ def test_a_manifest_that_is_no_json_is_told(tmp_path: Path) -> None:
         DataSet(tmp_path).manifest(SOURCE)
 
 
+@pytest.mark.parametrize("value", [None, 0.5])
+@pytest.mark.parametrize("whose", ["", "source", "files"])
+def test_a_manifest_in_which_something_is_missing_is_told(tmp_path: Path, whose: str, value: object) -> None:
+    folder = tmp_path / "_manifest"
+    folder.mkdir()
+    whole = {**MANIFEST, "files": [{"path": "a", "kind": "changes", "rows": 1}]}
+    (folder / f"{SOURCE}.json").write_text(json.dumps(whole), "utf-8")
+    assert DataSet(tmp_path).manifest(SOURCE) == whole
+    members: Any = {"": whole, "source": whole["source"], "files": whole["files"][0]}[whose]
+    for name in members:
+        changed: Any = {**members, name: value}
+        document = {
+            "": changed,
+            "source": {**whole, "source": changed},
+            "files": {**whole, "files": [changed]},
+        }
+        (folder / f"{SOURCE}.json").write_text(json.dumps(document[whose]), "utf-8")
+        with pytest.raises(OutputError, match=f"has no {name}; delete it to export the log again"):
+            DataSet(tmp_path).manifest(SOURCE)
+
+
 def test_all_manifests_are_listed_in_the_order_of_their_names(tmp_path: Path) -> None:
     folder = tmp_path / "_manifest"
     folder.mkdir()
     for name in ("b", "a"):
-        (folder / f"{name}.json").write_text(json.dumps({"name": name}), "utf-8")
-    assert [manifest["name"] for manifest in DataSet(tmp_path).manifests()] == ["a", "b"]
+        (folder / f"{name}.json").write_text(json.dumps({**MANIFEST, "binx": name}), "utf-8")
+    assert [manifest["binx"] for manifest in DataSet(tmp_path).manifests()] == ["a", "b"]
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from binx.log.selection.selection import Selection, Selector
 from binx.storage.remote_store import RemoteStore
 from tests.archive.places import SHOP, archive, contents, copy_logs
 from tests.cli.process import binx, binx_with
+from tests.dataset.test_dataset import MANIFEST
 from tests.object_store import Bucket, at_request, object_store, timed_out
 
 CHAIN = sorted(SHOP.glob("mysql-bin.0*"))[:2]
@@ -125,7 +126,7 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
             taken = [writer.written(name, sha256(attempt.encode()).hexdigest())]
             writer.hand_in(taken)
         assert name not in bucket.contents()
-        transaction.commit({"files": []}, taken, "second")
+        transaction.commit(MANIFEST, taken, "second")
         transaction.abandon()
     assert bucket.read(f"logs/{name}") == b"second"
     assert set(bucket.contents()) == {name, "_manifest/log.0.json"}

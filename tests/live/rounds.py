@@ -208,6 +208,8 @@ class Round:
                 self.replica.sql(piece.read_bytes() if sql else self.replica.mysqlbinlog(piece))
         except ServerError as error:
             return [f"{str(error)[:MOST_OF_AN_ERROR]}"]
+        finally:
+            self._set_gtid_mode(self.replica, "ON")
         return compare_servers(self._tables, read_tables(self.replica), json_as_values=json_as_values)
 
     def _extracted(self, form: str) -> Iterator[Path]:

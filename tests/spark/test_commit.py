@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,13 +66,14 @@ def test_a_load_killed_at_any_step_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, load: Load, rows: Rows
 ) -> None:
     server = two_runs()
+    first, folder, begun = tmp_path / "first", tmp_path / "in", tmp_path / "begun"
+    server.export(first, server.logs[0])
+    load(first, begun)
+    before = rows(begun, ORDERS)
+    server.export_all(folder)
     step, finished = 0, False
     while not finished:
-        folder, out = tmp_path / f"in{step}", tmp_path / f"out{step}"
-        server.export(folder, server.logs[0])
-        load(folder, out)
-        before = rows(out, ORDERS)
-        server.export_all(folder)
+        out = Path(shutil.copytree(begun, tmp_path / f"out{step}"))
         with pytest.MonkeyPatch.context() as patch:
             kill_at(step, patch)
             try:

@@ -50,6 +50,7 @@ class Server(ABC):
     daemon: str
     client: str
     binlog_reader: str
+    dumper: str
     reset_binlogs: str
 
     def __init__(self, folder: Path, options: Sequence[str] = (), programs: Programs | None = None) -> None:
@@ -237,6 +238,15 @@ class Server(ABC):
         command = [*self.programs.command(self.binlog_reader), "--no-defaults", *self._reader_options()]
         return _output([*command, *(str(argument) for argument in arguments)])
 
+    def dump(self, *arguments: str) -> bytes:
+        """Run the server's own dump program.
+
+        Raises:
+            ServerError: it failed.
+        """
+        command = [*self.programs.command(self.dumper), "--no-defaults", "--user=root"]
+        return _output([*command, f"--socket={self._socket}", *self._reader_options(), *arguments])
+
     def _reader_options(self) -> list[str]:
         return []
 
@@ -272,6 +282,7 @@ class MySQLServer(Server):
     daemon = "mysqld"
     client = "mysql"
     binlog_reader = "mysqlbinlog"
+    dumper = "mysqldump"
     reset_binlogs = "RESET BINARY LOGS AND GTIDS"
 
     @staticmethod
@@ -320,6 +331,7 @@ class MariaDBServer(Server):
     daemon = "mariadbd"
     client = "mariadb"
     binlog_reader = "mariadb-binlog"
+    dumper = "mariadb-dump"
     reset_binlogs = "RESET MASTER"
 
     @staticmethod

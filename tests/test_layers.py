@@ -23,6 +23,7 @@ LAYERS = (
     "where",
     "slices",
     "dataset",
+    "base",
     "inspect",
     "compare",
     "recovery",
@@ -38,14 +39,15 @@ LAYERS = (
 
 NEIGHBOURS = {
     "dataset": {"slices"},
-    "inspect": {"dataset"},
-    "compare": {"dataset"},
-    "recovery": {"rows", "where", "slices", "dataset", "inspect", "compare"},
-    "stats": {"verify", "archive", "spark", "api"},
-    "verify": {"stats"},
-    "archive": {"stats"},
-    "spark": {"stats", "verify", "archive"},
-    "pull": {"slices", "dataset", "inspect", "compare", "stats", "verify", "archive", "spark"},
+    "base": {"where", "slices"},
+    "inspect": {"dataset", "base"},
+    "compare": {"dataset", "base"},
+    "recovery": {"rows", "where", "slices", "dataset", "base", "inspect", "compare"},
+    "stats": {"base", "verify", "archive", "spark", "api"},
+    "verify": {"base", "stats"},
+    "archive": {"base", "stats"},
+    "spark": {"base", "stats", "verify", "archive"},
+    "pull": {"slices", "dataset", "base", "inspect", "compare", "stats", "verify", "archive", "spark"},
     "api": {"stats", "verify", "archive", "spark", "pull"},
 }
 

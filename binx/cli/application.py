@@ -40,6 +40,7 @@ ENTRIES = (
     Entry("plan", "Inspect", "plan a point-in-time recovery"),
     Entry("extract", "Export", "extract whole transactions"),
     Entry("to-parquet", "Export", "export row changes to Parquet"),
+    Entry("base", "Export", "take a backup's tables into a data set"),
     Entry("pull", "Archive", "copy a server's logs as it writes them"),
     Entry("archive", "Archive", "archive closed logs, check and restore them"),
     Entry("load", "Load", "build tables from the Parquet with Spark"),

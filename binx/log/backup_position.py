@@ -32,7 +32,7 @@ _DUMP_POSITION = re.compile(
 )
 _DUMP_GTIDS = re.compile(
     r"^(?:-- |/\* )?\s*SET\s+(?:@@GLOBAL\.|GLOBAL\s+)(?:GTID_PURGED|GTID_SLAVE_POS)\s*="
-    r"\s*(?:/\*!\d+\s*'\+'\s*\*/\s*)?'([^']+)'",
+    r"\s*(?:/\*!\d+\s*'\+'\s*\*/\s*)?'\+?([^']+)'",
     re.IGNORECASE | re.MULTILINE,
 )
 _BACKUP_INFO = re.compile(

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from binx.errors import BinxError
-from binx.event.table_map import TableMap
+from binx.event.column import Column as StoredColumn
 from binx.log.arrow import arrow_array
 from binx.rows.columns.arrays import Column, ColumnArrays, ColumnBuffers, Handed
 from binx.rows.columns.arrow_schema import MISFITS, alike_columns
@@ -110,16 +110,20 @@ class TableChanges:
     """
 
     def __init__(
-        self, table_map: TableMap, resolved: ResolvedTable, options: ArrowOptions, valid_from: int
+        self,
+        stored: tuple[StoredColumn, ...],
+        resolved: ResolvedTable,
+        options: ArrowOptions,
+        valid_from: int,
     ) -> None:
         self.resolved = resolved
-        self.alike = alike_columns(table_map.columns, resolved.columns, options)
+        self.alike = alike_columns(stored, resolved.columns, options)
         self.records = self.alike.records
         self.valid_from = valid_from
 
     @property
     def stored(self) -> tuple[tuple[int, int], ...]:
-        """How the log stores the columns."""
+        """How the log stores the columns; empty where the rows are not of a log."""
         return self.alike.stored
 
     @cached_property

@@ -72,7 +72,7 @@ class TableResolver:
         self._warn_of_other_columns(table_map)
         valid_from = self._file.commit_version(table.value("start", index))
         resolved = self._resolved(table_map, description.flavour)
-        changes = TableChanges(table_map, resolved, self._arrow, valid_from)
+        changes = TableChanges(table_map.columns, resolved, self._arrow, valid_from)
         if description.flavour is Flavour.MARIADB:
             self._set_widths(number, table_map, changes)
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):

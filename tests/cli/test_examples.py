@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from binx.cli.application import ENTRIES, EXAMPLES, load_command
 from tests.cli.conftest import Shop
@@ -48,7 +49,11 @@ def prepare(folder: Path, shop: Shop) -> Path:
     (folder / "full-backup").mkdir()
     (folder / "full-backup" / "xtrabackup_binlog_info").write_text("mysql-bin.000001\t4\n")
     note = "-- CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4;\n"
-    (folder / "dump.sql.gz").write_bytes(gzip.compress(note.encode()))
+    for name in ("dump.sql.gz", "shop.sql.gz"):
+        (folder / name).write_bytes(gzip.compress(note.encode()))
+    (folder / "shop.sql").write_text(note)
+    table = "USE `shop`;\nCREATE TABLE `orders` (`id` int PRIMARY KEY);\nINSERT INTO `orders` VALUES (1);\n"
+    (folder / "all.sql.zst").write_bytes(zstandard.compress((note + table).encode()))
     (folder / "schema.sql").write_text("CREATE TABLE orders (id BIGINT UNSIGNED NOT NULL PRIMARY KEY);\n")
     return folder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -92,9 +93,16 @@ def _spelled(content: pa.Table, own: list[str], kinds: list[str]) -> list[list[o
         for name in names or ():
             values[own.index(name)][row] = _HOLE
     return [
-        [one if one is _HOLE else spell(one, kind) for one, kind in zip(row, kinds, strict=True)]
+        [one if one is _HOLE else spell(_stored(one), kind) for one, kind in zip(row, kinds, strict=True)]
         for row in zip(*values, strict=True)
     ]
+
+
+def _stored(value: Any) -> Any:
+    """Geometries and vectors as the bytes that a server has of them."""
+    if isinstance(value, dict):
+        return struct.pack("<I", value["srid"]) + value["wkb"]
+    return struct.pack(f"<{len(value)}f", *value) if isinstance(value, list) else value
 
 
 _HOLE = object()

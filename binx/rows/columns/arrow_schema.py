@@ -41,7 +41,7 @@ _SYSTEM_FIELDS = (
 
 
 class AlikeColumns:
-    """The columns of tables that are stored, called and typed alike."""
+    """The columns of tables that are stored, called and typed alike; of those in no log nothing is stored."""
 
     def __init__(
         self, stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
@@ -49,7 +49,8 @@ class AlikeColumns:
         self.stored = tuple((int(column.type), column.metadata) for column in stored)
         self.options = options
         self.codecs: list[ColumnCodec] = [
-            column_codec(one, column.type, options) for one, column in zip(stored, columns, strict=True)
+            column_codec(one, column.type, options)
+            for one, column in zip(stored, columns, strict=bool(stored))
         ]
         self.records = ColumnRecords(columns, options)
         self._columns = columns
@@ -93,9 +94,11 @@ class AlikeColumns:
 
     @cached_property
     def _arrays(self) -> list[ColumnArrays]:
+        kinds: list[int | None] = [kind for kind, _ in self.stored]
+        kinds = kinds or [None] * len(self._columns)
         return [
             ColumnArrays(column.type, self.options, compressed=kind in MARIADB_COMPRESSED)
-            for (kind, _), column in zip(self.stored, self._columns, strict=True)
+            for kind, column in zip(kinds, self._columns, strict=True)
         ]
 
     def plan(self, maps: TableMaps, number: int) -> list[tuple[int, int, int, int]]:

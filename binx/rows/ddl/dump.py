@@ -23,44 +23,63 @@ _QUOTED = {
 _USE = re.compile(r"\s*use\s+(?:`((?:[^`]|``)+)`|([^\s;`]+))\s*;?\s*$", re.IGNORECASE)
 
 
-def statements(text: str) -> Iterator[str]:
-    """The statements of a dump, without their delimiters.
+class StatementEnds:
+    """Finds where the statements of a dump end, one after the other.
 
-    Knows strings, quoted names, comments, and the client's DELIMITER command. What follows a quote
-    that does not end is one statement.
+    Knows strings, quoted names, comments, and the client's DELIMITER command.
     """
-    delimiter = ";"
-    edge = _edge(delimiter)
-    start = position = 0
-    executable = False
-    while match := edge.search(text, position):
-        found = match.group()
-        position = match.end()
-        if found in _QUOTED:
-            quoted = _QUOTED[found].match(text, match.start())
-            if quoted is None:
-                break
-            position = quoted.end()
-        elif found in {"/*!", "/*M!"}:
-            executable = True
-        elif found == "*/":
-            executable = False
-        elif found == "/*":
-            closed = text.find("*/", position)
-            position = len(text) if closed < 0 else closed + 2
-        elif found in {"#", "--"}:
-            comment = _LINE_COMMENT.match(text, match.start())
-            position = comment.end() if comment else position
-        elif found == delimiter:
-            if not executable:
-                yield text[start : match.start()]
-                start = position
-        else:
-            line = _DELIMITER_LINE.match(text, match.start())
-            if line is not None:
-                delimiter = line.group(1)
-                edge = _edge(delimiter)
-                start = position = line.end()
+
+    def __init__(self) -> None:
+        self._delimiter = ";"
+        self._edge = _edge(";")
+
+    def behind(self, text: str, start: int) -> tuple[int, int] | None:
+        """Where the statement that begins at ``start`` ends, and where the next one begins.
+
+        A DELIMITER command is an empty statement. None where the text ends before: what follows a quote that
+        does not end is one statement.
+        """
+        position = start
+        executable = False
+        while match := self._edge.search(text, position):
+            found = match.group()
+            position = match.end()
+            if found in _QUOTED:
+                quoted = _QUOTED[found].match(text, match.start())
+                if quoted is None:
+                    return None
+                position = quoted.end()
+            elif found in {"/*!", "/*M!"}:
+                executable = True
+            elif found == "*/":
+                executable = False
+            elif found == "/*":
+                closed = text.find("*/", position)
+                position = len(text) if closed < 0 else closed + 2
+            elif found in {"#", "--"}:
+                comment = _LINE_COMMENT.match(text, match.start())
+                position = comment.end() if comment else position
+            elif found == self._delimiter:
+                if not executable:
+                    return match.start(), position
+            else:
+                line = _DELIMITER_LINE.match(text, match.start())
+                if line is not None:
+                    self._delimiter = line.group(1)
+                    self._edge = _edge(self._delimiter)
+                    return start, line.end()
+        return None
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a dump, without their delimiters."""
+    ends = StatementEnds()
+    start = 0
+    while (found := ends.behind(text, start)) is not None:
+        end, following = found
+        if end > start:
+            yield text[start:end]
+        start = following
     if text[start:].strip():
         yield text[start:]
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.errors import BinxError
+from binx.spark.lake.bases import PlacedBase, look_at_logs, placed_bases
 from binx.spark.lake.chains import Chains
 from binx.spark.lake.manifests import (
     NOT_UNDERSTOOD,
@@ -135,8 +136,11 @@ class _Finder:
         found.new_manifests = len(new)
         found.since = min((manifest.first_commit for manifest in new if manifest.first_commit), default="")
         found.logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
+        self._look_at_logs(found.logs, new)
         found.order = state.chains.in_order(asked)
-        found.moment = moment_of(at, found.logs, {name: rank for rank, name in enumerate(found.order)})
+        ranks = {name: rank for rank, name in enumerate(found.order)}
+        bases = placed_bases(state.chains, ranks)
+        found.moment = moment_of(at, found.logs, ranks).with_bases(bases)
         loads = [load for load, log in zip(loads, found.logs, strict=True) if found.moment.reaches(log)]
         found.logs = list(filter(found.moment.reaches, found.logs))
         takes: dict[TableName, list[tuple[Manifest, str]]] = defaultdict(list)
@@ -148,11 +152,34 @@ class _Finder:
             self._take(table, taken, state.uptos.get(table, default))
         fresh = [log for load, log in zip(loads, found.logs, strict=True) if load == self._load]
         self._take_statements(fresh)
+        self._stop_unplaced(bases)
         self._take_versions(manifests)
         self._note(fresh)
         if self._verify:
             self._check(manifests)
         return found
+
+    def _stop_unplaced(self, bases: Mapping[str, PlacedBase]) -> None:
+        """Take nothing of tables whose base stands nobody knows where."""
+        for statement in (*self._state.statements, *self._found.statements):
+            base = bases.get(statement.chain)
+            if base is not None and base.problem:
+                for effect in statement.effects:
+                    name = TableName(effect["db"], effect["table"])
+                    self._found.wrong.setdefault(name, base.problem)
+
+    def _look_at_logs(self, logs: Sequence[Log], new: Sequence[Manifest]) -> None:
+        """Have bases know what they hold of new logs, and new bases what of all."""
+        state = self._state
+        if self._load > 1 and any(manifest.base is not None for manifest in new):
+            listed = [
+                manifest
+                for place in self._places.values()
+                for manifest in read_manifests(place, list_manifests(place))
+            ]
+            look_at_logs(state.chains, zip(listed, state.chains.assign(listed), strict=True))
+        else:
+            look_at_logs(state.chains, logs)
 
     def _asked(self, behind: int) -> list[Place]:
         """The data sets to look at: also those of which a table has not taken all yet."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,16 +14,20 @@ from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.spark.lake.arrivals import Arrivals, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names
+from binx.spark.lake.bases import PlacedBase, placed_bases
 from binx.spark.lake.chains import Chains, once
 from binx.spark.lake.definition import definition_of
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.merge import Merge, Piece
-from binx.spark.lake.model import FILE_BITS, Life, Position, TableName
+from binx.spark.lake.model import FILE_BITS, Life, Position, Statement, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.repeated import drop_repeated
 from binx.spark.lake.selected import left_out
 from binx.spark.lake.state import ALL_TABLES, NO_BEGINNING, State
+
+_BEHIND = 1 << 20
+"""What the statements of a base are numbered behind, those of the transaction that it stands at."""
 
 
 class TableAt(NamedTuple):
@@ -93,11 +98,12 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     )
     moment = found.moment.told
     ranks = {name: rank for rank, name in enumerate(found.order)}
+    bases = placed_bases(state.chains, ranks)
     statements = once(found.statements, ranks)
     files = drop_repeated(found.files, (), state.chains.gtids(), ranks, place)
     name = TableName(*table.partition(".")[::2])
     given = {table: list(keys)} if keys else {}
-    _, lives = plan_load(files, (), statements, found.versions, ranks, {}, keys=given)
+    _, lives = plan_load(files, (), statements, found.versions, ranks, {}, keys=given, bases=bases)
     life = next((life for life in lives if life.name == name), None)
     touched = {name, *(unit.file.table for unit in life.units)} if life else {name}
     wrong = [text for one, text in found.wrong.items() if one in touched]
@@ -122,7 +128,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         for unit in life.units
         for number, one in zip(unit.ids, unit.version.columns, strict=True)
     }
-    definition, refused = definition_of(name, statements, found.texts)
+    definition, refused = definition_of(name, *_in_order(statements, found.texts, bases, life.base, ranks))
     generated = frozenset(name for number, name in names.items() if facts.get(number))
     key = tuple(names[number] for number in epoch.key)
     return TableAt(name, stored, moment, missing, definition, refused, generated, key)
@@ -147,6 +153,32 @@ def _merge(life: Life, place: Place) -> Merge:
     )
 
 
+def _in_order(
+    statements: Sequence[Statement],
+    texts: Mapping[tuple[str, int, int], Any],
+    bases: Mapping[str, PlacedBase],
+    base: PlacedBase | None,
+    ranks: Mapping[str, int],
+) -> tuple[list[Statement], dict[tuple[str, int, int], Any]]:
+    """Statements with those of bases where these stand, and without those whose effect a table's base has."""
+
+    def place(chain: str, scn: int, ordinal: int) -> tuple[str, int, int]:
+        found = bases.get(chain)
+        return (chain, scn, ordinal) if found is None else (found.chain, found.at.scn, ordinal + _BEHIND)
+
+    def counts(chain: str, scn: int) -> bool:
+        return base is None or not base.holds(chain, scn)
+
+    moved = [
+        replace(one, chain=chain, scn=scn, ordinal=ordinal)
+        for one in statements
+        if counts(one.chain, one.scn)
+        for chain, scn, ordinal in [place(one.chain, one.scn, one.ordinal)]
+    ]
+    kept = {place(*where): row for where, row in texts.items() if counts(*where[:2])}
+    return sorted(moved, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)), kept
+
+
 def _missing(life: Life, found: Arrivals, chains: Chains) -> list[str]:
     """What the logs up to the moment do not tell of the table."""
     missing = [] if life.whole else [NO_BEGINNING]
@@ -160,7 +192,7 @@ def _missing(life: Life, found: Arrivals, chains: Chains) -> list[str]:
     for rank, chain in enumerate(found.order[since.rank :], since.rank):
         begun = since.scn if rank == since.rank else 0
         # Of whatever tables: triggers may reach any.
-        changes += sum(scn >= begun for scn in found.changes[chain])
+        changes += sum(scn > begun for scn in found.changes[chain])
         first = begun >> FILE_BITS
         missing += chains[chain].gaps(first, found.moment.last[chain] >> FILE_BITS)
         missing += _losses(one for one, of in found.logs if of == chain and one.source.number >= first)

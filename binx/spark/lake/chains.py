@@ -18,6 +18,7 @@ from typing import Any
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.spark.lake.bases import BASE_CHAIN, Base
 from binx.spark.lake.manifests import Manifest, Source, Span
 from binx.spark.lake.model import Statement
 from binx.spark.lake.selected import Selected
@@ -69,7 +70,7 @@ class Log:
 
 @dataclass(slots=True)
 class Chain:
-    """One chain: its logs by number, its first commit, the GTIDs that loads took from it."""
+    """One chain: its logs by number, its first commit, the GTIDs that loads took from it; or a base alone."""
 
     name: str
     server_id: int
@@ -77,6 +78,7 @@ class Chain:
     first_commit: str = ""
     logs: dict[int, Log] = field(default_factory=dict)
     gtids: GtidSet = field(default_factory=GtidSet)
+    at: Base | None = None
     _numbers: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -88,7 +90,7 @@ class Chain:
         Of a log with another server id the one before must say that it is the next.
         """
         source = manifest.source
-        if source.base != self.base:
+        if self.at is not None or source.base != self.base:
             return False
         former = self.logs.get(source.number - 1)
         is_known = source.number in self.logs and self.logs[source.number].identity == source.identity
@@ -155,6 +157,7 @@ class Chain:
             "first_commit": self.first_commit,
             "gtids": str(self.gtids),
             "logs": logs,
+            **({} if self.at is None else {"at": self.at.to_json()}),
         }
 
     @classmethod
@@ -180,6 +183,7 @@ class Chain:
                 ]
             },
             GtidSet.parse(entry["gtids"]),
+            Base.from_json(entry["at"]) if "at" in entry else None,
         )
 
 
@@ -208,7 +212,10 @@ class Chains:
             range(len(manifests)), key=lambda at: (manifests[at].source.time, manifests[at].source.number)
         )
         for place in order:
-            source = manifests[place].source
+            source, base = manifests[place].source, manifests[place].base
+            if base is not None:
+                assigned[place] = self._add_base(manifests[place], base)
+                continue
             fitting = [chain for chain in self._chains.values() if chain.takes(manifests[place])]
             fitting.sort(key=lambda chain: chain.server_id != source.server_id)
             chain = fitting[0] if fitting else None
@@ -218,6 +225,19 @@ class Chains:
             chain.add(manifests[place])
             assigned[place] = chain.name
         return assigned
+
+    def _add_base(self, manifest: Manifest, base: Base) -> str:
+        """A base is a chain of its own."""
+        source = manifest.source
+        name = f"{BASE_CHAIN}{source.name}.{source.identity}"
+        if name not in self._chains:
+            self._chains[name] = Chain(name, source.server_id, source.base, at=base)
+        self._chains[name].add(manifest)
+        return name
+
+    def bases(self) -> dict[str, Base]:
+        """The bases, by the names of their chains."""
+        return {name: chain.at for name, chain in self._chains.items() if chain.at is not None}
 
     def _new_name(self, source: Source) -> str:
         name = f"{source.server_id}:{source.base}"

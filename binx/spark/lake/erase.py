@@ -21,6 +21,7 @@ from binx.rows.columns.types import Kind, LogicalType
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import counts, pairs_of, read_images
 from binx.spark.lake.arrow.keys import key_of, to_text
+from binx.spark.lake.bases import placed_bases
 from binx.spark.lake.chains import once
 from binx.spark.lake.measure import ZSTD_LEVEL, open_parquet, state_rows
 from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, Unit
@@ -89,7 +90,10 @@ class _Erasing:
         state = self._state
         ranks = {name: rank for rank, name in enumerate(state.order)}
         statements = once(state.statements, ranks)
-        return plan_load(state.history, (), statements, state.versions, ranks, {}, keys=state.keys)[1]
+        bases = placed_bases(state.chains, ranks)
+        return plan_load(
+            state.history, (), statements, state.versions, ranks, {}, keys=state.keys, bases=bases
+        )[1]
 
     def run(self) -> Erased:
         """Erase, and commit."""

@@ -17,6 +17,7 @@ from typing import Any
 from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
+from binx.spark.lake.bases import Base, base_of
 from binx.spark.lake.model import TableName
 from binx.spark.lake.place import Listed, Place
 from binx.spark.lake.selected import Selected
@@ -76,13 +77,13 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One export of one binary log.
+    """One export of one binary log, or a base.
 
     ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
     transaction of its span, ``by_rows`` whether it was made with a condition on rows,
     ``selected`` what its selection left out. ``gtids`` are those in it, ``before`` those before it, ``next``
     is the log that its end names, with the time of that. ``wrong`` says of tables why their rows cannot be
-    taken. Of the tables in ``deleted`` it has deletions.
+    taken. Of the tables in ``deleted`` it has deletions. ``base`` is where a base stands, None for a log.
     """
 
     place: Place
@@ -101,6 +102,7 @@ class Manifest:
     next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
     deleted: frozenset[TableName]
+    base: Base | None = None
 
     def of_kind(self, kind: str) -> Iterator[DataFile]:
         """Its files of one kind: ``changes``, ``transactions``, ``statements`` or ``schema``."""
@@ -170,6 +172,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
                 for entry in document.get("tables", ())
                 if entry.get("deletes")
             ),
+            base=base_of(document),
         )
     except NOT_UNDERSTOOD as error:
         raise BinxError(

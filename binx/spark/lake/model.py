@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from binx.spark.lake.bases import PlacedBase
 
 PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
 """What a table at a moment is written as."""
@@ -257,6 +260,7 @@ class Life:
         reasons: what makes it incomplete, in sentences.
         parents: tables whose deletions reach rows of it.
         names: what it was called, each with where that began; None for before the logs.
+        base: what its first rows are of, None where they are of a log.
     """
 
     id: str
@@ -267,6 +271,7 @@ class Life:
     reasons: list[str] = field(default_factory=list)
     parents: set[TableName] = field(default_factory=set)
     names: list[tuple[Position | None, TableName]] = field(default_factory=list)
+    base: PlacedBase | None = None
 
 
 @dataclass(frozen=True, slots=True)

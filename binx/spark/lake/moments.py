@@ -14,6 +14,7 @@ from binx.errors import AbsentError, RefusedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.log.selection.moments import Position, format_time, parse_position, parse_time
+from binx.spark.lake.bases import PlacedBase
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.model import FILE_BITS
 
@@ -33,6 +34,13 @@ class Moment(NamedTuple):
 
     last: Mapping[str, int]
     told: str
+
+    def with_bases(self, bases: Mapping[str, PlacedBase]) -> Moment:
+        """The same with the bases that stand before it."""
+        counts = {name: base.at.scn <= self.last[base.chain] for name, base in bases.items()}
+        return self._replace(
+            last={**self.last, **{one: _LAST if in_it else -1 for one, in_it in counts.items()}}
+        )
 
     def reaches(self, log: Log) -> bool:
         """Whether a log begins before it."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from binx.dataset.dataset import escape_name
+from binx.spark.lake.bases import PlacedBase
 from binx.spark.lake.model import (
     ChangesFile,
     Epoch,
@@ -37,6 +38,7 @@ def plan_load(
     keys: Mapping[str, Sequence[str]],
     rebuild: Collection[str] = (),
     scd2: bool = False,
+    bases: Mapping[str, PlacedBase] | None = None,
 ) -> tuple[Plan, list[Life]]:
     """What to do, and all lives.
 
@@ -54,8 +56,9 @@ def plan_load(
         keys: columns of the key by table, as options give them.
         rebuild: names of tables to make anew.
         scd2: whether versions are kept.
+        bases: where bases stand, by the chains of their rows.
     """
-    timeline = Timeline(versions, ranks)
+    timeline = Timeline(versions, ranks, bases)
     lives = timeline.trace([*history, *arrived], statements)
     plans = []
     for life in lives:

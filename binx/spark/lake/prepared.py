@@ -16,10 +16,13 @@ from binx.spark.lake.model import Statement
 
 @dataclass(slots=True)
 class Prepared:
-    """Prepared transactions, by chain and commit version: rolled back or open ones, and committed ones."""
+    """Prepared transactions, by chain and commit version: rolled back or open ones, and committed ones.
+
+    Of the committed ones the place of the commit is known.
+    """
 
     withheld: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    committed: set[tuple[str, int]] = field(default_factory=set)
+    committed: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
 
     def withheld_in(self, chain: str, first: int, last: int) -> tuple[int, ...]:
         """The commit versions of those in a span that do not hold."""
@@ -41,7 +44,7 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
                         _withhold(found, open_[xid])
                     open_[xid] = place
                 case "committed" if xid in open_:
-                    found.committed.add(open_.pop(xid))
+                    found.committed[open_.pop(xid)] = place
                 case "rolled_back" if xid in open_:
                     _withhold(found, open_.pop(xid))
     for place in open_.values():

@@ -13,6 +13,7 @@ from binx.errors import AbsentError, BinxError
 from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.spark.lake.arrivals import find_arrivals
 from binx.spark.lake.arrow.types import plain
+from binx.spark.lake.bases import placed_bases
 from binx.spark.lake.chains import once
 from binx.spark.lake.columns import Part, living_columns, parts_of, unite
 from binx.spark.lake.model import ChangesFile, Life, Statement, TableName
@@ -100,8 +101,9 @@ def _lives(place: Place, table: TableName | None) -> list[Life]:
     files = drop_repeated(
         [file for file in found.files if file.table in asked], (), state.chains.gtids(), ranks, place
     )
-    others = [file for file in found.files if file.table not in asked]
-    return plan_load([*files, *others], (), statements, found.versions, ranks, {}, keys={})[1]
+    files += [file for file in found.files if file.table not in asked]
+    bases = placed_bases(state.chains, ranks)
+    return plan_load(files, (), statements, found.versions, ranks, {}, keys={}, bases=bases)[1]
 
 
 def _former_names(table: TableName, statements: Sequence[Statement]) -> set[TableName]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Arrivals, find_arrivals
+from binx.spark.lake.bases import placed_bases
 from binx.spark.lake.chains import once
 from binx.spark.lake.compact import compact
 from binx.spark.lake.job import Progress, load_tables
@@ -155,8 +156,8 @@ class _Load:
         state.keys |= {name: list(columns) for name, columns in options.keys.items()}
         state.statements += arrivals.statements
         state.versions.update(arrivals.versions)
-        arrived = [file for file in arrivals.files if file.table not in arrivals.wrong]
         ranks = {name: rank for rank, name in enumerate(order)}
+        arrived = [file for file in arrivals.files if file.table not in arrivals.wrong]
         arrived = drop_repeated(arrived, state.history, state.chains.gtids(), ranks, self._output.place)
         plan, lives = self._plan(arrived)
         self._check_asked(lives, arrivals)
@@ -207,6 +208,7 @@ class _Load:
             keys=state.keys,
             rebuild=options.rebuild,
             scd2=options.scd2,
+            bases=placed_bases(state.chains, ranks),
         )
 
     def _check_asked(self, lives: Sequence[Life], arrivals: Arrivals) -> None:

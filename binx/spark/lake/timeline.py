@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from binx.spark.lake.bases import PlacedBase
 from binx.spark.lake.model import (
     Change,
     ChangesFile,
@@ -26,10 +27,12 @@ from binx.spark.lake.model import (
     Value,
     Version,
 )
+from binx.spark.lake.overlaps import clipped, without
 from binx.spark.lake.prepared import Prepared, follow_prepared
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _UNDEFINED = "a table definition in the log is not understood"
+_PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
 _UNTOLD = "columns changed without a statement in the logs"
 
 
@@ -49,11 +52,17 @@ class Timeline:
     ``empty`` are parts of files that can have no rows, as the table had other columns there.
     """
 
-    def __init__(self, versions: Mapping[tuple[TableName, str], Version], ranks: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        versions: Mapping[tuple[TableName, str], Version],
+        ranks: Mapping[str, int],
+        bases: Mapping[str, PlacedBase] | None = None,
+    ) -> None:
         self.lives: list[Life] = []
         self.empty: list[tuple[ChangesFile, int, int]] = []
         self._versions = versions
         self._ranks = ranks
+        self._bases = bases or {}
         self._names: dict[TableName, Life] = {}
         self._ids: dict[str, int] = defaultdict(int)
         self._next: dict[str, int] = defaultdict(int)
@@ -70,11 +79,10 @@ class Timeline:
         self._prepared = follow_prepared(ordered)
         operations: list[tuple[Position, int, int, Any]] = []
         for number, statement in enumerate(ordered):
-            place = Position(self._ranks[statement.chain], statement.scn)
-            operations.append((place, 0, number, statement))
+            operations.append((self._place(statement.chain, statement.scn), 0, number, statement))
         for number, clip in enumerate(self._clips(files, ordered)):
-            place = Position(self._ranks[clip.file.chain], clip.first)
-            operations.append((place, 1, number, clip))
+            is_base = clip.file.chain in self._bases
+            operations.append((self._place(clip.file.chain, clip.first), 2 - is_base, number, clip))
         for place, _, _, operation in sorted(operations, key=lambda one: one[:3]):
             if isinstance(operation, _Clip):
                 self._take(operation, place)
@@ -83,13 +91,22 @@ class Timeline:
                     self._follow(effect, operation, place)
         return [life for life in self.lives if life.epochs]
 
+    def _place(self, chain: str, scn: int) -> Position:
+        """Where a commit version of a chain stands; all of a base stands where that does."""
+        base = self._bases.get(chain)
+        return Position(self._ranks[chain], scn) if base is None else base.at
+
     def _clips(self, files: Iterable[ChangesFile], statements: Iterable[Statement]) -> Iterable[_Clip]:
         """The files, cut where statements about their tables stand."""
         cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
         for statement in statements:
             for effect in statement.effects:
                 db, table = effect.get("db") or "", effect.get("table")
-                cuts[statement.chain, db if table is None else TableName(db, table)].add(statement.scn)
+                base = self._bases.get(statement.chain)
+                chain, scn = statement.chain, statement.scn
+                if base is not None:
+                    chain, scn = base.chain, base.at.scn + 1
+                cuts[chain, db if table is None else TableName(db, table)].add(scn)
                 if effect.get("new_table") is not None:
                     other = TableName(effect["new_db"] or db, effect["new_table"])
                     cuts[statement.chain, other].add(statement.scn)
@@ -115,6 +132,11 @@ class Timeline:
         if former is not None:
             former.name = None
 
+    def _is_held(self, name: TableName, statement: Statement) -> bool:
+        """Whether what a statement did to a table is in the base that the table began with."""
+        base = self._names[name].base if name in self._names else None
+        return base is not None and base.holds(statement.chain, statement.scn)
+
     def _called(self, name: TableName) -> Life:
         """The life that has a name, which may have been there before the logs."""
         return self._names.get(name) or self._born(name, "", None, whole=False)
@@ -128,16 +150,15 @@ class Timeline:
                     self._end(name)
             return
         name = TableName(db, table)
+        if self._is_held(name, statement):
+            return
         match effect["action"]:
             case "created":
-                if effect.get("if_not_exists") and name in self._names:
-                    return
-                life = self._born(name, where, place, whole=True)
-                self._define(life, effect, statement, place)
+                self._created(name, effect, statement, place)
             case "truncated":
                 former = self._called(name)
                 life = self._born(name, where, place, whole=True)
-                life.parents = set(former.parents)
+                life.parents, life.base = set(former.parents), former.base
                 if former.epochs:
                     life.epochs = [replace(former.epochs[-1], since=place, changes=())]
                     self._next[life.id] = self._next[former.id]
@@ -159,6 +180,27 @@ class Timeline:
             self._names[name].parents |= {
                 TableName(one["db"], one["table"]) for one in effect.get("parents") or ()
             }
+
+    def _created(
+        self, name: TableName, effect: Mapping[str, Any], statement: Statement, place: Position
+    ) -> None:
+        """Let a table begin, with a statement in a log or in a base."""
+        if effect.get("if_not_exists") and name in self._names:
+            return
+        base = self._bases.get(statement.chain)
+        where = f"{statement.chain}:{statement.scn}" if base is None else statement.chain
+        life = self._born(name, where, place, whole=True)
+        life.base = base
+        if base is not None:
+            life.reasons += [*base.doubts, *([_PREPARED] if self._is_across(base) else [])]
+        self._define(life, effect, statement, place)
+
+    def _is_across(self, base: PlacedBase) -> bool:
+        """Whether an XA transaction was prepared before a base and committed behind it."""
+        return any(
+            self._place(*prepared) <= base.at < self._place(*committed)
+            for prepared, committed in self._prepared.committed.items()
+        )
 
     def _mark(self, effect: Mapping[str, Any], name: TableName, where: str) -> None:
         """Note what makes tables incomplete."""
@@ -245,6 +287,17 @@ class Timeline:
     def _take(self, clip: _Clip, place: Position) -> None:
         """Let the rows of a clip belong to the life that has the table's name here."""
         life = self._called(clip.file.table)
+        file: ChangesFile | None = clip.file
+        base = life.base
+        if clip.file.chain in self._bases:
+            # Its rows come before all others of the life, whatever commit versions those have.
+            place = Position(-1, clip.first)
+        elif base is not None and clip.file.chain in base.held:
+            spans = clip.file.spans or ((clip.first, clip.last),)
+            left = [rest for span in spans for rest in without(span, base.held[clip.file.chain])]
+            file = clipped(clip.file, left)
+        if file is None:
+            return
         version = self._versions[clip.file.table, clip.file.version]
         if not life.epochs:
             columns = tuple(self._of_file(life, one) for one in version.columns)
@@ -262,7 +315,7 @@ class Timeline:
             life.epochs[-1] = _confirmed(life.epochs[-1], version, ids)
         withheld = self._prepared.withheld_in(clip.file.chain, clip.first, clip.last)
         life.units.append(
-            Unit(clip.file, version, place, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
+            Unit(file, version, place, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
         )
 
     def _of_file(self, life: Life, one: FileColumn, number: int | None = None) -> Column:

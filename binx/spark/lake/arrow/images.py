@@ -21,7 +21,13 @@ from binx.spark.lake.arrow.types import arrow_type, constant, plain
 from binx.spark.lake.model import Column, Epoch, Unit
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
-KINDS = {"insert": INSERT, "update_preimage": BEFORE, "update_postimage": AFTER, "delete": DELETE}
+KINDS = {
+    "insert": INSERT,
+    "update_preimage": BEFORE,
+    "update_postimage": AFTER,
+    "delete": DELETE,
+    "base": BASE,
+}
 _ROW_END = pa.timestamp("us", "UTC")
 _NO_ROW_END = (2_147_483_647_999_999, 4_294_967_295_999_999)
 """What rows have as ROW END that MariaDB's system versioning has not ended: until 11.5, and since."""

@@ -1,0 +1,280 @@
+"""A dump of SQL as a stream: its statements, and the rows of its INSERTs, whose text is never held whole."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import zstandard
+
+from binx.errors import DamagedError, SourceError, UnsupportedError
+from binx.kernels.text.tuples import TupleColumns
+from binx.rows.ddl.dump import StatementEnds
+from binx.source.magic import is_gzip, is_zstd
+
+_READ_BYTES = 4 * 1024 * 1024
+_MOST_BYTES = 1 << 31
+"""The largest row or statement: as text, a value of 1 GB can take 2 GB."""
+_STATEMENT_BYTES = 64 * 1024
+_BLANK = re.compile(rb"(?:\s+|--[^\n]*\n|#[^\n]*\n|/\*(?!M?!).*?\*/)+", re.DOTALL)
+_MAY_BE_BLANK = re.compile(rb"\Z|-\Z|--|#|/\Z|/\*(?!M?!)")
+_NAME = rb"(?:`((?:[^`]|``)+)`|([^\s(`;,.\"']+))"
+_INSERT = re.compile(
+    rb"(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*INTO\s+(?:"
+    + _NAME
+    + rb"\s*\.\s*)?"
+    + _NAME
+    + rb"\s*(?:\(((?:[^)`]|`(?:[^`]|``)*`)*)\)\s*)?VALUES?(?=[\s(])",
+    re.IGNORECASE,
+)
+_INSERT_WORD = re.compile(rb"(?:INSERT|REPLACE)\s", re.IGNORECASE)
+_COLUMN = re.compile(rb"`((?:[^`]|``)+)`|([^\s,`]+)")
+
+
+class Sql(NamedTuple):
+    """A statement that is no INSERT; ``offset`` is where it stands in the dump."""
+
+    text: str
+    offset: int
+
+
+class Insert(NamedTuple):
+    """The beginning of an INSERT, whose rows are to be taken next.
+
+    Attributes:
+        db: as it names it; None where the default database is meant.
+        columns: their names; None where it names none.
+    """
+
+    db: str | None
+    table: str
+    columns: tuple[str, ...] | None
+    offset: int
+
+
+class DumpText:
+    """A dump that is read once, from its beginning to its end.
+
+    Attributes:
+        path: what messages call it.
+        position: bytes of its text that are done.
+        read: bytes of the file that are read.
+    """
+
+    def __init__(self, path: str, text: BinaryIO, raw: _Hashed) -> None:
+        self.path = path
+        self._text = text
+        self._raw = raw
+        self._window = bytearray()
+        self._start = 0
+        self._offset = 0
+        self._is_whole = False
+        self._ends = StatementEnds()
+
+    @property
+    def position(self) -> int:
+        """Bytes of the text that are done."""
+        return self._offset + self._start
+
+    @property
+    def read(self) -> int:
+        """Bytes of the file that are read."""
+        return self._raw.size
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the file's bytes, once it is read to its end."""
+        return self._raw.digest.hexdigest()
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of the text, of which there may be fewer."""
+        while len(self._window) < size and self._more():
+            pass
+        return bytes(self._window[:size])
+
+    def statements(self) -> Iterator[Sql | Insert]:
+        """All statements, without blanks and comments before them.
+
+        Raises:
+            DamagedError: the text ends within one, or the compressed file is damaged.
+            SourceError: it cannot be read.
+            UnsupportedError: one takes more than memory should.
+        """
+        while self._skip_blanks():
+            insert = self._insert()
+            if insert is not None:
+                yield insert
+                continue
+            found = self._statement()
+            if found is not None and found.text.strip():
+                yield found
+
+    def rows(self, columns: TupleColumns, most_rows: int, most_size: int) -> bool:
+        """Take rows of an INSERT up to so many; whether the statement ended."""
+        while True:
+            self._cut(columns.cut, most_rows, most_size)
+            if columns.ended or columns.rows >= most_rows or columns.size >= most_size:
+                return columns.ended
+            if not self._more():
+                raise self._cut_off("the rows of an INSERT")
+
+    def pass_over(self) -> None:
+        """Pass over the rows of an INSERT, of a table whose columns are not known."""
+        self._statement()
+
+    def lines(self, columns: TupleColumns, most_rows: int, most_size: int) -> bool:
+        """Take lines of a file that holds nothing else, up to so many; whether it ended."""
+        while True:
+            self._cut(columns.cut_lines, most_rows, most_size)
+            if columns.rows >= most_rows or columns.size >= most_size:
+                return False
+            if not self._more():
+                if self._start < len(self._window):
+                    raise self._cut_off("a line")
+                return True
+
+    def _cut(self, cut: Any, most_rows: int, most_size: int) -> None:
+        try:
+            self._start = cut(self._window, self._start, len(self._window), most_rows, most_size)
+        except (DamagedError, UnsupportedError) as error:
+            raise type(error)(
+                error.message, path=self.path, offset=self._offset + (error.offset or 0)
+            ) from error
+
+    def _skip_blanks(self) -> bool:
+        """Go to the next statement; False where there is none."""
+        while True:
+            blank = _BLANK.match(self._window, self._start)
+            self._start = self._start if blank is None else blank.end()
+            rest = self._window[self._start : self._start + 4]
+            # What stands at the end of the window may be the beginning of a comment.
+            if _MAY_BE_BLANK.match(rest) is None:
+                return True
+            if not self._more():
+                self._start = len(self._window) if rest.startswith((b"--", b"#")) else self._start
+                return self._start < len(self._window)
+
+    def _insert(self) -> Insert | None:
+        head = _STATEMENT_BYTES
+        while _INSERT_WORD.match(self._window, self._start) or self._is_cut_short():
+            found = _INSERT.match(self._window, self._start)
+            if found is not None:
+                offset, self._start = self.position, found.end()
+                db = None if found[1] is None and found[2] is None else _name(found[1], found[2])
+                columns = None if found[5] is None else tuple(map(_column, _COLUMN.finditer(found[5])))
+                return Insert(db, _name(found[3], found[4]), columns, offset)
+            if len(self._window) - self._start > head or not self._more():
+                return None
+        return None
+
+    def _is_cut_short(self) -> bool:
+        """Whether too little of a statement is there to tell what it is."""
+        return len(self._window) - self._start < len("REPLACE ") and self._more()
+
+    def _statement(self) -> Sql | None:
+        size = _STATEMENT_BYTES
+        while True:
+            # In latin-1 a character is a byte.
+            part = self._window[self._start : self._start + size].decode("latin-1")
+            found = self._ends.behind(part, 0)
+            is_all = self._is_whole and self._start + len(part) == len(self._window)
+            if found is not None and (found[1] < len(part) or part.endswith((";", "\n")) or is_all):
+                break
+            if is_all:
+                found = len(part), len(part)
+                break
+            size = max(size * 2, len(part) * 2)
+            while len(self._window) - self._start < size and self._more():
+                pass
+        offset, (end, behind) = self.position, found
+        text = self._window[self._start : self._start + end].decode("utf-8", "surrogateescape")
+        self._start += behind
+        return Sql(text, offset)
+
+    def _more(self) -> bool:
+        """Read more of the text; False at its end."""
+        if self._is_whole:
+            return False
+        rest = len(self._window) - self._start
+        if rest > _MOST_BYTES:
+            raise UnsupportedError(
+                "expected a row or statement of less than 2 GiB, found a longer one",
+                path=self.path,
+                offset=self.position,
+            )
+        with _reading(self.path):
+            data = self._text.read(max(_READ_BYTES, rest))
+        self._offset += self._start
+        del self._window[: self._start]
+        self._start = 0
+        self._window += data
+        self._is_whole = not data
+        return bool(data)
+
+    def _cut_off(self, what: str) -> DamagedError:
+        return DamagedError(
+            f"expected the end of {what}, found that of the file: the dump is cut off; make it again",
+            path=self.path,
+            offset=self.position,
+        )
+
+
+def _name(quoted: bytes | None, plain: bytes | None) -> str:
+    found = (plain or b"") if quoted is None else quoted.replace(b"``", b"`")
+    return found.decode("utf-8", "surrogateescape")
+
+
+def _column(found: re.Match[bytes]) -> str:
+    return _name(found[1], found[2])
+
+
+class _Hashed:
+    """A file whose bytes are hashed as they are read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+        self.size = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.digest.update(data)
+        self.size += len(data)
+        return data
+
+
+@contextmanager
+def open_text(path: str) -> Iterator[DumpText]:
+    """A file of a dump: plain, or compressed with gzip or zstd, as its first bytes tell.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    with _reading(path), Path(path).open("rb") as file:
+        magic = file.read(4)
+        file.seek(0)
+        raw: Any = _Hashed(file)
+        text: Any = raw
+        if is_gzip(magic):
+            text = gzip.GzipFile(fileobj=raw, mode="rb")
+        elif is_zstd(magic):
+            text = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        yield DumpText(path, text, raw)
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, gzip.BadGzipFile):
+            raise DamagedError(f"expected compressed text, found it damaged ({error})", path=path) from error
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except (EOFError, zlib.error, zstandard.ZstdError) as error:
+        raise DamagedError(f"expected compressed text, found it damaged ({error})", path=path) from error

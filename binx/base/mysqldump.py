@@ -1,0 +1,104 @@
+"""What mysqldump and mariadb-dump write: statements, and the rows in INSERTs.
+
+Sources: client/mysqldump.cc of MySQL 9.7 and client/mysqldump.c of MariaDB 10.11.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from binx.base.dump_text import DumpText, Insert, Sql, open_text
+from binx.base.source import BaseSource
+from binx.errors import RefusedError
+from binx.rows.columns.types import Kind
+from binx.rows.ddl.dump import used_database
+
+_DATABASE = re.compile(r"^-- Host: .*?\s+Database: (.*)$", re.MULTILINE)
+_SERVER = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
+_SET = r"(?:/\*M?!\d*\s*)?SET\s+(?:SESSION\s+|@@SESSION\.)?"
+_NAMES = re.compile(_SET + r"NAMES\s+'?(\w+)", re.IGNORECASE)
+_ZONE = re.compile(_SET + r"TIME_ZONE\s*=\s*'([^']*)'", re.IGNORECASE)
+_UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
+_UTC = frozenset({"+00:00", "UTC"})
+
+
+def server_of(head: str) -> str:
+    """The version of the server that a dump says it is of; empty where it says none."""
+    found = _SERVER.search(head)
+    return "" if found is None else found[1]
+
+
+def database_of(head: str) -> str:
+    """The database that a dump says it is of; empty where it is of several."""
+    found = _DATABASE.search(head)
+    return "" if found is None else found[1].strip()
+
+
+class SqlRows:
+    """Takes the tables and rows of SQL, file by file.
+
+    Args:
+        db: the default database where no USE names one.
+    """
+
+    def __init__(self, source: BaseSource, db: str) -> None:
+        self._source = source
+        self._db = db
+        self._zone = ""
+
+    def read(self, text: DumpText, progress: Callable[[int], None]) -> None:
+        """Take one file.
+
+        Raises:
+            BinxError: something in it cannot be taken, and what.
+        """
+        for found in text.statements():
+            if isinstance(found, Insert):
+                self._take_rows(found, text, progress)
+            else:
+                self._follow(found, text)
+            progress(text.read)
+
+    def _follow(self, found: Sql, text: DumpText) -> None:
+        used = used_database(found.text)
+        names, zone = _NAMES.match(found.text), _ZONE.match(found.text)
+        if used is not None:
+            self._db = used
+        elif names is not None and names[1].lower() not in _UTF8:
+            raise RefusedError(
+                f"expected text in utf8mb4, found SET NAMES {names[1]}: make the dump with"
+                " --default-character-set=utf8mb4",
+                path=text.path,
+                offset=found.offset,
+            )
+        elif zone is not None:
+            self._zone = zone[1]
+        else:
+            self._source.statement(found.text, self._db, found.offset)
+
+    def _take_rows(self, found: Insert, text: DumpText, progress: Callable[[int], None]) -> None:
+        db = self._db if found.db is None else found.db
+        if not self._source.wants((db, found.table)):
+            text.pass_over()
+            return
+        rows = self._source.rows_of(db, found.table, found.columns)
+        kinds = {column.type.kind for column in rows.table.resolved.columns}
+        if Kind.TIMESTAMP in kinds and self._zone not in _UTC:
+            raise RefusedError(
+                f"{db}.{found.table} has TIMESTAMP columns, and the dump does not say that it writes them in"
+                " UTC (SET TIME_ZONE='+00:00'): make it without --skip-tz-utc",
+                path=text.path,
+                offset=found.offset,
+            )
+        rows.cut.begin()
+        while not text.rows(rows.cut, *self._source.most):
+            self._source.take(rows)
+            progress(text.read)
+
+
+def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None]) -> None:
+    """Take in a dump that is one file."""
+    with open_text(source.backup.path) as text:
+        SqlRows(source, database_of(head)).read(text, progress)
+        source.sha256 = text.sha256

@@ -1,0 +1,277 @@
+"""One backup on its way into a data set: a source of its own, whose rows are of the moment of the backup."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from binx.base.tables import TableRows, table_of
+from binx.dataset.chain import SourceReport, Staged, commit_staged
+from binx.dataset.dataset import DataSet, escape_name
+from binx.dataset.manifest import CONTRACT, Sums, manifest
+from binx.dataset.options import ParquetOptions
+from binx.dataset.schema_records import schema_record_of
+from binx.dataset.source_files import Background, SourceFiles
+from binx.errors import AbsentError, DamagedError
+from binx.event.format import Flavour
+from binx.kernels.text.tuples import Encoding
+from binx.log.backup_position import BackupPosition
+from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.columns.schema import Provenance, StatementContext
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.effects import statement_effects
+from binx.rows.statements import Statement
+from binx.source.names import number_of
+from binx.source.wording import counted
+
+_FILE_BITS = 32
+_BATCH_BYTES = 16 * 1024 * 1024
+_IDENTITY_DIGITS = 8
+_NOT_LOGGED = ("mysql", "sys")
+"""Databases of the server itself, whose changes are not logged as rows."""
+
+Name = tuple[str, str]
+"""Database and table."""
+
+
+class Backup(NamedTuple):
+    """A backup that is to be a base.
+
+    Attributes:
+        tool: what made it.
+        size: bytes of its files.
+        head: what tells it from others: its first bytes, or those of its notes.
+    """
+
+    path: str
+    tool: str
+    position: BackupPosition
+    size: int
+    head: bytes
+
+    @property
+    def version(self) -> int:
+        """The commit version of its rows: the last one before its position; 0 where only GTIDs say it."""
+        if not self.position.file:
+            return 0
+        return (number_of(self.position.file) << _FILE_BITS | self.position.offset) - 1
+
+    @property
+    def identity(self) -> str:
+        """What tells it from other sources; unlike that of any log."""
+        told = f"{self.position}\0{self.size}\0".encode() + self.head
+        return f"{hashlib.sha256(told).hexdigest()[:_IDENTITY_DIGITS]}.base"
+
+    @property
+    def name(self) -> str:
+        """What the data set calls it."""
+        return Path(self.path).resolve().name
+
+    @property
+    def source(self) -> str:
+        """The name of its files in the data set."""
+        return f"{escape_name(self.name)}.{self.identity}"
+
+
+class BaseSource:
+    """Writes the rows of one backup.
+
+    Args:
+        tables: patterns of ``db.table``; all where there are none.
+    """
+
+    def __init__(
+        self, backup: Backup, dataset: DataSet, options: ParquetOptions, tables: Sequence[str] = ()
+    ) -> None:
+        self.backup = backup
+        self.context = StatementContext()
+        self.sha256 = ""
+        self.server_version = ""
+        self._dataset = dataset
+        self._options = options
+        self._tables = tuple(tables)
+        self._catalog = Catalog()
+        self._statements: dict[Name, list[Statement]] = {}
+        self._sums = Sums()
+        self._records: dict[tuple[str, str, str], TableChanges] = {}
+        self._counts: dict[Name, int] = {}
+        self._losses: list[str] = []
+        self._passed: set[Name] = set()
+        self._rows: TableRows | None = None
+        self._held: ChangeBatch | None = None
+        self._files: SourceFiles | None = None
+
+    def find_kept(self) -> SourceReport | None:
+        """What was committed before, where the same was asked for."""
+        known = None if self._options.force else self._dataset.manifest(self.backup.source)
+        if known is None or known["contract"] != CONTRACT or known.get("request") != self._request():
+            return None
+        return SourceReport(self.backup.source, self.backup.path, True, known)
+
+    def _request(self) -> dict[str, Any]:
+        return {**self._options.facts(), "selection": {}, "tables": list(self._tables)}
+
+    def write(self, fill: Callable[[BaseSource], None]) -> SourceReport:
+        """Write and commit what ``fill`` gives.
+
+        Raises:
+            BinxError: nothing was committed, and why.
+        """
+        transaction = self._dataset.begin(self.backup.source)
+        background = Background(self._options.decoder.memory // 2, has_thread=True)
+        files = self._files = SourceFiles(transaction, self._options, background)
+        try:
+            fill(self)
+            self._end_table()
+            self._check_asked()
+            for listed in self._statements.values():
+                for statement in listed:
+                    files.write_statement(statement)
+            files.close()
+            staged = self._staged(files.finish(self._records))
+            commit_staged(transaction, staged._replace(files=tuple(files.listed)))
+        finally:
+            files.abandon()
+            if not transaction.committed:
+                transaction.abandon()
+        return SourceReport(self.backup.source, self.backup.path, False, staged.manifest)
+
+    def _check_asked(self) -> None:
+        for pattern in self._tables:
+            if not any(fnmatch.fnmatchcase(".".join(name), pattern) for name in self._statements):
+                raise AbsentError(f"has no table {pattern}", path=self.backup.path)
+
+    def _staged(self, files: list[dict[str, Any]]) -> Staged:
+        backup, position = self.backup, self.backup.position
+        self._sums.check(backup.path)
+        self._sums.saw(backup.version, backup.version, 0, 0)
+        source = {
+            "name": backup.name,
+            "identity": backup.identity,
+            "file_number": 0,
+            "bytes": backup.size,
+            "sha256": self.sha256,
+            "server_id": 0,
+            "server_version": self.server_version,
+            "flavour": (Flavour.MARIADB if self.context.mariadb else Flavour.MYSQL).value,
+            "create_timestamp": 0,
+            "header_timestamp": 0,
+            "in_use": False,
+            "ending": "",
+        }
+        document = manifest(source, self._request(), "", self._sums, files, self._losses, [], [], None)
+        # Nothing tells when its rows came to be.
+        document["first_commit_timestamp"] = document["last_commit_timestamp"] = None
+        document["base"] = {
+            "tool": backup.tool,
+            "file": position.file,
+            "position": position.offset,
+            "gtids": str(position.gtids),
+        }
+        records = tuple(schema_record_of(table) for table in self._records.values())
+        return Staged(document, (), records)
+
+    def statement(self, sql: str, db: str, offset: int) -> None:
+        """Follow a statement of the dump."""
+        followed = self._catalog.follow(sql, db, self.context, Provenance.SCHEMA)
+        if followed.parsed is None:
+            return
+        arrow = self._options.decoder.arrow
+        for effect in statement_effects(followed, sql, db, self.context, arrow):
+            name = (effect.db, effect.table or "")
+            if effect.action == "dropped":
+                self._statements.pop(name, None)
+            elif self.wants(name) and (effect.action == "created" or name in self._statements):
+                listed = self._statements.setdefault(name, [])
+                made = self._made(sql, db, offset, sum(map(len, self._statements.values())))
+                listed.append(made._replace(followed=followed))
+
+    def _made(self, sql: str, db: str, offset: int, ordinal: int) -> Statement:
+        return Statement(
+            self.backup.version, 0, "", ordinal, offset, 0, "ddl", db, sql, True, {"sql_mode": ""},
+            None, None, None, {}, None, None, 0, context=self.context,
+        )  # fmt: skip
+
+    def wants(self, name: Name) -> bool:
+        """Whether a table is taken."""
+        if self._tables:
+            return any(fnmatch.fnmatchcase(".".join(name), pattern) for pattern in self._tables)
+        return name[0] not in _NOT_LOGGED
+
+    def rows_of(
+        self, db: str, table: str, names: Sequence[str] | None, encodings: dict[str, Encoding] | None = None
+    ) -> TableRows:
+        """What takes the rows of a table that come next.
+
+        Raises:
+            DamagedError: its CREATE TABLE was not met.
+        """
+        rows = self._rows
+        if rows is not None and (rows.table.db, rows.table.name, rows.names) == (db, table, names):
+            return rows
+        self._end_table()
+        definition = self._catalog.find(db, table)
+        if definition is None:
+            raise DamagedError(
+                f"expected a CREATE TABLE of {db}.{table} before its rows, found none: make the dump without"
+                " --no-create-info",
+                path=self.backup.path,
+            )
+        arrow, version = self._options.decoder.arrow, self.backup.version
+        changes = table_of(definition, arrow, version)
+        name = (definition.db, definition.name)
+        rows = TableRows(changes, arrow, names, encodings or {}, version, self._counts.get(name, 0))
+        if not rows.has_key:
+            self._passed.add(name)
+            self._statements.pop(name, None)
+            loss = f"{db}.{table}: its rows are left out, because the backup lacks columns of its key"
+            self._losses += [] if loss in self._losses else [loss]
+        self._rows = rows
+        return rows
+
+    def take(self, rows: TableRows) -> None:
+        """Take in the rows that were cut."""
+        name = (rows.table.db, rows.table.name)
+        if name in self._passed:
+            rows.cut.finish()
+            return
+        if not rows.cut.rows:
+            return
+        count = rows.cut.rows
+        batch = rows.batch()
+        self._counts[name] = rows.number
+        sums = self._sums.of(name)
+        sums.images += count
+        sums.written += batch.rows
+        self._sums.changes.setdefault(name, [0, 0, 0])[0] += count
+        self._records.setdefault((*name, rows.table.version), rows.table)
+        self._write_held()
+        self._held = batch
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """Rows and bytes that are cut before they are taken in."""
+        return self._options.decoder.row_group_rows, _BATCH_BYTES
+
+    def _write_held(self) -> None:
+        if self._held is not None and self._files is not None:
+            self._files.write_changes(self._held)
+        self._held = None
+
+    def _end_table(self) -> None:
+        """Write what is left of a table, and close its file: a dump may have many."""
+        if self._rows is None:
+            return
+        self.take(self._rows)
+        if self._held is not None and self._files is not None:
+            self._files.end_files([self._held.table])
+            self._write_held()
+            self._files.end_files([])
+        self._rows = None
+
+    def told(self) -> str:
+        """What was taken, in words."""
+        return f"{counted(len(self._counts), 'table')}, {counted(sum(self._counts.values()), 'row')}"

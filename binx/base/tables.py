@@ -1,0 +1,174 @@
+"""A table of a dump: its columns as rows of logs would have them, and the batches of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from binx.base.values import column_codec, column_of, text_of
+from binx.errors import BinxError, UnsupportedError
+from binx.kernels.text.tuples import Codec, Encoding, TupleColumns
+from binx.log.arrow import arrow_array
+from binx.rows.absent import absent_value
+from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.columns.arrow_schema import MISFITS
+from binx.rows.columns.names import ColumnProvenance, ResolvedColumn, ResolvedTable, output_names
+from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
+from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type
+from binx.rows.ddl.resolve import declared_type
+
+BASE = "base"
+"""The change type of rows that a dump holds."""
+
+
+def table_of(definition: TableDefinition, options: ArrowOptions, version: int) -> TableChanges:
+    """A table as its definition tells it: with the types and the schema version that rows of a log have.
+
+    Args:
+        version: the commit version of its rows.
+
+    Raises:
+        UnsupportedError: its columns are not known.
+    """
+    if definition.unknown is not None or not definition.columns:
+        raise UnsupportedError(
+            f"expected a CREATE TABLE of {definition.db}.{definition.name} that tells its columns, found one"
+            f" that was not understood: {definition.unknown or 'it has no columns'}"
+        )
+    key = definition.row_key
+    names = output_names([column.name for column in definition.columns])
+    columns = tuple(
+        _resolved(column, name, key) for column, name in zip(definition.columns, names, strict=True)
+    )
+    return TableChanges(
+        (), ResolvedTable(definition.db, definition.name, columns, definition, ()), options, version
+    )
+
+
+def _resolved(column: ColumnDefinition, name: str, key: Sequence[str]) -> ResolvedColumn:
+    logical = declared_type(column)
+    source = Provenance.SCHEMA
+    return ResolvedColumn(
+        name=name,
+        source_name=column.name,
+        type=logical,
+        mysql_type=column.mysql_type,
+        nullable=column.nullable,
+        primary_key_position=key.index(column.name) if column.name in key else None,
+        invisible=column.invisible,
+        generated=column.generated,
+        default=None if column.default is None else column.default.text,
+        absent=absent_value(column, logical, column.nullable),
+        added=None,
+        provenance=ColumnProvenance(
+            source,
+            source if logical.kind in INTEGER_NAMES else None,
+            None if logical.charset is None else source,
+            None if logical.members is None else source,
+            source,
+        ),
+    )
+
+
+class TableRows:
+    """The rows of one table on their way into batches.
+
+    Args:
+        names: the columns that rows have, in their order; None for all but invisible ones.
+        encodings: how values stand in the dump, by the column's name; PLAIN for all others.
+        number: rows of the table that came before.
+
+    Raises:
+        UnsupportedError: the dump names a column that the table does not have.
+    """
+
+    def __init__(
+        self,
+        table: TableChanges,
+        options: ArrowOptions,
+        names: Sequence[str] | None,
+        encodings: dict[str, Encoding],
+        version: int,
+        number: int,
+    ) -> None:
+        self.table = table
+        self.names = names
+        self.number = number
+        columns = table.resolved.columns
+        places = {column.source_name.casefold(): place for place, column in enumerate(columns)}
+        visible = [column.source_name for column in columns if not column.invisible]
+        listed = visible if names is None else names
+        unknown = [name for name in listed if name.casefold() not in places]
+        if unknown or len(set(listed)) != len(listed):
+            raise UnsupportedError(
+                f"expected columns of {table.db}.{table.name}, found {', '.join(unknown) or 'one twice'}"
+            )
+        self._places = [places[name.casefold()] for name in listed]
+        self._options = options
+        self._version = version
+        kinds = [column_codec(columns[place].type) for place in self._places]
+        self.cut = TupleColumns(
+            [codec for codec, _ in kinds],
+            [encodings.get(name, Encoding.PLAIN) for name in listed],
+            [scale for _, scale in kinds],
+        )
+        self._codecs: list[Codec] = [codec for codec, _ in kinds]
+        self.has_key = all(
+            column.primary_key_position is None or place in self._places
+            for place, column in enumerate(columns)
+        )
+
+    def batch(self) -> ChangeBatch:
+        """The rows that were cut.
+
+        Raises:
+            DamagedError: a value is not of its column's type.
+        """
+        rows, handed, misfits = self.cut.finish()
+        columns = self.table.resolved.columns
+        arrays: list[Any] = [pa.nulls(rows, arrow_type(column.type, self._options)) for column in columns]
+        for place, codec, buffers in zip(self._places, self._codecs, handed, strict=True):
+            column = columns[place]
+            try:
+                arrays[place] = column_of(column.type, codec, buffers, rows, self._options)
+            except (BinxError, pa.ArrowInvalid) as error:
+                raise UnsupportedError(
+                    f"column {column.source_name} of {self.table.db}.{self.table.name}: {text_of(error)}"
+                ) from error
+        found: dict[int, list[tuple[str, str]]] = {}
+        for row, place, text in misfits:
+            found.setdefault(row, []).append((columns[self._places[place]].name, text))
+        heads = self._heads(rows)
+        if self.table.alike.can_misfit:
+            listed = [found.get(row) for row in range(rows)] if found else None
+            heads.append(pa.nulls(rows, MISFITS) if listed is None else arrow_array(listed, MISFITS))
+        self.number += rows
+        return ChangeBatch(self.table, rows, [*heads, *arrays], 0, 0)
+
+    def _heads(self, rows: int) -> list[Any]:
+        """The system columns: nothing tells when the rows came to be."""
+
+        def repeated(value: Any, data_type: pa.DataType) -> pa.Array:
+            return pa.repeat(pa.scalar(value, data_type), rows)
+
+        def word(value: str, index: pa.DataType) -> pa.Array:
+            return pa.DictionaryArray.from_arrays(repeated(0, index), arrow_array([value], pa.string()))
+
+        moment = pa.timestamp("us", tz="UTC")
+        numbers = pa.array(range(self.number, self.number + rows), pa.int64())
+        all_places = set(range(len(self.table.resolved.columns)))
+        bits = sum(1 << place for place in self._places).to_bytes((len(all_places) + 7) // 8, "little")
+        has_all = all_places == set(self._places)
+        return [
+            word(BASE, pa.int8()),
+            repeated(self._version, pa.int64()),
+            repeated(0, moment),
+            numbers,
+            word("", pa.int32()),
+            repeated(0, moment),
+            repeated(0, pa.int64()),
+            repeated(0, pa.int32()),
+            pa.nulls(rows, pa.binary()) if has_all else repeated(bits, pa.binary()),
+        ]

@@ -1,0 +1,141 @@
+"""Dumps are read as a stream, and what cannot be taken is refused as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from binx.base import dump_text
+from binx.base.importing import import_bases
+from binx.dataset.dataset import DataSet
+from binx.dataset.options import ParquetOptions
+from binx.errors import AbsentError, BinxError
+from binx.kernels.text.tuples import Codec, Encoding, TupleColumns
+
+DUMP = r"""-- MySQL dump 10.13  Distrib 9.7.0
+-- Host: localhost    Database: shop
+-- Server version	9.7.0
+/*!50503 SET NAMES utf8mb4 */;
+/*!40103 SET TIME_ZONE='+00:00' */;
+-- CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='mysql-bin.000003', SOURCE_LOG_POS=4711;
+DROP TABLE IF EXISTS `orders`;
+CREATE TABLE `orders` (`id` int NOT NULL, `note` text, `at` timestamp NULL DEFAULT NULL,
+  `twice` int GENERATED ALWAYS AS (`id` * 2) STORED, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4;
+INSERT INTO `orders` (`id`, `note`, `at`) VALUES (1,'a; INSERT INTO `orders` VALUES (','2026-11-24 03:00:00'),
+(2,'b\'\\',NULL);
+INSERT INTO `orders` (`id`, `note`, `at`) VALUES (3,NULL,'0000-00-00 00:00:00');
+/*!50001 CREATE TABLE `seen` (`id` tinyint NOT NULL) ENGINE=MyISAM */;
+DELIMITER ;;
+/*!50003 CREATE TRIGGER `told` BEFORE INSERT ON `orders` FOR EACH ROW BEGIN
+INSERT INTO `log` VALUES (1);
+END */;;
+DELIMITER ;
+/*!50001 DROP TABLE IF EXISTS `seen`*/;
+/*!50001 CREATE VIEW `seen` AS SELECT 1 */;
+CREATE TABLE `log` (`id` int PRIMARY KEY);
+-- Dump completed
+"""
+
+
+def taken(tmp_path: Path, text: str | bytes, *tables: str) -> dict[str, Any]:
+    """The manifest of a dump that is taken in."""
+    dump = tmp_path / "dump.sql"
+    dump.write_bytes(text.encode() if isinstance(text, str) else text)
+    (report,) = import_bases([str(dump)], str(tmp_path / "lake"), ParquetOptions(), tables=tables)
+    return report.manifest
+
+
+def rows_of(tmp_path: Path) -> list[dict[str, Any]]:
+    (path,) = (tmp_path / "lake" / "changes" / "shop" / "orders").iterdir()
+    rows: list[dict[str, Any]] = pq.ParquetFile(path).read().to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("read_bytes", [1, 7, 64, 1 << 20])
+def test_it_does_not_matter_how_much_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int
+) -> None:
+    monkeypatch.setattr(dump_text, "_READ_BYTES", read_bytes)
+    manifest = taken(tmp_path, DUMP)
+    assert manifest["base"] == {
+        "tool": "mysqldump", "file": "mysql-bin.000003", "position": 4711, "gtids": "",
+    }  # fmt: skip
+    rows = rows_of(tmp_path)
+    assert [(row["id"], row["note"], row["twice"]) for row in rows] == [
+        (1, "a; INSERT INTO `orders` VALUES (", None), (2, "b'\\", None), (3, None, None),
+    ]  # fmt: skip
+    assert {row["_commit_version"] for row in rows} == {(3 << 32 | 4711) - 1}
+    assert {row["_present"] for row in rows} == {b"\x07"}
+    assert dict(rows[2]["_misfits"]) == {"at": "0000-00-00 00:00:00"}
+    (path,) = (tmp_path / "lake" / "statements").iterdir()
+    made = pq.ParquetFile(path).read().column("effects").to_pylist()
+    assert [effect["table"] for effects in made for effect in effects] == ["orders", "log"]
+
+
+def test_only_a_part_of_a_dump_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dump_text, "_READ_BYTES", 4096)
+    rows = ",".join(f"({number},NULL,NULL)" for number in range(4, 40_000))
+    dump = tmp_path / "dump.sql"
+    dump.write_text(
+        DUMP.replace("/*!50001", f"INSERT INTO `orders` (`id`, `note`, `at`) VALUES {rows};\n/*!50001", 1)
+    )
+    most = 0
+    with dump_text.open_text(str(dump)) as text:
+        for found in text.statements():
+            if isinstance(found, dump_text.Insert):
+                columns = TupleColumns([Codec.INTEGER, Codec.TEXT, Codec.TEXT], [Encoding.PLAIN] * 3, [0] * 3)
+                columns.begin()
+                while not text.rows(columns, 100, 1 << 20):
+                    columns.finish()
+                    most = max(most, len(text._window))
+    assert 0 < most <= 3 * 4096
+
+
+def test_a_dump_is_taken_once(tmp_path: Path) -> None:
+    taken(tmp_path, DUMP)
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
+    taken(tmp_path, DUMP)
+    assert written == {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
+    assert DataSet(tmp_path / "lake").forget("dump.sql")
+    assert not list((tmp_path / "lake").rglob("*.parquet"))
+
+
+def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:
+    with pytest.raises(AbsentError):
+        taken(tmp_path, DUMP, "shop.*", "shop.customers")
+    manifest = taken(tmp_path, DUMP, "shop.l*")
+    assert not [entry for entry in manifest["files"] if entry["kind"] == "changes"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("NAMES utf8mb4", "NAMES latin1", "--default-character-set"),
+        ("SET TIME_ZONE", "SET @old_zone", "--skip-tz-utc"),
+        ("CREATE TABLE `orders`", "CREATE TABLE `other`", "--no-create-info"),
+        ("(`id`, `note`, `at`)", "(`id`, `note`, `when`)", "columns of shop.orders"),
+        ("-- CHANGE", "-- chance", "--source-data"),
+        ("(2,'b", "(2,now(),'b", "expected a value"),
+        ("(2,'b", "('two','b", "type of column 1"),
+    ],
+)
+def test_what_cannot_be_taken_is_refused_as_a_whole(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    with pytest.raises(BinxError, match=expected):
+        taken(tmp_path, DUMP.replace(old, new))
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_dump_that_is_cut_off_gives_an_error_or_whole_statements(tmp_path: Path) -> None:
+    text = DUMP.encode()
+    rows = text.index(b"INSERT INTO `orders` (")
+    for size in range(rows, text.index(b"/*!50001"), 3):
+        try:
+            manifest = taken(tmp_path, text[:size])
+        except BinxError:
+            continue
+        assert sum(entry["rows"] for entry in manifest["files"] if entry["kind"] == "changes") in (0, 2, 3)

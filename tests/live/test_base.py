@@ -1,0 +1,228 @@
+"""A dump that was taken while a server wrote, and the logs since, lead to what SELECT shows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from binx.spark.lake.at_moment import table_at
+from binx.spark.lake.run import LoadOptions, load
+from testdata.servers import MariaDBServer, Server
+from testdata.small import drop_databases, split_sections
+from tests.cli.process import binx
+from tests.live.lake_tables import differences
+from tests.spark.conftest import spark  # noqa: F401 - a fixture
+
+TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
+MOMENTS = 6
+SHOP = r"""
+CREATE DATABASE shop DEFAULT CHARACTER SET utf8mb4; USE shop;
+CREATE TABLE orders (id INT AUTO_INCREMENT PRIMARY KEY, status ENUM('new', 'it''s', 'paid') DEFAULT 'new',
+  tags SET('a', 'b', 'c'), total DECIMAL(12,3), at TIMESTAMP(3) NULL, note TEXT,
+  raw VARBINARY(40), twice DECIMAL(14,3) AS (total * 2) STORED, kept INT DEFAULT 7);
+CREATE TABLE `od``d.na/me` (`k``ey` VARCHAR(20) PRIMARY KEY, `a,b` JSON, `c(d)` BIT(5));
+CREATE VIEW seen AS SELECT id, note FROM orders;
+CREATE TABLE log (id INT PRIMARY KEY, text VARCHAR(100));
+INSERT INTO `od``d.na/me` VALUES ('it''s', '{"a": [1, "\\"x\\"", null]}', b'10101'), ('NULL', NULL, NULL);
+DELIMITER //
+CREATE TRIGGER told AFTER DELETE ON orders FOR EACH ROW
+BEGIN
+  INSERT INTO log VALUES (OLD.id, 'gone; INSERT INTO log VALUES (1)') ON DUPLICATE KEY UPDATE text = 'again';
+END//
+DELIMITER ;
+"""
+ROWS = "INSERT INTO orders (tags, total, at, note, raw) VALUES "
+VALUES = (
+    r"('a,c', 12.5, '2026-11-24 03:00:00.125', 'it''s\n\"two\" \\ lines; (1,2),', x'00275c0a1aff')",
+    "('', -0.001, NULL, '', '')",
+    "(NULL, NULL, '1970-01-01 00:00:01', '-- no comment /* ', NULL)",
+    "('b', 99999999.999, '2038-01-19 03:14:07.999', '🍀), (', '_binary')",
+)
+
+
+def begin(server: Server) -> None:
+    """Tables of all types, and those of a shop, in the server's first log."""
+    drop_databases(server)
+    server.reset()
+    folder = "mysql-9.7" if server.daemon == "mysqld" else "mariadb-10.11"
+    recipe = split_sections((TESTDATA / folder / "small" / "all_types.sql").read_text())
+    server.sql(recipe["before"] + "\n" + recipe["log"] + "\n" + recipe["after"])
+    # A dump has six digits of a FLOAT.
+    server.sql("UPDATE small.numbers SET f = 1.5, fd = 1, fu = 1 WHERE f IS NOT NULL OR fu IS NOT NULL")
+    server.sql(SHOP.encode())
+    server.sql("USE shop;" + ";".join(ROWS + ",".join(VALUES) for _ in range(50)))
+
+
+def change(server: Server, number: int) -> None:
+    """Some of what an application does."""
+    server.sql(
+        f"USE shop; {ROWS}{VALUES[number % 4]}; UPDATE orders SET total = total + {number}, note = 'changed'"
+        f" WHERE id % 7 = {number % 7}; DELETE FROM orders WHERE id = {number * 3 + 1};"
+        f" REPLACE INTO `od``d.na/me` VALUES ('{number % 5}', '[{number}]', {number % 32});"
+        " UPDATE small.strings SET v1 = 'x' WHERE id = 1;"
+    )
+
+
+def while_changing(server: Server, action: Callable[[], bytes]) -> bytes:
+    """What an action gives while changes go on."""
+    done = threading.Event()
+
+    def work() -> None:
+        number = 0
+        while not done.is_set():
+            change(server, number)
+            number += 1
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        return action()
+    finally:
+        done.set()
+        thread.join()
+
+
+def options_of(server: Server, how: str) -> list[str]:
+    """How a dump is made that says its position, or its GTIDs."""
+    options = ["--single-transaction", "--routines", "--databases", "shop", "small"]
+    if isinstance(server, MariaDBServer):
+        return ["--master-data=2", *(["--gtid"] if how == "gtid" else ["--hex-blob"]), *options]
+    return [f"--set-gtid-purged={'COMMENTED' if how == 'gtid' else 'OFF'}", "--source-data=2", *options]
+
+
+def export(server: Server, lake: Path, dump: Path, first: int) -> None:
+    """The server's logs from one on, without the one that it writes."""
+    server.flush_logs()
+    logs = server.binlogs()[first:-1]
+    assert binx("to-parquet", "--schema", dump, *logs, "-o", lake, "--quiet").code == 0
+
+
+def loaded(lake: Path, output: Path, spark: Any) -> dict[str, Any]:  # noqa: F811 - the fixture
+    """What a load tells of each table."""
+    summary = load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
+    return {f"{one['db']}.{one['table']}": one for one in summary.to_json()["tables"]}
+
+
+def reasons(tables: dict[str, Any]) -> dict[str, list[str]]:
+    """Why tables are not complete."""
+    return {name: one["reasons"] for name, one in tables.items() if one["complete"] != "yes"}
+
+
+def incomplete(server: Server) -> list[str]:
+    """The tables with generated columns, where the dump leaves out their values."""
+    return [] if isinstance(server, MariaDBServer) else ["shop.orders"]
+
+
+def position_of(server: Server) -> str:
+    """Where the server's log ends now."""
+    status = "SHOW MASTER STATUS" if isinstance(server, MariaDBServer) else "SHOW BINARY LOG STATUS"
+    return ":".join(str(field) for field in server.query(status)[0][:2])
+
+
+@pytest.mark.parametrize("how", ["gtid", "position"])
+def test_a_dump_and_the_logs_since_are_what_select_shows(
+    server: Server,
+    how: str,
+    tmp_path: Path,
+    spark: Any,  # noqa: F811 - the fixture
+) -> None:
+    lake, output, dump = tmp_path / "lake", tmp_path / "tables", tmp_path / "dump.sql"
+    begin(server)
+    server.flush_logs()
+    made = while_changing(server, lambda: server.dump(*options_of(server, how)))
+    dump.write_bytes(made)
+    shutil.copy(dump, tmp_path / "schema.sql")
+    if how == "position":
+        with gzip.open(tmp_path / "dump.sql.gz", "wb") as packed:
+            packed.write(made)
+        dump = tmp_path / "dump.sql.gz"
+    taken = binx("base", dump, "-o", lake, "--json")
+    assert taken.code == 0, taken.err
+    export(server, lake, tmp_path / "schema.sql", 1)
+    tables = loaded(lake, output, spark)
+    assert list(reasons(tables)) == incomplete(server), reasons(tables)
+    assert differences(server, "small", output) == ([], 0)
+    found, unknown = differences(server, "shop", output, without_current=["seen"])
+    assert found == []
+    assert bool(unknown) == bool(incomplete(server))
+    seen = {}
+    for number in range(MOMENTS):
+        change(server, number)
+        server.sql("ALTER TABLE shop.orders MODIFY kept BIGINT" if number == 2 else "SELECT 1")
+        seen[position_of(server)] = server.query("SELECT CAST(id AS CHAR), note, HEX(raw) FROM shop.orders")
+    export(server, lake, tmp_path / "schema.sql", 1)
+    for moment, rows in seen.items():
+        state = table_at(str(lake), "shop.orders", moment)
+        held = [(str(row["id"]), row["note"], row["raw"]) for row in state.rows.to_pylist()]
+        assert sorted(held) == sorted(
+            (str(number), note, None if raw is None else bytes.fromhex(raw)) for number, note, raw in rows
+        )
+        assert not [reason for reason in state.missing if "only the server knows" not in reason]
+    loaded(lake, output, spark)
+    for database in ("small", "shop"):
+        assert differences(server, database, output, without_current=["seen"])[0] == []
+
+
+def test_logs_of_another_server_follow_a_dump_by_gtid(
+    server: Server,
+    replica: Server,
+    tmp_path: Path,
+    spark: Any,  # noqa: F811 - the fixture
+) -> None:
+    lake, output, dump = tmp_path / "lake", tmp_path / "tables", tmp_path / "dump.sql"
+    begin(server)
+    dump.write_bytes(while_changing(server, lambda: server.dump(*options_of(server, "gtid"))))
+    server.flush_logs()
+    drop_databases(replica)
+    replica.reset()
+    replica.sql(server.mysqlbinlog(*server.binlogs()[:-1]))
+    replica.flush_logs()
+    for number in range(4):
+        change(replica, number)
+    assert binx("base", dump, "-o", lake, "--quiet").code == 0
+    export(replica, lake, dump, 0)
+    tables = loaded(lake, output, spark)
+    assert list(reasons(tables)) == incomplete(server), reasons(tables)
+    for database in ("small", "shop"):
+        assert differences(replica, database, output, without_current=["seen"])[0] == []
+
+
+def test_what_lies_between_a_dump_and_the_logs_is_told(
+    server: Server,
+    tmp_path: Path,
+    spark: Any,  # noqa: F811 - the fixture
+) -> None:
+    begin(server)
+    for how in ("gtid", "position"):
+        lake, dump = tmp_path / how, tmp_path / f"{how}.sql"
+        dump.write_bytes(server.dump(*options_of(server, how)))
+        change(server, 1)
+        server.flush_logs()
+        last = len(server.binlogs()) - 1
+        change(server, 2)
+        assert binx("base", dump, "-o", lake, "--quiet").code == 0
+        export(server, lake, dump, last)
+        tables = loaded(lake, tmp_path / f"{how} tables", spark)
+        told = str(reasons(tables)["shop.log"])
+        assert "were never exported" in told or "are in no log" in told
+
+
+def test_a_dump_that_does_not_say_where_it_stands_is_refused(server: Server, tmp_path: Path) -> None:
+    begin(server)
+    dump = tmp_path / "dump.sql"
+    off = [] if isinstance(server, MariaDBServer) else ["--set-gtid-purged=OFF"]
+    dump.write_bytes(server.dump(*off, "--databases", "shop"))
+    refused = binx("base", dump, "-o", tmp_path / "lake")
+    assert refused.code == 2
+    assert "--from FILE:POS" in refused.err
+    assert not (tmp_path / "lake").exists()
+    given = binx("base", dump, "--from", "mysql-bin.000001:4", "-o", tmp_path / "lake", "--json")
+    assert json.loads(given.out)["rows"] > 0

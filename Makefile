@@ -57,7 +57,7 @@ check: $(VENV)/.installed ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-unit: $(VENV)/.installed needs-java ## all tests, on up to four cores
+unit: $(VENV)/.installed needs-java ## all tests, in up to four processes
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 test-live: $(VENV)/.installed ## the tests against real servers, which are unpacked if missing (ROUNDS=9 SEED=x)

@@ -23,6 +23,12 @@ TOGETHER = ("tests/spark/", "tests/live/")
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process more than there are processors: tests with servers and with Spark wait for these."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Where tests run in several processes, keep those of a file, or of such a folder, in one of them."""
     from xdist.scheduler import LoadFileScheduling

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.model import FORMATS
 from binx.spark.lake.restore import write_table
 from binx.storage.output import open_output
+from tests.cli.process import binx
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server
 from tests.spark.test_state import ORDERS, Rows
@@ -177,3 +179,22 @@ def test_a_definition_whose_text_was_left_out_is_not_written(tmp_path: Path) -> 
     server.logs[0].statements = [replace(one, sql="") for one in server.logs[0].statements]
     server.export_all(tmp_path / "lake")
     assert table_at(str(tmp_path / "lake"), "shop.orders", None).refused.startswith("the text of a statement")
+
+
+def test_what_was_found_is_told_as_json(tmp_path: Path) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.rotate()
+    server.transaction(("insert", ORDERS, {"id": 1}))
+    server.export(tmp_path / "lake", server.logs[1])
+    arguments = ("state", "lake", "--table", "shop.orders", "--json")
+    ended = binx(*arguments, "-o", "orders.sql", cwd=tmp_path)
+    found = json.loads(ended.out)
+    (reason,) = found.pop("reasons")
+    assert reason.startswith("rows that were there before the first log are missing")
+    assert found == {
+        "table": "shop.orders", "moment": "the end of the logs", "rows": 1, "complete": False, "key": ["id"],
+        "output": "orders.sql", "format": "sql", "exit_code": 3,
+    }  # fmt: skip
+    assert ended.code == 3
+    assert binx(*arguments, cwd=tmp_path).code == 2

@@ -6,8 +6,9 @@ import click
 
 from binx.cli.command import PATH, Example, command, option
 from binx.cli.options import QUIET
-from binx.cli.terminal import say_note, say_warning
+from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
+from binx.source.json_text import json_text
 from binx.source.wording import counted
 from binx.spark.lake.model import FORMATS, PARQUET, SQL
 from binx.storage.output import STANDARD_OUTPUT, open_output
@@ -48,6 +49,7 @@ EXAMPLES = (
 @option(
     "-o", "--output", metavar="OUT", type=PATH, default=STANDARD_OUTPUT, help="Output; - is standard output."
 )
+@option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object; needs --output.")
 @QUIET
 @click.argument("folder", metavar="DIR", type=PATH)
 def state_command(
@@ -59,6 +61,7 @@ def state_command(
     form: str | None,
     no_create: bool,
     output: str,
+    as_json: bool,
     quiet: bool,
 ) -> ExitCode:
     """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
@@ -68,6 +71,8 @@ def state_command(
 
     if "." not in table:
         raise UsageError(f"expected --table DB.TABLE, found {table!r}")
+    if as_json and output == STANDARD_OUTPUT:
+        raise UsageError("--json prints to standard output: give the table a file with --output")
     suffix = output.rpartition(".")[2]
     form = form or (suffix if suffix in FORMATS else PARQUET)
     if no_create and form != SQL:
@@ -81,6 +86,21 @@ def state_command(
         write_table(found, out, form, create=not no_create)
     for text in found.missing:
         say_warning(f"{table} is incomplete: {text}")
-    if not quiet:
+    ended = ExitCode.LOSSES if found.missing else ExitCode.DONE
+    if as_json:
+        told = {
+            "table": table,
+            "moment": found.moment,
+            "rows": found.rows.num_rows,
+            "complete": not found.missing,
+            "reasons": found.missing,
+            "key": found.key,
+            "output": output,
+            "format": form,
+            "exit_code": int(ended),
+        }
+        with text_output(plain=True) as shown:
+            shown.line(json_text(told))
+    elif not quiet:
         say_note(f"{table} as of {found.moment}: {counted(found.rows.num_rows, 'row')}")
-    return ExitCode.LOSSES if found.missing else ExitCode.DONE
+    return ended

@@ -46,24 +46,25 @@ def differences(
             if table not in without_current:
                 found.append(f"{table}: not loaded")
             continue
-        listed, lacking = _compare(table, output, life, described, rows)
+        key = [place for place, one in enumerate(life["columns"]) if one["id"] in life["key"]]
+        content = pa.concat_tables(_parts(output, life))
+        listed, lacking = compare_rows(table, content, key, described, rows)
         found += listed
         unknown += lacking
     found += [f"{name}: loaded, but gone from the server" for name in lives if name[0] == database]
     return found, unknown
 
 
-def _compare(
-    table: str, output: Path, life: dict[str, Any], described: dict[str, Any], rows: list[Any]
+def compare_rows(
+    table: str, content: pa.Table, key: list[int], described: dict[str, Any], rows: list[Any]
 ) -> tuple[list[str], int]:
-    content = pa.concat_tables(_parts(output, life))
+    """What differs between SELECT and a content with a key in these columns, and how many cells it lacks."""
     columns = described["columns"]
     own = [name for name in content.column_names if name not in _LOADERS]
     if [name.rstrip("_") for name in own] != [column["name"].rstrip("_") for column in columns]:
         return [f"{table}: columns {own}, expected {[column['name'] for column in columns]}"], 0
     kinds = [column["type"] for column in columns]
     ours = _spelled(content, own, kinds)
-    key = [place for place, one in enumerate(life["columns"]) if one["id"] in life["key"]]
     by_key = {repr([row[one] for one in key]): row for row in ours}
     found = [] if len(by_key) == len(ours) else [f"{table}: a key is there twice, or is not known"]
     unknown = 0

@@ -45,12 +45,16 @@ class Forking:
 
     def __init__(self) -> None:
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-c", "from tests.cli.forking import serve; serve()", str(other.fileno())]
+        program = "from tests.cli.forking import serve; serve()"
+        command = [sys.executable, "-P", "-c", program, str(other.fileno())]
         self._process = subprocess.Popen(
             command,
             pass_fds=[other.fileno()],
-            env={**os.environ, "ARROW_DEFAULT_MEMORY_POOL": "system"},
-            cwd=Path(__file__).resolve().parents[2],
+            env={
+                **os.environ,
+                "ARROW_DEFAULT_MEMORY_POOL": "system",
+                "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
+            },
         )
         other.close()
 

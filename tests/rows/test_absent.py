@@ -59,12 +59,36 @@ BITS = LogicalType(Kind.BITS, "bit", length=9)
         ("ENUM('a','b') NOT NULL", ENUM, "a"),
         ("SET('a','b','c') DEFAULT 'c,a'", SET, "a,c"),
         ("SET('a','b','c') DEFAULT ''", SET, ""),
-        ("SET('a','b','c') DEFAULT 6", SET, "b,c"),
     ],
 )
 def test_a_constant_is_the_value(text: str, logical: LogicalType, value: str) -> None:
     known = defined(text)
     assert absent_value(known, logical, known.nullable) == Absent(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "members", "mysql", "mariadb"),
+    [
+        ("ENUM('a','b','1') DEFAULT 1", ("a", "b", "1"), "1", "a"),
+        ("ENUM('2','1','01') DEFAULT 01", ("2", "1", "01"), "1", "2"),
+        ("ENUM('a','b','1.0') DEFAULT 1.0", ("a", "b", "1.0"), "1.0", None),
+        ("SET('a','b','3') DEFAULT 3", ("a", "b", "3"), "3", "a,b"),
+    ],
+)
+def test_a_number_is_the_text_of_a_member_in_mysql_and_its_number_in_mariadb(
+    text: str, members: tuple[str, ...], mysql: str, mariadb: str | None
+) -> None:
+    base, _, default = text.partition("(")
+    logical = LogicalType(Kind[base], base.lower(), members=members)
+    for expected, of_mariadb in ((mysql, False), (mariadb, True)):
+        value = None if expected is None else Absent(expected)
+        assert absent_value(defined(text, of_mariadb), logical, True) == value
+        catalog, context = Catalog(), StatementContext(mariadb=of_mariadb)
+        catalog.apply(f"CREATE TABLE t (c {text.partition(' DEFAULT')[0]})", "d", context)
+        sets = f"ALTER TABLE t ALTER c SET DEFAULT{default.partition('DEFAULT')[2]}"
+        (change,) = catalog.apply(sets, "d", context)
+        assert change.definition is not None
+        assert absent_value(change.definition.columns[0], logical, True) == value
 
 
 @pytest.mark.parametrize(("text", "logical"), [("INT", INT), ("INT DEFAULT NULL", INT), ("VARCHAR(5)", TEXT)])

@@ -15,7 +15,13 @@ from binx.rows.columns.schema import (
     StatementContext,
     TableDefinition,
 )
-from binx.rows.ddl.resolve import convert_column, converted_spec, resized_spec, resolve_column
+from binx.rows.ddl.resolve import (
+    convert_column,
+    converted_spec,
+    named_default,
+    resized_spec,
+    resolve_column,
+)
 from binx.rows.ddl.statements import (
     AddColumn,
     AddKey,
@@ -197,7 +203,7 @@ class _Alteration:
             elif isinstance(action, AlterColumn):
                 entry = self._find_old(action.name, action.if_exists or self._adds(action.name))
                 if entry is not None:
-                    entry.column = _altered(entry.column, action)
+                    entry.column = _altered(entry.column, action, self.context)
             if isinstance(action, AddColumn | ChangeColumn):
                 declared.append(action.column.name)
         self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
@@ -210,7 +216,7 @@ class _Alteration:
         column = self._resolve(spec)
         for action in self.actions if self._adds(spec.name) else ():
             if isinstance(action, AlterColumn) and same_name(action.name, spec.name):
-                column = _altered(column, action)
+                column = _altered(column, action, self.context)
         return column._replace(added=given_default(spec, column))
 
     def _adds(self, name: str) -> bool:
@@ -343,9 +349,9 @@ def given_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
     return Default("", DefaultKind.IMPLICIT if required else DefaultKind.NULL)
 
 
-def _altered(column: ColumnDefinition, action: AlterColumn) -> ColumnDefinition:
+def _altered(column: ColumnDefinition, action: AlterColumn, context: StatementContext) -> ColumnDefinition:
     if action.sets_default:
-        column = column._replace(default=action.default)
+        column = column._replace(default=named_default(action.default, column.base, context))
     return column if action.invisible is None else column._replace(invisible=action.invisible)
 
 

@@ -75,7 +75,8 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
             spec = spec._replace(base=as_bytes(spec.base))
         literals = Literals(context.literals, context.client)
         members = stored_members(spec.members, charset.charset, literals)
-        spec = spec._replace(default=_stored_default(spec.default, charset.charset, literals))
+        default = named_default(spec.default, spec.base, context)
+        spec = spec._replace(default=_stored_default(default, charset.charset, literals))
     spec = _with_size(spec, charset)
     if spec.base in {"binary", "varbinary", *BLOB_BASES}:
         charset = Charset("binary", None)
@@ -103,6 +104,21 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         generated=f"row_{spec.period}" if spec.period else spec.generated,
         default=spec.default,
         srid=spec.srid if base in GEOMETRY_BASES else None,
+    )
+
+
+def named_default(default: Default | None, base: str, context: StatementContext) -> Default | None:
+    """A DEFAULT clause as a column of a type takes it.
+
+    A number is the text of a member of ENUM or SET in MySQL; in MariaDB it is a member's number.
+    """
+    if default is None or default.kind is not DefaultKind.NUMBER or base not in {"enum", "set"}:
+        return default
+    if context.mariadb:
+        return default
+    constant = default.constant
+    return default._replace(
+        kind=DefaultKind.STRING, constant=str(int(constant)) if constant.isdigit() else constant
     )
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import GtidSource
 from binx.log.selection.moments import Position, format_time, parse_position, parse_time
 from binx.spark.lake.bases import PlacedBase
 from binx.spark.lake.manifests import Manifest
@@ -68,9 +67,9 @@ def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> 
     with suppress(UsageError):
         return _at_time(parse_time(at), logs, ranks)
     with suppress(UsageError):
-        gtids = list(GtidSet.parse(at))
-        if len(gtids) == 1 and gtids[0][1] == gtids[0][2]:
-            return _at_gtid(*gtids[0][:2], at, logs, ranks)
+        gtid = GtidSet.parse(at)
+        if gtid.count == 1:
+            return _at_gtid(gtid, logs, ranks)
     position = parse_position(at)
     if position.file is None:
         raise UsageError(f"expected a time, a GTID or FILE:POS behind --at, found {at!r}")
@@ -102,16 +101,14 @@ def _at_time(time: int, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment
     return Moment(last, format_time(time))
 
 
-def _at_gtid(
-    source: GtidSource, number: int, text: str, logs: Sequence[Log], ranks: Mapping[str, int]
-) -> Moment:
+def _at_gtid(gtid: GtidSet, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
     for manifest, chain in logs:
-        if not manifest.gtids.contains(source, number):
-            continue
-        for row in _transactions(manifest, "gtid").to_pylist():
-            if row["gtid"] and GtidSet.parse(row["gtid"]).contains(source, number):
-                return _up_to(chain, row["commit_version"], ranks, f"GTID {text}")
-    raise AbsentError(f"the logs of the data set have no transaction {text}")
+        if not manifest.gtids.isdisjoint(gtid):
+            rows = _transactions(manifest, "gtid")
+            scns = rows["commit_version"].filter(pc.equal(rows["gtid"].cast(pa.string()), str(gtid)))
+            if len(scns):
+                return _up_to(chain, scns[0].as_py(), ranks, f"GTID {gtid}")
+    raise AbsentError(f"the logs of the data set have no transaction {gtid}")
 
 
 def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:

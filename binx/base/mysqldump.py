@@ -46,6 +46,7 @@ class SqlRows:
         self._source = source
         self._db = db
         self._zone = ""
+        self._is_raw = False
 
     def read(self, text: DumpText, progress: Callable[[int], None]) -> None:
         """Take one file.
@@ -65,7 +66,9 @@ class SqlRows:
         names, zone = _NAMES.match(found.text), _ZONE.match(found.text)
         if used is not None:
             self._db = used
-        elif names is not None and names[1].lower() not in _UTF8:
+        elif names is not None and names[1].lower() in _UTF8 | {"binary"}:
+            self._is_raw = names[1].lower() == "binary"
+        elif names is not None:
             raise RefusedError(
                 f"expected text in utf8mb4, found SET NAMES {names[1]}: make the dump with"
                 " --default-character-set=utf8mb4",
@@ -82,7 +85,7 @@ class SqlRows:
         if not self._source.wants((db, found.table)):
             text.pass_over()
             return
-        rows = self._source.rows_of(db, found.table, found.columns)
+        rows = self._source.rows_of(db, found.table, found.columns, raw=self._is_raw)
         kinds = {column.type.kind for column in rows.table.resolved.columns}
         if Kind.TIMESTAMP in kinds and self._zone not in _UTC:
             raise RefusedError(

@@ -17,7 +17,6 @@ from binx.dataset.schema_records import schema_record_of
 from binx.dataset.source_files import Background, SourceFiles
 from binx.errors import AbsentError, DamagedError
 from binx.event.format import Flavour
-from binx.kernels.text.tuples import Encoding
 from binx.log.backup_position import BackupPosition
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.schema import Provenance, StatementContext
@@ -201,16 +200,19 @@ class BaseSource:
             return any(fnmatch.fnmatchcase(".".join(name), pattern) for pattern in self._tables)
         return name[0] not in _NOT_LOGGED
 
-    def rows_of(
-        self, db: str, table: str, names: Sequence[str] | None, encodings: dict[str, Encoding] | None = None
-    ) -> TableRows:
+    def rows_of(self, db: str, table: str, names: Sequence[str] | None, *, raw: bool = False) -> TableRows:
         """What takes the rows of a table that come next.
+
+        Args:
+            names: their columns; None for all but invisible ones.
+            raw: whether text is in the character sets of its columns, and not in UTF-8.
 
         Raises:
             DamagedError: its CREATE TABLE was not met.
         """
         rows = self._rows
-        if rows is not None and (rows.table.db, rows.table.name, rows.names) == (db, table, names):
+        asked = (db, table, names, raw)
+        if rows is not None and (rows.table.db, rows.table.name, rows.names, rows.raw) == asked:
             return rows
         self._end_table()
         definition = self._catalog.find(db, table)
@@ -223,7 +225,7 @@ class BaseSource:
         arrow, version = self._options.decoder.arrow, self.backup.version
         changes = table_of(definition, arrow, version)
         name = (definition.db, definition.name)
-        rows = TableRows(changes, arrow, names, encodings or {}, version, self._counts.get(name, 0))
+        rows = TableRows(changes, arrow, names, version, self._counts.get(name, 0), raw=raw)
         if not rows.has_key:
             self._passed.add(name)
             self._statements.pop(name, None)

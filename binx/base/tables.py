@@ -77,8 +77,8 @@ class TableRows:
 
     Args:
         names: the columns that rows have, in their order; None for all but invisible ones.
-        encodings: how values stand in the dump, by the column's name; PLAIN for all others.
         number: rows of the table that came before.
+        raw: whether text is in the character sets of its columns.
 
     Raises:
         UnsupportedError: the dump names a column that the table does not have.
@@ -89,13 +89,15 @@ class TableRows:
         table: TableChanges,
         options: ArrowOptions,
         names: Sequence[str] | None,
-        encodings: dict[str, Encoding],
         version: int,
         number: int,
+        *,
+        raw: bool = False,
     ) -> None:
         self.table = table
         self.names = names
         self.number = number
+        self.raw = raw
         columns = table.resolved.columns
         places = {column.source_name.casefold(): place for place, column in enumerate(columns)}
         visible = [column.source_name for column in columns if not column.invisible]
@@ -111,7 +113,7 @@ class TableRows:
         kinds = [column_codec(columns[place].type) for place in self._places]
         self.cut = TupleColumns(
             [codec for codec, _ in kinds],
-            [encodings.get(name, Encoding.PLAIN) for name in listed],
+            [Encoding.PLAIN] * len(kinds),
             [scale for _, scale in kinds],
         )
         self._codecs: list[Codec] = [codec for codec, _ in kinds]
@@ -132,7 +134,7 @@ class TableRows:
         for place, codec, buffers in zip(self._places, self._codecs, handed, strict=True):
             column = columns[place]
             try:
-                arrays[place] = column_of(column.type, codec, buffers, rows, self._options)
+                arrays[place] = column_of(column.type, codec, buffers, rows, self._options, raw=self.raw)
             except (BinxError, pa.ArrowInvalid) as error:
                 raise UnsupportedError(
                     f"column {column.source_name} of {self.table.db}.{self.table.name}: {text_of(error)}"

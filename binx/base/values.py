@@ -37,12 +37,19 @@ def column_codec(logical: LogicalType) -> tuple[Codec, int]:
 
 
 def column_of(
-    logical: LogicalType, codec: Codec, buffers: tuple[Any, ...], rows: int, options: ArrowOptions
+    logical: LogicalType,
+    codec: Codec,
+    buffers: tuple[Any, ...],
+    rows: int,
+    options: ArrowOptions,
+    *,
+    raw: bool = False,
 ) -> pa.Array:
     """A column's values.
 
     Args:
         buffers: what the kernel handed over.
+        raw: whether text is in the column's character set, and not in UTF-8.
 
     Raises:
         DamagedError, ArrowInvalid: a value is not of the column's type.
@@ -55,10 +62,10 @@ def column_of(
         return _array(pa.string(), handed, rows).cast(arrow_type(logical, options))
     if logical.kind is Kind.ENUM:
         # Its dictionary has 32-bit numbers, as that of rows.
-        return _text(logical, handed, rows).dictionary_encode()
+        return _text(logical, handed, rows, raw=raw).dictionary_encode()
     if logical.kind in (Kind.BINARY, Kind.VECTOR):
         return _made(logical, handed, rows)
-    text = _text(logical, handed, rows)
+    text = _text(logical, handed, rows, raw=raw)
     wanted = arrow_type(logical, options)
     if isinstance(wanted, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(wanted, text)
@@ -79,9 +86,10 @@ def _made(logical: LogicalType, handed: Handed, rows: int) -> pa.Array:
     return made if isinstance(made, pa.Array) else made.array(column.type, rows)
 
 
-def _text(logical: LogicalType, handed: Handed, rows: int) -> pa.Array:
-    """Text in UTF-8, as the dump is, whatever the column's character set."""
-    return _made(LogicalType(Kind.TEXT, "text", charset="utf8mb4"), handed, rows)
+def _text(logical: LogicalType, handed: Handed, rows: int, *, raw: bool) -> pa.Array:
+    """Text, which is in UTF-8 in most dumps, whatever the column's character set."""
+    charset = (logical.charset if raw else None) or "utf8mb4"
+    return _made(LogicalType(Kind.TEXT, "text", charset=charset), handed, rows)
 
 
 def _number(logical: LogicalType, handed: Handed, rows: int, options: ArrowOptions) -> pa.Array:

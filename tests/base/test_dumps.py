@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 from binx.base import dump_text
 from binx.base.importing import import_bases
@@ -101,6 +103,36 @@ def test_a_dump_is_taken_once(tmp_path: Path) -> None:
     assert written == {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
     assert DataSet(tmp_path / "lake").forget("dump.sql")
     assert not list((tmp_path / "lake").rglob("*.parquet"))
+
+
+def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
+    """Text is in the character sets of columns there, strings have double quotes, rows lines of their own."""
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    head = "/*!40101 SET NAMES binary*/;\n/*!40103 SET TIME_ZONE='+00:00' */;\n"
+    made = "CREATE TABLE `or.ders` (`id` int PRIMARY KEY, `a` text CHARSET latin1, `b` text CHARSET utf8mb4);"
+    (folder / "metadata").write_text(
+        "Started dump at: 2026-11-24 04:51:40\nSHOW MASTER STATUS:\n\tLog: mysql-bin.000001\n\tPos: 63730\n"
+        "\tGTID:0-10-131\n\nFinished dump at: 2026-11-24 04:51:40\n"
+    )
+    (folder / "shop.x-schema-create.sql").write_text("CREATE DATABASE `shop.x`;\n")
+    (folder / "shop.x.or.ders-schema.sql.gz").write_bytes(gzip.compress((head + made).encode()))
+    (folder / "shop.x.or.ders-schema-triggers.sql").write_text("CREATE TRIGGER t BEFORE DELETE ON x;\n")
+    for part, row in enumerate(((1, "é"), (2, "\\\"\\\\N\\'"))):
+        number, text = row
+        rows = (
+            f'INSERT INTO `or.ders` VALUES\n({number},"'.encode()
+            + text.encode("latin-1")
+            + f'","{text}")\n;\n'.encode()
+        )
+        path = folder / f"shop.x.or.ders.0000{part}.sql.zst"
+        path.write_bytes(zstandard.compress(head.encode() + rows))
+    (report,) = import_bases([str(folder)], str(tmp_path / "lake"), ParquetOptions())
+    assert report.manifest["base"]["gtids"] == "0-10-131"
+    assert report.manifest["source"]["flavour"] == "mariadb"
+    (path,) = (tmp_path / "lake" / "changes" / "shop.x" / "or.ders").iterdir()
+    rows_there = pq.ParquetFile(path).read().select(["id", "a", "b", "_row"]).to_pylist()
+    assert [tuple(row.values()) for row in rows_there] == [(1, "é", "é", 0), (2, "\"\\N'", "\"\\N'", 1)]
 
 
 def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ _READ_BYTES = 4 * 1024 * 1024
 _MOST_BYTES = 1 << 31
 """The largest row or statement: as text, a value of 1 GB can take 2 GB."""
 _STATEMENT_BYTES = 64 * 1024
+_TAIL_BYTES = 64 * 1024
 _BLANK = re.compile(rb"(?:\s+|--[^\n]*\n|#[^\n]*\n|/\*(?!M?!).*?\*/)+", re.DOTALL)
 _MAY_BE_BLANK = re.compile(rb"\Z|-\Z|--|#|/\Z|/\*(?!M?!)")
 _NAME = rb"(?:`((?:[^`]|``)+)`|([^\s(`;,.\"']+))"
@@ -75,6 +76,7 @@ class DumpText:
         self._start = 0
         self._offset = 0
         self._is_whole = False
+        self._tail = b""
         self._ends = StatementEnds()
 
     @property
@@ -91,6 +93,11 @@ class DumpText:
     def sha256(self) -> str:
         """The digest of the file's bytes, once it is read to its end."""
         return self._raw.digest.hexdigest()
+
+    @property
+    def tail(self) -> str:
+        """The last characters that were read."""
+        return self._tail.decode("utf-8", "replace")
 
     def head(self, size: int) -> bytes:
         """The first bytes of the text, of which there may be fewer."""
@@ -215,6 +222,7 @@ class DumpText:
         self._start = 0
         self._window += data
         self._is_whole = not data
+        self._tail = data[-_TAIL_BYTES:] if len(data) >= _TAIL_BYTES else (self._tail + data)[-_TAIL_BYTES:]
         return bool(data)
 
     def _cut_off(self, what: str) -> DamagedError:

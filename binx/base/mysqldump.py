@@ -11,6 +11,7 @@ from collections.abc import Callable
 from binx.base.dump_text import DumpText, Insert, Sql, open_text
 from binx.base.source import BaseSource
 from binx.errors import RefusedError
+from binx.log.backup_position import position_in_dump
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.dump import used_database
 
@@ -105,3 +106,5 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
     with open_text(source.backup.path) as text:
         SqlRows(source, database_of(head)).read(text, progress)
         source.sha256 = text.sha256
+        # MariaDB's dumps of all databases say them at the end, which of a compressed one is not known before.
+        source.gtids = source.gtids or position_in_dump("", text.tail).gtids

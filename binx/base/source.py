@@ -88,6 +88,7 @@ class BaseSource:
         self.backup = backup
         self.context = StatementContext()
         self.sha256 = ""
+        self.gtids = backup.position.gtids
         self.server_version = ""
         self._dataset = dataset
         self._options = options
@@ -168,7 +169,7 @@ class BaseSource:
             "tool": backup.tool,
             "file": position.file,
             "position": position.offset,
-            "gtids": str(position.gtids),
+            "gtids": str(self.gtids),
         }
         records = tuple(schema_record_of(table) for table in self._records.values())
         return Staged(document, (), records)

@@ -105,6 +105,12 @@ def test_a_dump_is_taken_once(tmp_path: Path) -> None:
     assert not list((tmp_path / "lake").rglob("*.parquet"))
 
 
+def test_gtids_at_the_end_of_a_compressed_dump_are_found(tmp_path: Path) -> None:
+    text = DUMP + "-- Preferably use GTID\n\n-- SET GLOBAL gtid_slave_pos='0-10-131';\n"
+    manifest = taken(tmp_path, gzip.compress(text.encode()))
+    assert (manifest["base"]["position"], manifest["base"]["gtids"]) == (4711, "0-10-131")
+
+
 def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     """Text is in the character sets of columns there, strings have double quotes, rows lines of their own."""
     folder = tmp_path / "backup"

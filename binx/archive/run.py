@@ -26,7 +26,7 @@ from binx.archive.writing import DamagedLogError, archive_log, damage_of_open, k
 from binx.dataset.dataset import DataSet
 from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
 from binx.log.chain.ends import FileEnds
-from binx.source.age_keys import given_identities
+from binx.source.age import given_identities
 from binx.source.names import ENCRYPTION_SUFFIX, own_name
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.archive.manifest import StoredObject
 from binx.source import Source
-from binx.source.age import AgeFile
-from binx.source.age_keys import Identities
+from binx.source.age import AgeFile, Identities
 from binx.source.names import ENCRYPTION_SUFFIX
 from binx.storage.age import AgeWriter
 from binx.storage.hashing import DigestSink

@@ -1,177 +1,190 @@
-"""Files that were encrypted with age."""
+"""Files that were encrypted with age, and the keys that open them.
+
+Of age's kinds of keys it is X25519, the one that ``age-keygen`` makes: recipients ``age1…``, whom a file is
+encrypted to, and identities ``AGE-SECRET-KEY-1…``, who can decrypt it. Their files are those of age's options
+``-R`` and ``-i``.
+"""
 
 from __future__ import annotations
 
 import io
 import os
-import tempfile
-from collections import OrderedDict
-from threading import RLock
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
 
-from binx.errors import BinxError, DamagedError, EncryptedError, SourceError
-from binx.source.age_keys import Identities, pyrage
-from binx.source.base import Source
+from binx.errors import DamagedError, EncryptedError, SourceError, UsageError
+from binx.source.base import Source, SourceReader
 from binx.source.names import own_name, unencrypted_name
-from binx.source.plain import PlainFile
+from binx.source.plain import UnpackedFile
 
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
+IDENTITY_VARIABLE = "BINX_IDENTITY"
+"""Environment variable: files of age identities, separated as in PATH."""
 
+_LARGEST_FILE = 1024 * 1024
+_SECRET = "AGE-SECRET-KEY-"
 _UNKNOWN_KEY = "No matching keys found"
 """What pyrage says where no identity is a recipient."""
 
 
-MOST_DECRYPTED = 8
-"""Files whose contents stand in the temporary folder at once; others are decrypted again when asked for."""
+@dataclass(frozen=True, slots=True)
+class Identities:
+    """Identities at hand, and the files that they are from."""
 
-_decrypted: OrderedDict[AgeFile, PlainFile] = OrderedDict()
-"""The contents at hand, those that were asked for last at the end."""
-
-_lock = RLock()
+    found: tuple[str, ...] = field(default=(), repr=False)
+    origin: str = ""
 
 
-class AgeFile:
-    """What is inside an age file.
-
-    It is decrypted as a whole, into an unnamed file, since pyrage reads from the beginning to the end.
+def pyrage() -> Any:
+    """The package that encrypts and decrypts.
 
     Raises:
-        EncryptedError: none is, or the package that decrypts is not installed.
+        EncryptedError: it is not installed.
+    """
+    try:
+        import pyrage as package
+    except ImportError:
+        raise EncryptedError("age files need the package pyrage: pip install 'binx[encryption]'") from None
+    return package
+
+
+def parse_recipient(text: str) -> str:
+    """A recipient, as age writes it.
+
+    Raises:
+        UsageError: it is none of this kind. What is said does not show the text, which may be a secret.
+        EncryptedError: the package pyrage is not installed.
+    """
+    expected = "expected a recipient (age1…), found"
+    if text.upper().startswith(_SECRET):
+        raise UsageError(f"{expected} a secret key; age-keygen -y FILE prints the recipient")
+    try:
+        return str(pyrage().x25519.Recipient.from_str(text))
+    except pyrage().RecipientError as error:
+        raise UsageError(f"{expected} another or an invalid key: {error}") from None
+
+
+def _parse_identity(text: str) -> str:
+    try:
+        pyrage().x25519.Identity.from_str(text)
+    except pyrage().IdentityError as error:
+        raise UsageError(
+            f"expected an identity (AGE-SECRET-KEY-1…), found another or an invalid key: {error}"
+        ) from None
+    return text
+
+
+def read_recipients(path: str) -> list[str]:
+    """The recipients in a file: one a line, empty lines and those that begin with ``#`` passed over.
+
+    Raises:
+        SourceError: it cannot be read.
+        UsageError: a line is no recipient of this kind, or there is none.
+        EncryptedError: the package pyrage is not installed.
+    """
+    return list(_keys_in(path, parse_recipient))
+
+
+def given_identities(paths: Sequence[str] = ()) -> Identities:
+    """The identities that were given: by argument, else in the environment.
+
+    They are taken from files only: a command line is shown to all users of a machine.
+
+    Raises:
+        SourceError, UsageError, EncryptedError: as :func:`read_recipients`.
+    """
+    if not paths:
+        paths = [path for path in os.environ.get(IDENTITY_VARIABLE, "").split(os.pathsep) if path]
+    found = [one for path in paths for one in _keys_in(path, _parse_identity)]
+    return Identities(tuple(found), " and ".join(paths))
+
+
+def _keys_in(path: str, parse: Callable[[str], str]) -> Iterator[str]:
+    try:
+        with Path(path).open("rb") as file:
+            lines = file.read(_LARGEST_FILE).decode("utf-8", "replace").split("\n")
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else str(problem)
+        raise SourceError(f"cannot be opened: {reason}", path=path) from problem
+    count = 0
+    for number, line in enumerate(map(str.strip, lines), 1):
+        if line and not line.startswith("#"):
+            try:
+                yield parse(line)
+            except UsageError as error:
+                raise UsageError(f"line {number}: {error.message}", path=path) from None
+            count += 1
+    if not count:
+        raise UsageError("expected keys in the file, one a line, found none", path=path)
+
+
+class AgeFile(UnpackedFile):
+    """What is inside an age file.
+
+    Raises:
+        EncryptedError: no identity is a recipient, or the package that decrypts is not installed.
         DamagedError: the file is cut, or not as it was written.
         SourceError: it cannot be read, or the folder for temporary files has no space.
     """
 
     def __init__(self, inner: Source, identities: Identities) -> None:
-        self.path = inner.path
-        self.name = own_name(unencrypted_name(inner.name))
-        self._inner = inner
         self._identities = identities
-        self.size = self._content().size
+        super().__init__(inner, own_name(unencrypted_name(inner.name)))
 
-    def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``; see :class:`~binx.source.base.Source`."""
-        with _lock:
-            return self._content().window(start, stop)
-
-    def release(self, start: int, stop: int) -> None:
-        """Say that bytes will not be looked at soon."""
-        with _lock:
-            if self in _decrypted:
-                _decrypted[self].release(start, stop)
-
-    def close(self) -> None:
-        """Close the file, and remove its contents."""
-        with _lock:
-            content = _decrypted.pop(self, None)
-        if content is not None:
-            content.close()
-        self._inner.close()
-
-    def _content(self) -> PlainFile:
-        with _lock:
-            content = _decrypted.pop(self, None)
-            _decrypted[self] = self._decrypt() if content is None else content
-            while len(_decrypted) > MOST_DECRYPTED:
-                _decrypted.popitem(last=False)[1].close()
-            return _decrypted[self]
-
-    def _decrypt(self) -> PlainFile:
-        with tempfile.TemporaryFile(prefix="binx-") as file:
-            _decrypt(self._inner, file, self._identities)
-            file.flush()
-            descriptor = os.dup(file.fileno())
+    def unpack(self, file: IO[bytes]) -> None:
+        """Decrypt all of it."""
+        package = pyrage()
+        reader, writer = SourceReader(self.inner), CheckedWriter(file.write)
+        keys = [package.x25519.Identity.from_str(text) for text in self._identities.found]
+        said: Exception | None = None
         try:
-            return PlainFile(descriptor, self.path, self.name)
-        except BaseException:
-            os.close(descriptor)
-            raise
+            package.decrypt_io(io.BufferedReader(reader), writer, keys)
+        except (package.DecryptError, OSError) as error:
+            said = error
+        for problem in (reader.problem, writer.problem):
+            if problem is not None:
+                raise problem
+        if said is not None and _UNKNOWN_KEY in str(said):
+            raise self._no_key()
+        if said is not None:
+            raise DamagedError(
+                f"the age file is cut or has been changed ({said}); copy it again from its origin",
+                path=self.path,
+            )
 
-
-def _decrypt(inner: Source, file: io.BufferedIOBase, identities: Identities) -> None:
-    package = pyrage()
-    reader, writer = _Reader(inner), _Writer(file)
-    keys = [package.x25519.Identity.from_str(text) for text in identities.found]
-    told: Exception | None = None
-    try:
-        package.decrypt_io(io.BufferedReader(reader), writer, keys)
-    except (package.DecryptError, OSError) as error:
-        told = error
-    # Of errors of the two sides pyrage gives on the texts at most, and none of those of its last write.
-    if reader.problem is not None:
-        raise reader.problem
-    if writer.problem is not None:
-        raise SourceError(
-            f"cannot be decrypted into {tempfile.gettempdir()}: {writer.problem.strerror}; set TMPDIR to"
-            " a folder with more space",
-            path=inner.path,
-        ) from writer.problem
-    if told is not None and _UNKNOWN_KEY in str(told):
-        raise _no_key(inner.path, identities)
-    if told is not None:
-        raise DamagedError(
-            f"the age file is cut or has been changed ({told}); copy it again from its origin",
-            path=inner.path,
+    def _no_key(self) -> EncryptedError:
+        origin = self._identities.origin
+        lack = f"the key is not in {origin}" if origin else "binx was given no identity"
+        return EncryptedError(
+            f"the file is encrypted with age, and {lack}; give the file with the secret key from age-keygen"
+            " (--identity FILE, or BINX_IDENTITY); other kinds of keys, and passphrases: age -d",
+            path=self.path,
         )
 
 
-def _no_key(path: str, identities: Identities) -> EncryptedError:
-    lack = f"the key is not in {identities.origin}" if identities.origin else "binx was given no identity"
-    return EncryptedError(
-        f"the file is encrypted with age, and {lack}; give the file with the secret key from age-keygen"
-        " (--identity FILE, or BINX_IDENTITY); other kinds of keys, and passphrases: age -d",
-        path=path,
-    )
+class CheckedWriter:
+    """What takes bytes from pyrage, which gives on the texts of errors at most, and none of its last write.
 
+    Attributes:
+        problem: the error that it met.
+    """
 
-class _Reader(io.RawIOBase):
-    """The encrypted bytes, as pyrage reads them."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__()
-        self.problem: BinxError | None = None
-        self._source = source
-        self._place = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Buffer) -> int:
-        """Read the next bytes."""
-        with memoryview(buffer) as room:
-            try:
-                found = self._source.window(self._place, min(self._place + len(room), self._source.size))
-            except BinxError as problem:
-                self.problem = problem
-                raise OSError from problem
-            room[: len(found)] = found
-        self._place += len(found)
-        return len(found)
-
-
-class _Writer:
-    """What takes the decrypted bytes from pyrage."""
-
-    def __init__(self, file: io.BufferedIOBase) -> None:
-        self.problem: OSError | None = None
-        self._file = file
+    def __init__(self, write: Callable[[bytes], int | None]) -> None:
+        self.problem: Exception | None = None
+        self._write = write
 
     def write(self, data: bytes) -> int:
         """Write all bytes."""
         try:
-            return self._file.write(data)
-        except OSError as problem:
+            self._write(data)
+        except Exception as problem:
             self.problem = problem
             raise
+        return len(data)
 
     def flush(self) -> None:
-        """Write what is held back."""
-        try:
-            self._file.flush()
-        except OSError as problem:
-            self.problem = problem
-            raise
+        """Nothing is held back."""
 
 
 def refuse_armor(path: str) -> EncryptedError:

@@ -1,16 +1,16 @@
-"""What a source of bytes offers the layers above.
-
-A source is a file of known size whose bytes are looked at through windows.
-Windows are short: a reader asks for the bytes that it works on, goes on to the
-next ones, and memory does not grow with the file.
-"""
+"""What a source of bytes offers the rooms below: a file of known size, looked at through short windows."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from binx.errors import BinxError
 from binx.source.magic import MAGIC
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 WINDOW_BYTES = 16 * 1024 * 1024
 """How far a reader walks before it hands over what it found."""
@@ -50,6 +50,49 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Give back the file; windows handed out before stay readable."""
+
+
+class SourceReader(io.RawIOBase):
+    """A source, or a part of one, as libraries read files.
+
+    Attributes:
+        problem: the error of the source, which not every library passes on.
+    """
+
+    def __init__(self, source: Source, start: int = 0, stop: int | None = None) -> None:
+        super().__init__()
+        self.problem: BinxError | None = None
+        self._source = source
+        self._start = self._position = start
+        self._stop = source.size if stop is None else min(stop, source.size)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position - self._start
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: self._start, io.SEEK_CUR: self._position, io.SEEK_END: self._stop}[whence]
+        self._position = base + offset
+        return self.tell()
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Read the next bytes, at most :data:`READ_BYTES`."""
+        with memoryview(buffer) as view, view.cast("B") as room:
+            try:
+                found = self._source.window(
+                    self._position, min(self._position + min(len(room), READ_BYTES), self._stop)
+                )
+            except BinxError as problem:
+                self.problem = problem
+                raise
+            room[: len(found)] = found
+        self._position += len(found)
+        return len(found)
 
 
 class WrappedSource:

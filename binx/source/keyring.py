@@ -16,7 +16,7 @@ from pathlib import Path
 from struct import Struct, error
 
 from binx.errors import EncryptedError, SourceError, UsageError
-from binx.source.age_keys import Identities, given_identities
+from binx.source.age import Identities, given_identities
 
 KEYRING_VARIABLE = "BINX_KEYRING"
 """Environment variable: keyring files, separated as in PATH."""

@@ -5,18 +5,14 @@ from __future__ import annotations
 import sys
 
 from binx.errors import SourceError
-from binx.source.age import AgeFile, refuse_armor
-from binx.source.age_keys import given_identities
+from binx.source.age import AgeFile, given_identities, refuse_armor
 from binx.source.base import Source
-from binx.source.chunks import Inflated
+from binx.source.compressed import GzipFile, ZstdFile
 from binx.source.encrypted import EncryptedFile
-from binx.source.gzip_members import GzipLayout
 from binx.source.keyring import Keys, given_keys
 from binx.source.magic import ENCRYPTED_MAGIC, is_age, is_armored, is_gzip, is_zstd
-from binx.source.names import log_name
 from binx.source.plain import PlainFile, spool
 from binx.source.remote import RemoteFile, is_uri
-from binx.source.zstd_frames import ZstdLayout
 
 _HEAD = 4
 _ARMOR_HEAD = 64
@@ -57,7 +53,7 @@ def _opened(path: str) -> Source:
 
 def is_encrypted(source: Source) -> bool:
     """Whether the bytes that a source gives are encrypted where they are: by a server, or with age."""
-    while isinstance(source, Inflated):
+    while isinstance(source, GzipFile | ZstdFile):
         source = source.inner
     return isinstance(source, AgeFile | EncryptedFile)
 
@@ -93,9 +89,9 @@ def decompressed(source: Source, *, of_logs: bool = True) -> Source:
     try:
         head = bytes(source.window(0, _HEAD))
         if is_gzip(head):
-            return Inflated(source, GzipLayout(source), log_name(source.name))
+            return GzipFile(source)
         if is_zstd(head):
-            return Inflated(source, ZstdLayout(source, of_logs=of_logs), log_name(source.name))
+            return ZstdFile(source, of_logs=of_logs)
     except BaseException:
         source.close()
         raise

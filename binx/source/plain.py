@@ -1,4 +1,4 @@
-"""Plain files, read piece by piece."""
+"""Plain files, and what is copied or unpacked into temporary ones."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import os
 import shutil
 import stat
 import tempfile
-from collections import deque
-from threading import Lock
-from typing import BinaryIO, Self
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from threading import Lock, RLock
+from typing import IO, Self
 
 from binx.errors import NotABinlogError, SourceError
-from binx.source.base import READ_BYTES
+from binx.source.base import READ_BYTES, Source
 from binx.source.names import own_name, printable
 
+_COPIED_AT_ONCE = 4 * 1024 * 1024
 _SPARE = 80
 """Buffers that are kept at most: more than the windows of what waits to be decoded and hashed."""
 
@@ -148,20 +150,24 @@ def _is_free(buffer: bytearray) -> bool:
     return True
 
 
-def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
+def spool(stream: IO[bytes], path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
     """Copy a stream to a temporary file that has no name.
 
     Raises:
         SourceError: the stream cannot be read, or the temporary folder has no space.
         NotABinlogError: the stream was empty.
     """
+    return _temporary(path, name, lambda file: shutil.copyfileobj(stream, file, _COPIED_AT_ONCE))
+
+
+def _temporary(path: str, name: str, fill: Callable[[IO[bytes]], None]) -> PlainFile:
     with tempfile.TemporaryFile(prefix="binx-") as file:
         try:
-            shutil.copyfileobj(stream, file, 4 * 1024 * 1024)
+            fill(file)
             file.flush()
         except OSError as error:
             raise SourceError(
-                f"cannot be written to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR to a"
+                f"cannot be written to {tempfile.gettempdir()}: {error.strerror or error}; set TMPDIR to a"
                 " folder with more space",
                 path=path,
             ) from error
@@ -171,3 +177,60 @@ def spool(stream: BinaryIO, path: str = "-", name: str = STANDARD_INPUT_NAME) ->
     except BaseException:
         os.close(descriptor)
         raise
+
+
+MOST_COPIES = 8
+"""Files whose contents stand in the temporary folder at once; others are unpacked again when asked for."""
+
+_copies: OrderedDict[UnpackedFile, PlainFile] = OrderedDict()
+"""The contents at hand, those that were asked for last at the end."""
+
+_lock = RLock()
+
+
+class UnpackedFile:
+    """What is inside a file that can only be read from its beginning to its end: gzip, age.
+
+    It is unpacked as a whole into an unnamed file.
+
+    Raises:
+        SourceError: it cannot be read, or the folder for temporary files has no space.
+        DamagedError: it is damaged or cut.
+    """
+
+    def __init__(self, inner: Source, name: str) -> None:
+        self.path = inner.path
+        self.name = name
+        self.inner = inner
+        self.size = self._content().size
+
+    def unpack(self, file: IO[bytes]) -> None:
+        """Write what is inside."""
+        raise NotImplementedError
+
+    def window(self, start: int, stop: int) -> memoryview:
+        """The bytes of ``[start, stop)``; see :class:`~binx.source.base.Source`."""
+        with _lock:
+            return self._content().window(start, stop)
+
+    def release(self, start: int, stop: int) -> None:
+        """As :meth:`PlainFile.release`."""
+        with _lock:
+            if self in _copies:
+                _copies[self].release(start, stop)
+
+    def close(self) -> None:
+        """Close the file, and remove its contents."""
+        with _lock:
+            content = _copies.pop(self, None)
+        if content is not None:
+            content.close()
+        self.inner.close()
+
+    def _content(self) -> PlainFile:
+        with _lock:
+            content = _copies.pop(self, None)
+            _copies[self] = _temporary(self.path, self.name, self.unpack) if content is None else content
+            while len(_copies) > MOST_COPIES:
+                _copies.popitem(last=False)[1].close()
+            return _copies[self]

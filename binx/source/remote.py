@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qs, quote
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
-from binx.source.chunks import ChunkedSource, even_span
+from binx.source.chunks import ChunkedSource
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile
@@ -53,6 +53,8 @@ def is_uri(path: str) -> bool:
 
 class RemoteFile(ChunkedSource):
     """A file that ``pyarrow.fs`` opens."""
+
+    chunk_bytes = RANGE_BYTES
 
     def __init__(self, file: NativeFile, path: str, name: str) -> None:
         super().__init__(path, name, file.size())
@@ -100,9 +102,6 @@ class RemoteFile(ChunkedSource):
         """Close the file."""
         super().close()
         self._file.close()
-
-    def _span(self, position: int) -> tuple[int, int]:
-        return even_span(position, self.size, RANGE_BYTES)
 
     def _load(self, start: int, stop: int) -> bytes:
         try:

@@ -20,7 +20,7 @@ from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes
 from binx.log.scan import Resumption
 from binx.log.selection.selection import Selection
-from binx.source.age_keys import IDENTITY_VARIABLE
+from binx.source.age import IDENTITY_VARIABLE
 from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, Keys, given_keys
 from binx.spark.log_place import LogPlace
 from binx.where.rows import RowsSeen

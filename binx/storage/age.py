@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from binx.errors import OutputError
-from binx.source.age_keys import Identities, pyrage
+from binx.source.age import CheckedWriter, Identities, pyrage
 from binx.storage.output import Sink
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class AgeWriter:
         Raises:
             OutputError: the output cannot be written.
         """
-        output = _Output(self._output)
+        output = CheckedWriter(self._output.write)
         told: Exception | None = None
         with self._held as held:
             held.seek(0)
@@ -62,28 +62,7 @@ class AgeWriter:
                 pyrage().encrypt_io(held, output, self._recipients)
             except (pyrage().EncryptError, OSError) as error:
                 told = error
-        # Of the output's errors pyrage gives on the texts at most, and none of those of its last write.
         if output.problem is not None:
             raise output.problem
         if told is not None:
             raise OutputError(f"cannot be encrypted: {told}")
-
-
-class _Output:
-    """What takes the encrypted bytes from pyrage, which gives on the texts of errors alone."""
-
-    def __init__(self, sink: Sink) -> None:
-        self.problem: Exception | None = None
-        self._sink = sink
-
-    def write(self, data: bytes) -> int:
-        """Write all bytes."""
-        try:
-            self._sink.write(data)
-        except Exception as problem:
-            self.problem = problem
-            raise
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""

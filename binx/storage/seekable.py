@@ -19,7 +19,7 @@ import zstandard
 
 from binx.errors import OutputError
 from binx.source import READ_BYTES, Source
-from binx.source.zstd_frames import (
+from binx.source.compressed import (
     SEEK_TABLE_FOOTER,
     SEEK_TABLE_HEADER,
     SEEK_TABLE_MAGIC,

@@ -12,8 +12,7 @@ from binx.archive.check import check_archive
 from binx.archive.run import ArchiveRun
 from binx.archive.run_report import ArchiveRequest, CheckReport, LogReport, RunReport, State
 from binx.source import PlainFile
-from binx.source.age import AgeFile
-from binx.source.age_keys import Identities
+from binx.source.age import AgeFile, Identities
 from binx.storage.store import LocalStore
 from tests.conftest import TESTDATA
 from tests.source.ages import EXAMPLE_IDENTITY

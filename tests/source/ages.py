@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from binx.source.age import AgeFile
-from binx.source.age_keys import given_identities
+from binx.source.age import AgeFile, given_identities
 from binx.source.base import Source
 from tests.log.memory import Bytes
 

@@ -15,9 +15,8 @@ import pytest
 from binx.errors import BinxError, DamagedError, EncryptedError, SourceError
 from binx.log.chain.inputs import expand_paths
 from binx.log.file import BinlogFile
-from binx.source import age, open_source
-from binx.source.age import AgeFile
-from binx.source.age_keys import Identities, given_identities
+from binx.source import open_source, plain
+from binx.source.age import AgeFile, Identities, given_identities
 from binx.source.keyring import given_keys
 from testdata import encrypted as encrypted_logs
 from tests.conftest import TESTDATA
@@ -50,15 +49,15 @@ class TestReading:
     def test_of_many_files_few_stand_in_the_temporary_folder(
         self, key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(age, "MOST_DECRYPTED", 2)
+        monkeypatch.setattr(plain, "MOST_COPIES", 2)
         files = [opened(encrypted(bytes([n]) * 100, recipient_of(key)), key) for n in range(5)]
         for _ in range(2):
             for number, file in enumerate(files):
                 assert everything(file) == bytes([number]) * 100
-                assert len(age._decrypted) == 2
+                assert len(plain._copies) == 2
         for file in files:
             file.close()
-        assert not age._decrypted
+        assert not plain._copies
 
 
 class TestLogs:

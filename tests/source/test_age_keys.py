@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import SourceError, UsageError
-from binx.source.age_keys import given_identities, parse_recipient, read_recipients
+from binx.source.age import given_identities, parse_recipient, read_recipients
 from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT, make_key
 
 

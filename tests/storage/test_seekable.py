@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from binx.log.file import BinlogFile
 from binx.source import PlainFile, open_source
-from binx.source.zstd_frames import read_seek_table
+from binx.source.compressed import read_seek_table
 from binx.storage import seekable
 from binx.storage.seekable import SeekableWriter, write_seekable
 from tests.conftest import PROJECT

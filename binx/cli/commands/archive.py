@@ -22,7 +22,7 @@ from binx.errors import AbsentError, ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
-from binx.source.age_keys import parse_recipient, read_recipients
+from binx.source.age import parse_recipient, read_recipients
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.source.wording import counted

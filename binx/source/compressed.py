@@ -1,7 +1,7 @@
-"""zstd (RFC 8878): one frame or many, found by the seekable format's table or by their own headers.
+"""Compressed logs: gzip (RFC 1952), and zstd (RFC 8878) of one frame or many.
 
-A file of many frames is read from the one that holds the bytes. A file that is one frame, as ``zstd FILE``
-makes it, is read from its beginning on.
+Frames of zstd are found by the seekable format's table or by their own headers, and are read from the one
+that holds the bytes. gzip can only be read from its beginning: it is unpacked into a temporary file.
 
 Sources: RFC 8878 sections 3.1.1 (frames, blocks) and 3.1.2 (skippable frames); zstd's
 contrib/seekable_format/zstd_seekable_compression_format.md.
@@ -9,6 +9,9 @@ contrib/seekable_format/zstd_seekable_compression_format.md.
 
 from __future__ import annotations
 
+import gzip
+import shutil
+import zlib
 from array import array
 from bisect import bisect_right
 from struct import Struct
@@ -17,9 +20,11 @@ from typing import IO, cast
 import zstandard
 
 from binx.errors import DamagedError, SourceError, TruncatedError
-from binx.source.base import READ_BYTES, Source
-from binx.source.chunks import CHUNK_BYTES
-from binx.source.magic import ZSTD_MAGIC, check_inside, is_skippable
+from binx.source.base import READ_BYTES, Source, SourceReader
+from binx.source.chunks import CHUNK_BYTES, ChunkedSource
+from binx.source.magic import MAGIC, ZSTD_MAGIC, check_inside, is_skippable
+from binx.source.names import log_name
+from binx.source.plain import UnpackedFile
 
 SEEKABLE_MAGIC = 0x8F92EAB1
 SEEK_TABLE_MAGIC = 0x184D2A5E
@@ -39,19 +44,39 @@ _MOST_WINDOW = 128 * 1024 * 1024
 """As much as the ``zstd`` program takes without being asked."""
 
 
-class _Input:
-    """The compressed bytes of one frame, as a file."""
+class GzipFile(UnpackedFile):
+    """What a gzip file of one member or several decompresses to.
 
-    def __init__(self, inner: Source, start: int, stop: int) -> None:
-        self._inner = inner
-        self._position = start
-        self._stop = stop
+    Raises:
+        NotABinlogError: something else than a binary log is in it.
+        DamagedError, TruncatedError: it is damaged or cut.
+        SourceError: it cannot be read, or the folder for temporary files has no space.
+    """
 
-    def read(self, size: int = -1) -> bytes:
-        wanted = READ_BYTES if size < 0 else size
-        data = bytes(self._inner.window(self._position, min(self._stop, self._position + wanted)))
-        self._position += len(data)
-        return data
+    def __init__(self, inner: Source) -> None:
+        super().__init__(inner, log_name(inner.name))
+
+    def unpack(self, file: IO[bytes]) -> None:
+        """Decompress all of it."""
+        reader = SourceReader(self.inner)
+        try:
+            with gzip.GzipFile(fileobj=reader, mode="rb") as stream:
+                head = stream.read(len(MAGIC))
+                check_inside(head, self.path, "gzip")
+                file.write(head)
+                shutil.copyfileobj(stream, file, CHUNK_BYTES)
+        except EOFError:
+            raise TruncatedError(
+                "the gzip data end before their end mark; the file was truncated, copy it again",
+                path=self.path,
+                offset=self.inner.size,
+            ) from None
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise DamagedError(
+                f"expected gzip data, found them damaged ({error}); copy the file again from its origin",
+                path=self.path,
+                offset=reader.tell(),
+            ) from None
 
 
 class _FrameDecoder:
@@ -62,21 +87,21 @@ class _FrameDecoder:
         start: offset in it of the frame.
         end: offset behind the frame.
         size: bytes that the frame must give; None where it is not known.
-        stop: offset in the whole behind its last byte.
     """
 
-    def __init__(self, inner: Source, start: int, end: int, size: int | None, stop: int) -> None:
-        self._error = zstandard.ZstdError
-        self._inner = inner
+    def __init__(self, inner: Source, start: int, end: int, size: int | None) -> None:
+        self._path = inner.path
         self._start = start
         self._size = size
         self._given = 0
-        self.stop = stop
         self._stream = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(
-            cast(IO[bytes], _Input(inner, start, end)), read_size=READ_BYTES // 4, read_across_frames=False
+            cast(IO[bytes], SourceReader(inner, start, end)),
+            read_size=READ_BYTES // 4,
+            read_across_frames=False,
         )
 
     def read(self, most: int) -> bytes:
+        """The next bytes, at most so many; none where the frame ends."""
         data = self._read(most)
         self._given += len(data)
         if self._size is not None and (
@@ -91,12 +116,12 @@ class _FrameDecoder:
     def _read(self, most: int) -> bytes:
         try:
             data: bytes = self._stream.read(most)
-        except self._error as error:
+        except zstandard.ZstdError as error:
             if "memory" in str(error) or "window" in str(error).lower():
                 raise SourceError(
                     "the zstd file needs more than 128 MiB of memory (--long); recompress it without"
                     " --long: zstd -d --long=31 -c FILE | zstd > NEW",
-                    path=self._inner.path,
+                    path=self._path,
                     offset=self._start,
                 ) from None
             raise self._damaged(f"expected a whole zstd frame, found it damaged ({error})") from None
@@ -104,12 +129,16 @@ class _FrameDecoder:
 
     def _damaged(self, message: str) -> DamagedError:
         return DamagedError(
-            f"{message}; copy the file again from its origin", path=self._inner.path, offset=self._start
+            f"{message}; copy the file again from its origin", path=self._path, offset=self._start
         )
 
 
-class ZstdLayout:
-    """The frames of a zstd file.
+class ZstdFile(ChunkedSource):
+    """What a zstd file decompresses to.
+
+    Args:
+        inner: the compressed file.
+        of_logs: whether there must be a binary log inside.
 
     Raises:
         NotABinlogError: something else than a binary log is in it.
@@ -117,10 +146,11 @@ class ZstdLayout:
     """
 
     def __init__(self, inner: Source, *, of_logs: bool = True) -> None:
-        self._inner = inner
+        self.inner = inner
         self._starts = array("q")
         self._ends = array("q")
         self._positions = array("q", [0])
+        """Where in the log each frame begins, and where the last one ends."""
         table = read_seek_table(inner)
         if table is None:
             self._find_frames()
@@ -129,51 +159,54 @@ class ZstdLayout:
             for compressed, size in table:
                 self._add(end, end + compressed, size)
                 end += compressed
+        super().__init__(inner.path, log_name(inner.name), self._positions[-1])
+        self._decoder: _FrameDecoder | None = None
+        self._decoder_frame = self._decoder_position = 0
         if of_logs:
-            check_inside(self._head(), inner.path, "zstd")
+            head = b""
+            while len(head) < min(len(MAGIC), self.size):
+                frame = self._frame(len(head))
+                head += self._begin(frame).read(len(MAGIC) - len(head))
+            check_inside(head, inner.path, "zstd")
 
-    @property
-    def size(self) -> int:
-        """Bytes of all frames, decompressed."""
-        return self._positions[-1]
+    def close(self) -> None:
+        """Close the file."""
+        super().close()
+        self._decoder = None
+        self.inner.close()
 
-    @property
-    def frames(self) -> int:
-        """How many frames hold something."""
-        return len(self._starts)
-
-    def span(self, position: int) -> tuple[int, int]:
-        """Pieces of one length, anew in each frame."""
+    def _span(self, position: int) -> tuple[int, int]:
+        """Chunks of one length, anew in each frame."""
         frame = self._frame(position)
-        first, stop = self._positions[frame], self._positions[frame + 1]
-        start = position - (position - first) % CHUNK_BYTES
-        return start, min(start + CHUNK_BYTES, stop)
+        start = position - (position - self._positions[frame]) % CHUNK_BYTES
+        return start, min(start + CHUNK_BYTES, self._positions[frame + 1])
 
-    def begin(self, position: int) -> int:
-        """Where the frame begins that holds an offset."""
-        return self._positions[self._frame(position)]
-
-    def decoder(self, begin: int) -> _FrameDecoder:
-        """Begin a frame."""
-        frame = self._frame(begin)
-        stop = self._positions[frame + 1]
-        return _FrameDecoder(self._inner, self._starts[frame], self._ends[frame], stop - begin, stop)
-
-    def _head(self) -> bytes:
-        """The first bytes, of as many frames as hold them."""
-        head = b""
-        while len(head) < min(len(ZSTD_MAGIC), self.size):
-            head += self.decoder(self.begin(len(head))).read(len(ZSTD_MAGIC) - len(head))
-        return head
+    def _load(self, start: int, stop: int) -> bytes:
+        frame = self._frame(start)
+        if self._decoder is None or self._decoder_frame != frame or self._decoder_position > start:
+            self._decoder, self._decoder_frame = self._begin(frame), frame
+            self._decoder_position = self._positions[frame]
+        decoder, self._decoder = self._decoder, None
+        while self._decoder_position < start:
+            self._decoder_position += len(decoder.read(min(CHUNK_BYTES, start - self._decoder_position)))
+        chunk = b""
+        while len(chunk) < stop - start:
+            chunk += decoder.read(stop - start - len(chunk))
+        self._decoder, self._decoder_position = decoder, stop
+        return chunk
 
     def _frame(self, position: int) -> int:
         return bisect_right(self._positions, position) - 1
 
+    def _begin(self, frame: int) -> _FrameDecoder:
+        size = self._positions[frame + 1] - self._positions[frame]
+        return _FrameDecoder(self.inner, self._starts[frame], self._ends[frame], size)
+
     def _add(self, start: int, end: int, size: int) -> None:
-        if self.size + size > _LARGEST:
+        if self._positions[-1] + size > _LARGEST:
             raise DamagedError(
                 f"expected a zstd frame of a binary log, found one that claims {size} bytes",
-                path=self._inner.path,
+                path=self.inner.path,
                 offset=start,
             )
         if size:
@@ -184,13 +217,11 @@ class ZstdLayout:
     def _find_frames(self) -> None:
         """Go from frame to frame by the headers of frames and blocks; unknown sizes are measured."""
         position = 0
-        while position < self._inner.size:
-            head = bytes(self._inner.window(position, position + _HEADER_MOST))
+        while position < self.inner.size:
+            head = bytes(self.inner.window(position, position + _HEADER_MOST))
             if is_skippable(head):
-                if len(head) < SEEK_TABLE_HEADER.size:
-                    raise self._cut(position)
                 end = position + SEEK_TABLE_HEADER.size + int.from_bytes(head[4:8], "little")
-                if end > self._inner.size:
+                if len(head) < SEEK_TABLE_HEADER.size or end > self.inner.size:
                     raise self._cut(position)
             elif head.startswith(ZSTD_MAGIC):
                 size, end = self._frame_bounds(position, head)
@@ -200,7 +231,7 @@ class ZstdLayout:
             else:
                 raise DamagedError(
                     f"expected the zstd file's end or another frame, found {head[:4].hex(' ')}",
-                    path=self._inner.path,
+                    path=self.inner.path,
                     offset=position,
                 )
             position = end
@@ -214,13 +245,11 @@ class ZstdLayout:
             if len(head) < _HEADER_MOST:
                 raise self._cut(position) from None
             raise DamagedError(
-                f"expected a zstd frame, found a damaged one ({error})",
-                path=self._inner.path,
-                offset=position,
+                f"expected a zstd frame, found a damaged one ({error})", path=self.inner.path, offset=position
             ) from None
         last = False
         while not last:
-            block = bytes(self._inner.window(at, at + _BLOCK_HEADER))
+            block = bytes(self.inner.window(at, at + _BLOCK_HEADER))
             if len(block) < _BLOCK_HEADER:
                 raise self._cut(position)
             header = int.from_bytes(block, "little")
@@ -228,29 +257,29 @@ class ZstdLayout:
             if kind == _RESERVED_BLOCK:
                 raise DamagedError(
                     "expected a zstd block, found one of a reserved kind; copy the file again",
-                    path=self._inner.path,
+                    path=self.inner.path,
                     offset=at,
                 )
             at += _BLOCK_HEADER + (1 if kind == _RLE_BLOCK else size)
         at += 4 if head[4] & _CONTENT_CHECKSUM_FLAG else 0
-        if at > self._inner.size:
+        if at > self.inner.size:
             raise self._cut(position)
         known = parameters.content_size
         return None if known in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR) else known, at
 
     def _measured(self, start: int, end: int) -> int:
-        decoder = _FrameDecoder(self._inner, start, end, None, 0)
+        decoder = _FrameDecoder(self.inner, start, end, None)
         size = 0
         while data := decoder.read(CHUNK_BYTES):
-            if not size and not self._starts and len(data) >= len(ZSTD_MAGIC):
-                check_inside(data, self._inner.path, "zstd")
+            if not size and not self._starts and len(data) >= len(MAGIC):
+                check_inside(data, self.inner.path, "zstd")
             size += len(data)
         return size
 
     def _cut(self, position: int) -> TruncatedError:
         return TruncatedError(
             "the zstd data end inside a frame; the file was truncated, copy it again from its origin",
-            path=self._inner.path,
+            path=self.inner.path,
             offset=position,
         )
 

@@ -36,6 +36,7 @@ _INSERT = re.compile(
 )
 _INSERT_WORD = re.compile(rb"(?:INSERT|REPLACE)\s", re.IGNORECASE)
 _COLUMN = re.compile(rb"`((?:[^`]|``)+)`|([^\s,`]+)")
+_NOTE = re.compile(rb"^-- (?:Dumping data for table|WHERE:) .*$", re.MULTILINE)
 
 
 class Sql(NamedTuple):
@@ -43,6 +44,12 @@ class Sql(NamedTuple):
 
     text: str
     offset: int
+
+
+class Note(NamedTuple):
+    """A comment about the rows that follow: whose they are, or that a condition chose them."""
+
+    text: str
 
 
 class Insert(NamedTuple):
@@ -78,6 +85,7 @@ class DumpText:
         self._is_whole = False
         self._tail = b""
         self._ends = StatementEnds()
+        self._notes: list[Note] = []
 
     @property
     def position(self) -> int:
@@ -105,8 +113,8 @@ class DumpText:
             pass
         return bytes(self._window[:size])
 
-    def statements(self) -> Iterator[Sql | Insert]:
-        """All statements, without blanks and comments before them.
+    def statements(self) -> Iterator[Sql | Insert | Note]:
+        """All statements, without blanks and comments before them, but for comments about rows.
 
         Raises:
             DamagedError: the text ends within one, or the compressed file is damaged.
@@ -114,6 +122,8 @@ class DumpText:
             UnsupportedError: one takes more than memory should.
         """
         while self._skip_blanks():
+            yield from self._notes
+            self._notes.clear()
             insert = self._insert()
             if insert is not None:
                 yield insert
@@ -121,6 +131,7 @@ class DumpText:
             found = self._statement()
             if found is not None and found.text.strip():
                 yield found
+        yield from self._notes
 
     def rows(self, columns: TupleColumns, most_rows: int, most_size: int) -> bool:
         """Take rows of an INSERT up to so many; whether the statement ended."""
@@ -158,7 +169,11 @@ class DumpText:
         """Go to the next statement; False where there is none."""
         while True:
             blank = _BLANK.match(self._window, self._start)
-            self._start = self._start if blank is None else blank.end()
+            if blank is not None:
+                self._notes += (
+                    Note(text.decode("utf-8", "surrogateescape")) for text in _NOTE.findall(blank[0])
+                )
+                self._start = blank.end()
             rest = self._window[self._start : self._start + 4]
             # What stands at the end of the window may be the beginning of a comment.
             if _MAY_BE_BLANK.match(rest) is None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from binx.base.dump_text import DumpText, Insert, Sql, open_text
+from binx.base.dump_text import DumpText, Insert, Note, Sql, open_text
 from binx.base.source import BaseSource
-from binx.errors import RefusedError
+from binx.errors import DamagedError, RefusedError
 from binx.log.backup_position import position_in_dump
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.dump import used_database
@@ -20,7 +20,12 @@ _SERVER = re.compile(r"^-- Server version\s+(\S+)", re.MULTILINE)
 _SET = r"(?:/\*M?!\d*\s*)?SET\s+(?:SESSION\s+|@@SESSION\.)?"
 _NAMES = re.compile(_SET + r"NAMES\s+'?(\w+)", re.IGNORECASE)
 _ZONE = re.compile(_SET + r"TIME_ZONE\s*=\s*'([^']*)'", re.IGNORECASE)
+_INSERT = re.compile(r"(?:INSERT|REPLACE)\s", re.IGNORECASE)
+_COMMENTED = re.compile(r"^-- (?:MySQL|MariaDB) dump ", re.MULTILINE)
+_COMPLETED = "\n-- Dump completed"
+_FILLED = re.compile(r"-- Dumping data for table (?:`((?:[^`]|``)+)`|(.+))$")
 _UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
+_SHOWN = 80
 _UTC = frozenset({"+00:00", "UTC"})
 
 
@@ -48,6 +53,7 @@ class SqlRows:
         self._db = db
         self._zone = ""
         self._is_raw = False
+        self._filled = ""
 
     def read(self, text: DumpText, progress: Callable[[int], None]) -> None:
         """Take one file.
@@ -58,9 +64,19 @@ class SqlRows:
         for found in text.statements():
             if isinstance(found, Insert):
                 self._take_rows(found, text, progress)
+            elif isinstance(found, Note):
+                self._heed(found.text)
             else:
                 self._follow(found, text)
             progress(text.read)
+
+    def _heed(self, note: str) -> None:
+        found = _FILLED.match(note)
+        if found is None:
+            self._source.leave_out((self._db, self._filled), f"the dump has only some of them ({note[3:]})")
+            return
+        self._filled = found[2] if found[1] is None else found[1].replace("``", "`")
+        self._source.filled.add((self._db, self._filled))
 
     def _follow(self, found: Sql, text: DumpText) -> None:
         used = used_database(found.text)
@@ -78,6 +94,13 @@ class SqlRows:
             )
         elif zone is not None:
             self._zone = zone[1]
+        elif _INSERT.match(found.text) and self._source.wants((self._db, "")):
+            raise RefusedError(
+                f"expected INSERT INTO a table VALUES, found {found.text[:_SHOWN]}: make the dump without"
+                " --compatible",
+                path=text.path,
+                offset=found.offset,
+            )
         else:
             self._source.statement(found.text, self._db, found.offset)
 
@@ -105,6 +128,14 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
     """Take in a dump that is one file."""
     with open_text(source.backup.path) as text:
         SqlRows(source, database_of(head)).read(text, progress)
+        if _COMMENTED.search(head):
+            if _COMPLETED not in text.tail:
+                raise DamagedError(
+                    "expected -- Dump completed at the end, found none: the dump is cut off; make it again",
+                    path=text.path,
+                    offset=text.position,
+                )
+            source.leave_out_unfilled()
         source.sha256 = text.sha256
         # MariaDB's dumps of all databases say them at the end, which of a compressed one is not known before.
         source.gtids = source.gtids or position_in_dump("", text.tail).gtids

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,8 @@ _BATCH_BYTES = 16 * 1024 * 1024
 _IDENTITY_DIGITS = 8
 _NOT_LOGGED = ("mysql", "sys")
 """Databases of the server itself, whose changes are not logged as rows."""
+
+_SEQUENCE = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?SEQUENCE\b", re.IGNORECASE)
 
 Name = tuple[str, str]
 """Database and table."""
@@ -90,6 +93,7 @@ class BaseSource:
         self.sha256 = ""
         self.gtids = backup.position.gtids
         self.server_version = ""
+        self.filled: set[Name] = set()
         self._dataset = dataset
         self._options = options
         self._tables = tuple(tables)
@@ -140,8 +144,11 @@ class BaseSource:
         return SourceReport(self.backup.source, self.backup.path, False, staged.manifest)
 
     def _check_asked(self) -> None:
+        names = {*self._statements, *self._passed}
+        if not names:
+            raise AbsentError("has no tables", path=self.backup.path)
         for pattern in self._tables:
-            if not any(fnmatch.fnmatchcase(".".join(name), pattern) for name in self._statements):
+            if not any(fnmatch.fnmatchcase(".".join(name), pattern) for name in names):
                 raise AbsentError(f"has no table {pattern}", path=self.backup.path)
 
     def _staged(self, files: list[dict[str, Any]]) -> Staged:
@@ -177,7 +184,7 @@ class BaseSource:
     def statement(self, sql: str, db: str, offset: int) -> None:
         """Follow a statement of the dump."""
         followed = self._catalog.follow(sql, db, self.context, Provenance.SCHEMA)
-        if followed.parsed is None:
+        if followed.parsed is None or _SEQUENCE.match(sql):
             return
         arrow = self._options.decoder.arrow
         for effect in statement_effects(followed, sql, db, self.context, arrow):
@@ -228,12 +235,21 @@ class BaseSource:
         name = (definition.db, definition.name)
         rows = TableRows(changes, arrow, names, version, self._counts.get(name, 0), raw=raw)
         if not rows.has_key:
-            self._passed.add(name)
-            self._statements.pop(name, None)
-            loss = f"{db}.{table}: its rows are left out, because the backup lacks columns of its key"
-            self._losses += [] if loss in self._losses else [loss]
+            self.leave_out(name, "the backup lacks columns of its key")
         self._rows = rows
         return rows
+
+    def leave_out(self, name: Name, reason: str) -> None:
+        """Take nothing of a table, which is not there as a whole."""
+        self._passed.add(name)
+        if self._statements.pop(name, None) is not None:
+            self._losses.append(f"{'.'.join(name)}: its rows are left out, because {reason}")
+
+    def leave_out_unfilled(self) -> None:
+        """Take nothing of the tables that no comment says the rows of."""
+        for name in list(self._statements):
+            if name not in self.filled:
+                self.leave_out(name, "the dump has only its CREATE TABLE")
 
     def take(self, rows: TableRows) -> None:
         """Take in the rows that were cut."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ DUMP = r"""-- MySQL dump 10.13  Distrib 9.7.0
 DROP TABLE IF EXISTS `orders`;
 CREATE TABLE `orders` (`id` int NOT NULL, `note` text, `at` timestamp NULL DEFAULT NULL,
   `twice` int GENERATED ALWAYS AS (`id` * 2) STORED, PRIMARY KEY (`id`)) DEFAULT CHARSET=utf8mb4;
+--
+-- Dumping data for table `orders`
+--
+
 INSERT INTO `orders` (`id`, `note`, `at`) VALUES (1,'a; INSERT INTO `orders` VALUES (','2026-11-24 03:00:00'),
 (2,'b\'\\',NULL);
 INSERT INTO `orders` (`id`, `note`, `at`) VALUES (3,NULL,'0000-00-00 00:00:00');
@@ -38,6 +43,9 @@ DELIMITER ;
 /*!50001 DROP TABLE IF EXISTS `seen`*/;
 /*!50001 CREATE VIEW `seen` AS SELECT 1 */;
 CREATE TABLE `log` (`id` int PRIMARY KEY);
+--
+-- Dumping data for table `log`
+--
 -- Dump completed
 """
 
@@ -124,6 +132,12 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     (folder / "shop.x-schema-create.sql").write_text("CREATE DATABASE `shop.x`;\n")
     (folder / "shop.x.or.ders-schema.sql.gz").write_bytes(gzip.compress((head + made).encode()))
     (folder / "shop.x.or.ders-schema-triggers.sql").write_text("CREATE TRIGGER t BEFORE DELETE ON x;\n")
+    (folder / "shop.x.seen-schema.sql").write_text("CREATE TABLE `seen` (`id` int);\n")
+    (folder / "shop.x.seen-schema-view.sql").write_text(
+        "DROP TABLE `seen`;\nCREATE VIEW `seen` AS SELECT 1;\n"
+    )
+    with pytest.raises(AbsentError, match="--no-data"):
+        list(import_bases([str(folder)], str(tmp_path / "lake"), ParquetOptions()))
     for part, row in enumerate(((1, "é"), (2, "\\\"\\\\N\\'"))):
         number, text = row
         rows = (
@@ -139,6 +153,8 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     (path,) = (tmp_path / "lake" / "changes" / "shop.x" / "or.ders").iterdir()
     rows_there = pq.ParquetFile(path).read().select(["id", "a", "b", "_row"]).to_pylist()
     assert [tuple(row.values()) for row in rows_there] == [(1, "é", "é", 0), (2, "\"\\N'", "\"\\N'", 1)]
+    (path,) = (tmp_path / "lake" / "statements").iterdir()
+    assert len(pq.ParquetFile(path).read()) == 1
 
 
 def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:
@@ -158,6 +174,9 @@ def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:
         ("-- CHANGE", "-- chance", "--source-data"),
         ("(2,'b", "(2,now(),'b", "expected a value"),
         ("(2,'b", "('two','b", "type of column 1"),
+        ("INTO `orders`", 'INTO "orders"', "--compatible"),
+        ("-- Dump completed", "", "cut off"),
+        ("CREATE TABLE", "CREATE VIEW", "--no-create-info"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_as_a_whole(
@@ -168,12 +187,33 @@ def test_what_cannot_be_taken_is_refused_as_a_whole(
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_a_dump_that_is_cut_off_gives_an_error_or_whole_statements(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("(-- Dumping data for table `orders`\n--\n)", r"\1-- WHERE:  id < 10\n", "WHERE:  id < 10"),
+        ("-- Dumping data for table `orders`", "-- nothing", "only its CREATE TABLE"),
+        (r"\(`id`, (`note`, `at`\) VALUES \()\d,", r"(\1", "lacks columns of its key"),
+    ],
+)
+def test_a_table_that_is_there_in_part_is_left_out(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    text = re.sub(old, new, DUMP)
+    manifest = taken(tmp_path, text.replace("(2,'b", "('b") if "key" in reason else text)
+    [loss] = manifest["losses"]
+    assert loss.startswith("shop.orders: ")
+    assert reason in loss
+    assert not [entry for entry in manifest["files"] if entry["kind"] == "changes"]
+    (path,) = (tmp_path / "lake" / "statements").iterdir()
+    made = pq.ParquetFile(path).read().column("effects").to_pylist()
+    assert [effect["table"] for effects in made for effect in effects] == ["log"]
+
+
+def test_a_sequence_is_no_table(tmp_path: Path) -> None:
+    manifest = taken(tmp_path, DUMP.replace("CREATE TABLE `log`", "CREATE SEQUENCE `s`;\nCREATE TABLE `log`"))
+    assert not manifest["losses"]
+
+
+def test_a_dump_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     text = DUMP.encode()
-    rows = text.index(b"INSERT INTO `orders` (")
-    for size in range(rows, text.index(b"/*!50001"), 3):
-        try:
-            manifest = taken(tmp_path, text[:size])
-        except BinxError:
-            continue
-        assert sum(entry["rows"] for entry in manifest["files"] if entry["kind"] == "changes") in (0, 2, 3)
+    for size in range(text.index(b"DROP TABLE"), text.index(b"-- Dump completed"), 3):
+        with pytest.raises(BinxError):
+            taken(tmp_path, text[:size])

@@ -49,11 +49,14 @@ def prepare(folder: Path, shop: Shop) -> Path:
     (folder / "full-backup").mkdir()
     (folder / "full-backup" / "xtrabackup_binlog_info").write_text("mysql-bin.000001\t4\n")
     note = "-- CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='mysql-bin.000001', SOURCE_LOG_POS=4;\n"
+    dump = (
+        note
+        + "USE `shop`;\nCREATE TABLE `orders` (`id` int PRIMARY KEY);\nINSERT INTO `orders` VALUES (1);\n"
+    )
     for name in ("dump.sql.gz", "shop.sql.gz"):
-        (folder / name).write_bytes(gzip.compress(note.encode()))
-    (folder / "shop.sql").write_text(note)
-    table = "USE `shop`;\nCREATE TABLE `orders` (`id` int PRIMARY KEY);\nINSERT INTO `orders` VALUES (1);\n"
-    (folder / "all.sql.zst").write_bytes(zstandard.compress((note + table).encode()))
+        (folder / name).write_bytes(gzip.compress(dump.encode()))
+    (folder / "shop.sql").write_text(dump)
+    (folder / "all.sql.zst").write_bytes(zstandard.compress(dump.encode()))
     (folder / "schema.sql").write_text("CREATE TABLE orders (id BIGINT UNSIGNED NOT NULL PRIMARY KEY);\n")
     return folder
 

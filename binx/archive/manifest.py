@@ -11,8 +11,8 @@ from binx import __version__
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
+from binx.log.index.file import log_checksums
 from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
-from binx.log.index.scan import log_checksums
 from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
 from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store

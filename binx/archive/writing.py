@@ -23,8 +23,7 @@ from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile
-from binx.log.index.scan import log_checksums
+from binx.log.index.file import IndexFile, log_checksums
 from binx.log.index.writer import write_index_to
 from binx.log.scanning import OnDamage
 from binx.source import Source
@@ -213,7 +212,7 @@ def _commit_times(storage: Storage, index: Written, back: BinlogFile) -> Iterato
     """The earliest and the latest commit time of each row group of an index file, all of which are read."""
     with closing(IndexFile(storage.open(index), back)) as opened:
         opened.check()
-        for table in opened.tables():
+        for table in opened:
             times = memoryview(table.column("commit_timestamp")).cast("q")
             yield min(times)
             yield max(times)

@@ -262,9 +262,7 @@ class BinlogFile:
         """
         is_faster = self._is_plain and gtids is not None
         if not is_faster and self.index is not None:
-            from binx.log.index.scan import IndexScan
-
-            return IndexScan(self, self.index)
+            return self.index
         return self.scan(level, verify=verify, gtids=gtids)
 
 

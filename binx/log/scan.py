@@ -11,11 +11,10 @@ from binx.event.header import EventHeader, EventType, parse_header
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
-from binx.log.scanning import Ending, OnDamage, Walked
+from binx.log.scanning import Ending, OnDamage, Totals, decoded_name
 from binx.source import READ_BYTES, WINDOW_BYTES
 
 if TYPE_CHECKING:
-    from binx.event.gtid.sets import GtidSet
     from binx.event.payload import KeptPayloads
     from binx.log.damage import Damage, Salvage
     from binx.log.file import BinlogFile
@@ -41,7 +40,7 @@ class Resumption(NamedTuple):
     stop: int | None = None
 
 
-class Scan(Walked):
+class Scan:
     """One pass over a file that yields its transactions in tables of some ten thousands.
 
     Iterate it once. What was found before damage is yielded before the error is raised; a scan that salvages
@@ -54,6 +53,8 @@ class Scan(Walked):
     and end.
 
     Attributes:
+        file: the file.
+        level: how much is known of the transactions.
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
         payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
@@ -77,7 +78,9 @@ class Scan(Walked):
         if salvages and level is Level.LEVEL_INDEX:
             level = Level.LEVEL_TABLES
         begin = span or file.resumption or Resumption(file.first_position, file.format)
-        super().__init__(file, Scanner(level, file.size, begin.position, _COMPILED, verify))
+        self.file = file
+        self._scanner = Scanner(level, file.size, begin.position, _COMPILED, verify)
+        self._names: list[tuple[str, str]] = []
         self.level = level
         self.ending: Ending | None = None
         self.unfinished = 0
@@ -91,6 +94,72 @@ class Scan(Walked):
         self._stop = _NO_STOP if begin.stop is None else begin.stop
         self._verify = verify
         self._salvage = _salvage(file, self._scanner) if salvages else None
+
+    @property
+    def scanner(self) -> Scanner:
+        """The walk, which knows how headers' positions were and whether there were GTIDs."""
+        return self._scanner
+
+    @property
+    def position(self) -> int:
+        """Offset of the next event: how far the scan has come."""
+        return self._scanner.position
+
+    @property
+    def accounted(self) -> int:
+        """Offset behind the last whole transaction, or the last event between transactions."""
+        begun: int | None = self._scanner.open_transaction
+        return self._scanner.position if begun is None else begun
+
+    @property
+    def control_events(self) -> list[tuple[int, int, int]]:
+        """Type, position and size of the events about the file itself; not FORMAT_DESCRIPTION."""
+        return self._scanner.control_events
+
+    def totals(self) -> Totals:
+        """Events and bytes by type; at ``LEVEL_INDEX`` only a part of the events is met."""
+        by_type = self._scanner.type_totals()
+        first_size = self.file.first_position - MAGIC_SIZE
+        fde = int(EventType.FORMAT_DESCRIPTION)
+        events, size = by_type.get(fde, (0, 0))
+        by_type[fde] = (events + 1, size + first_size)
+        return Totals(
+            {number: count for number, (count, _) in by_type.items()},
+            {number: size for number, (_, size) in by_type.items()},
+            self._scanner.inner_type_totals(),
+        )
+
+    def table_name(self, number: int) -> tuple[str, str]:
+        """Database and table of a table number that the tables' counts speak of."""
+        names, maps = self._names, self._scanner.maps
+        while len(names) <= number:
+            names.append(decoded_name(maps.name(len(names))))
+        return names[number]
+
+    def table_keys(self) -> tuple[tuple[bytes, bytes], ...]:
+        """Database and table of every table number, as logged."""
+        maps = self._scanner.maps
+        return tuple(maps.name(number) for number in range(maps.tables))
+
+    @property
+    def table_count(self) -> int:
+        """How many tables there are."""
+        return self._scanner.maps.tables
+
+    def table_maps(self) -> Iterator[tuple[int, bytes]]:
+        """Each distinct table map: its table's number, its bytes behind table id and flags."""
+        maps = self._scanner.maps
+        for number in range(maps.count):
+            yield maps.table_of(number), maps.body(number)
+
+    def uncounted(self) -> dict[tuple[str, str], int]:
+        """How many rows events are not counted, by (db, table): a column's type is not known."""
+        counts = ((number, self._scanner.uncounted_events(number)) for number in range(self.table_count))
+        return {self.table_name(number): count for number, count in counts if count}
+
+    def uncounted_tables(self) -> list[tuple[str, str]]:
+        """Database and name of tables whose rows are not counted: a column's type is not known."""
+        return list(self.uncounted())
 
     @property
     def damage(self) -> Sequence[Damage]:
@@ -167,23 +236,9 @@ class Scan(Walked):
 
         in_place = not scanner.misplaced or scanner.first_misplaced >= whole
         drift = 0 if in_place else scanner.drift
-        gtids = self._gtids_before(whole)
-        error = Tail(file, whole, drift, self._format, verify=self._verify, gtids=gtids).error()
+        error = Tail(file, whole, drift, self._format, verify=self._verify).error()
         if error is not None:
             raise error
-
-    def _gtids_before(self, whole: int) -> Callable[[], GtidSet]:
-        """Gives the GTIDs of all transactions of the file before an offset."""
-
-        def read() -> GtidSet:
-            from binx.event.gtid.sets import GtidSet
-            from binx.log.identifiers import marked_gtids
-
-            first = Resumption(self.file.first_position, self.file.format, whole)
-            scan = Scan(self.file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=first)
-            return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
-
-        return read
 
     def _take_table(self) -> TransactionTable:
         """The transactions found since the last table; all are of one format."""
@@ -295,7 +350,11 @@ class Scan(Walked):
         if self._salvage is not None:
             self._salvage.close(file.size)
             if self.damage:
-                self._salvage.name_lost(_listed_before(file))
+                from binx.event.gtid.sets import GtidSet
+                from binx.log.chain.ends import known_ends
+                from binx.log.chain.links import listed_before
+
+                self._salvage.name_lost(listed_before(known_ends(file)) or GtidSet())
         if self.damage and self.damage[-1].end == file.size:
             self.ending = Ending.DAMAGED
             return
@@ -307,19 +366,6 @@ class Scan(Walked):
             closing = (EventType.ROTATE, EventType.STOP)
             closed = last[0] in closing and last[1] + last[2] == file.size
             self.ending = Ending.CLOSED if closed else Ending.OPEN
-
-
-def _listed_before(file: BinlogFile) -> GtidSet:
-    """The GTIDs that a file lists as logged before it; of MariaDB's the last of each domain and server."""
-    from binx.event.gtid.sets import GtidSet
-    from binx.event.gtid.sources import DomainSource
-    from binx.log.chain.ends import known_ends
-
-    ends = known_ends(file)
-    if ends.previous_gtids is not None:
-        return ends.previous_gtids
-    listed = ends.gtid_list or ()
-    return GtidSet((DomainSource(one.domain, one.server_id), one.sequence, one.sequence) for one in listed)
 
 
 def _salvage(file: BinlogFile, scanner: Scanner) -> Salvage:

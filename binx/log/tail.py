@@ -8,7 +8,6 @@ says that there was more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
@@ -16,7 +15,10 @@ from binx.event.format import FormatDescription
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
+from binx.kernels.walk.scan import Level
 from binx.log.event_search import EventSearch
+from binx.log.identifiers import marked_gtids
+from binx.log.scanning import OnDamage
 from binx.source import READ_BYTES
 
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ class Tail:
         drift: what positions in headers say more than where events end, as they did up to there.
         description: the format in force there.
         verify: whether checksums are compared.
-        gtids: gives those of the whole transactions.
     """
 
     def __init__(
@@ -46,14 +47,12 @@ class Tail:
         description: FormatDescription,
         *,
         verify: bool,
-        gtids: Callable[[], GtidSet],
     ) -> None:
         self._file = file
         self._start = start
         self._drift = drift
         self._checksum_size = description.checksum_size
         self._verify = verify
-        self._gtids = gtids
         self._search = EventSearch(file.source)
 
     def error(self) -> BinxError | None:
@@ -145,7 +144,9 @@ class Tail:
 
         before = known_ends(self._file)
         unread = f"the {self._file.size - self._start:,} bytes after the last whole transaction"
-        differences = gtid_differences(before, self._gtids(), after) if ends_follow(before, after) else None
+        differences = (
+            gtid_differences(before, self._whole_gtids(), after) if ends_follow(before, after) else None
+        )
         if differences is None or not (after.previous_gtids or after.gtid_list) or self._is_anonymous():
             raise TruncatedError(
                 f"{unread} cannot be read, although {after.file.name} follows, so that nobody writes them any"
@@ -159,6 +160,15 @@ class Tail:
                 " before it",
                 offset=self._start,
             )
+
+    def _whole_gtids(self) -> GtidSet:
+        """The GTIDs of the whole transactions."""
+        from binx.log.scan import Resumption, Scan
+
+        file = self._file
+        whole = Resumption(file.first_position, file.format, self._start)
+        scan = Scan(file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=whole)
+        return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
 
     def _is_anonymous(self) -> bool:
         """Whether the bytes may be of a transaction without a GTID, which no later log lists.

@@ -65,6 +65,16 @@ class PlainFile:
             os.close(descriptor)
             raise
 
+    @classmethod
+    def find(cls, path: str) -> Self | None:
+        """Open a file that need not be there; None where it is not."""
+        try:
+            return cls.open(path)
+        except SourceError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
+
     def window(self, start: int, stop: int) -> memoryview:
         """The bytes of ``[start, stop)``, read into a buffer that is used again when the window is given up.
 

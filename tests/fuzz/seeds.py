@@ -20,8 +20,7 @@ from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile
-from binx.log.index.scan import encode_facts
+from binx.log.index.file import IndexFile, encode_facts
 from binx.log.index.writer import write_index
 from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA

@@ -24,8 +24,7 @@ from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, 
 from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
-from binx.log.index.file import IndexFile
-from binx.log.index.scan import decode_facts
+from binx.log.index.file import IndexFile, decode_facts
 from binx.log.scanning import OnDamage
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
@@ -200,7 +199,7 @@ def index_file(data: bytes) -> None:
     """An index file of a log; its facts and numbers also by themselves, as checksums would stop most."""
     with suppress(BinxError):
         index = IndexFile(Bytes(data), _log())
-        for table in index.tables():
+        for table in index:
             table.gtids()
     with suppress(BinxError):
         _, _, told = data.decode("utf-8", "replace").partition(" ")

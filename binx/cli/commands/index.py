@@ -90,7 +90,7 @@ def index_command(
                     break
                 continue
             bar.reach(sum(sizes[: place + 1]))
-            encrypted += is_secret and done.state == IndexState.WRITTEN.value
+            encrypted += is_secret and done.state is IndexState.WRITTEN
             if check and not done.is_true and code is ExitCode.DONE:
                 code = ExitCode.ABSENT
             if as_json or not quiet:

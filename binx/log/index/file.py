@@ -8,24 +8,27 @@ it was made of; everything else is an error, whose message says what is wrong, a
 from __future__ import annotations
 
 import io
+import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from binx.errors import BinxError, DamagedError, SourceError, StaleError
+from binx.errors import BinxError, DamagedError, StaleError, UnsupportedError
 from binx.event.format import FormatDescription, parse_format
 from binx.kernels.crc32 import checksum
+from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.index_tables import COLUMN_NAMES, IndexedTables
 from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
 from binx.log.arrow import arrow_array, arrow_scalar
-from binx.log.index.scan import IndexFacts, RowGroup, decode_facts, log_checksums, values_checksum
 from binx.log.index.transactions import index_schema
-from binx.log.scanning import KIND_NAMES
+from binx.log.scanning import ENDINGS, KIND_NAMES, Ending, Totals, decoded_name
 from binx.source import PlainFile, Source
+from binx.source.base import SourceReader
 from binx.source.opening import decrypted
 from binx.source.remote import RemoteFile, is_uri
 
@@ -34,21 +37,128 @@ if TYPE_CHECKING:
 
     from binx.log.file import BinlogFile
 
+VERSION = 1
+"""Of this layout."""
+
 FACTS_KEY = b"binx.index"
 """The key in the Parquet file's metadata under which the facts about the log stand."""
 
-_PIECE_BYTES = 16 * 1024 * 1024
+TAIL_BYTES = 64 * 1024
+"""How much of a log's end its index file knows by a checksum."""
+
+_BYTES = "latin-1"
+"""Names as logged are bytes in any character set: as text of JSON, one character each."""
+_READ_BYTES = 16 * 1024 * 1024
 _MICROSECONDS = 1_000_000
 
 
+class IndexFacts(NamedTuple):
+    """What an index file says of the log that it was made of.
+
+    Attributes:
+        size: the log's bytes.
+        covered: offset behind the last whole transaction.
+        ending: how the log ends, a number of ``ENDINGS``.
+        head: CRC32 of the magic and the first event.
+        tail_bytes: how many of the log's last bytes the next one is of.
+        tail: CRC32 of these.
+        data_bytes: bytes of the index file before Parquet's footer.
+        data: CRC32 of these.
+        sources: keys of the GTIDs' sources, by number.
+        tables: database and name of each table, as logged, by number.
+        maps: each distinct table map: its table's number, its bytes behind table id and flags.
+        formats: where in the log the format descriptions stand that rule the transactions.
+        controls: type, position and size of the events about the log itself.
+        totals: per event type: type, events, bytes, events within compressed payloads.
+        groups: per row group: its rows, the number of the format description that rules them.
+    """
+
+    size: int
+    covered: int
+    ending: int
+    head: int
+    tail_bytes: int
+    tail: int
+    data_bytes: int
+    data: int
+    sources: tuple[bytes, ...]
+    tables: tuple[tuple[bytes, bytes], ...]
+    maps: tuple[tuple[int, bytes], ...]
+    formats: tuple[int, ...]
+    controls: tuple[tuple[int, int, int], ...]
+    totals: tuple[tuple[int, int, int, int], ...]
+    groups: tuple[tuple[int, int], ...]
+
+
+def encode_facts(facts: IndexFacts) -> str:
+    """The facts as JSON, behind the CRC32 of it."""
+    document = facts._asdict() | {
+        "version": VERSION,
+        "sources": [key.hex() for key in facts.sources],
+        "tables": [[part.decode(_BYTES) for part in names] for names in facts.tables],
+        "maps": [[number, b64encode(body).decode()] for number, body in facts.maps],
+    }
+    text = json.dumps(document, separators=(",", ":"))
+    return f"{checksum(text.encode()):08x} {text}"
+
+
+def decode_facts(text: str) -> IndexFacts:
+    """The facts that :func:`encode_facts` wrote.
+
+    Raises:
+        DamagedError: these are others, or of another version of binx.
+    """
+    crc, _, encoded = text.partition(" ")
+    if crc != f"{checksum(encoded.encode()):08x}":
+        raise DamagedError("the checksum of what it says of its log is wrong")
+    try:
+        document: dict[str, Any] = json.loads(encoded)
+        if document.pop("version") != VERSION:
+            raise DamagedError("it was written by another version of binx; write it anew with binx index")
+        document |= {
+            "sources": tuple(map(bytes.fromhex, document["sources"])),
+            "tables": tuple((db.encode(_BYTES), name.encode(_BYTES)) for db, name in document["tables"]),
+            "maps": tuple((int(number), b64decode(body)) for number, body in document["maps"]),
+            "formats": tuple(map(int, document["formats"])),
+        }
+        for name in ("controls", "totals", "groups"):
+            document[name] = tuple(tuple(map(int, item)) for item in document[name])
+        return IndexFacts(**document)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DamagedError(
+            "expected what binx writes of a log, found something else; write it anew with binx index"
+        ) from error
+
+
+def log_checksums(file: BinlogFile) -> tuple[int, int, int]:
+    """What an index file knows its log by: CRC32 of the start, how many of the last bytes, CRC32 of these.
+
+    Raises:
+        SourceError: the log cannot be read.
+    """
+    tail_bytes = min(file.size, TAIL_BYTES)
+    return (
+        checksum(file.source.window(0, file.first_position)),
+        tail_bytes,
+        checksum(file.source.window(file.size - tail_bytes, file.size)),
+    )
+
+
 class IndexFile:
-    """An open index file that is true of its log.
+    """An open index file that is true of its log, which gives what a scan at ``LEVEL_TABLES`` gives.
 
     Attributes:
         path: where it is.
         facts: what it says of the log.
         size: its bytes.
+        file: the log.
+        ending: how the log ends.
+        unfinished: bytes behind the last whole transaction.
+        accounted: offset behind that, or behind the last event between transactions.
+        position: how far the iteration has come in the log.
     """
+
+    level = Level.LEVEL_TABLES
 
     def __init__(self, source: Source, file: BinlogFile) -> None:
         """Take over the bytes of an index file.
@@ -63,9 +173,10 @@ class IndexFile:
         """
         self.path = source.path
         self.size = source.size
+        self.file = file
         self._source = source
         try:
-            self._parquet = pq.ParquetFile(pa.PythonFile(_SourceFile(source), mode="r"))
+            self._parquet = pq.ParquetFile(pa.PythonFile(io.BufferedReader(SourceReader(source)), mode="r"))
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DamagedError(f"expected an index file, found no Parquet: {error}", path=self.path) from None
         try:
@@ -73,11 +184,14 @@ class IndexFile:
             if facts is None:
                 raise DamagedError("expected an index file, found Parquet that binx index did not write")
             self.facts = decode_facts(facts.decode("utf-8", "replace"))
-            self._compare(file)
-            self._formats = _formats(self.facts, file)
+            self._compare()
+            self._formats = self._read_formats()
         except BinxError as error:
             raise error.at(path=self.path) from error.__cause__
-        self._first = file.first_position
+        self.ending: Ending | None = ENDINGS[self.facts.ending]
+        self.accounted = self.facts.covered
+        self.unfinished = self.facts.size - self.facts.covered
+        self.position = file.first_position
 
     @classmethod
     def open(cls, path: str, file: BinlogFile) -> IndexFile | None:
@@ -91,7 +205,8 @@ class IndexFile:
             SourceError: it cannot be read.
             DamagedError, StaleError: as the class does.
         """
-        stored = RemoteFile.find(path) if is_uri(path) else _plain(path)
+        stored: Source | None
+        stored = RemoteFile.find(path) if is_uri(path) else PlainFile.find(path)
         if stored is None:
             return None
         source = decrypted(stored, file.keys)
@@ -100,11 +215,6 @@ class IndexFile:
         except BinxError:
             source.close()
             raise
-
-    @property
-    def transactions(self) -> int:
-        """How many the log has."""
-        return sum(group.rows for group in self.facts.groups)
 
     def check(self) -> None:
         """Compare the bytes before the footer with their checksum.
@@ -115,89 +225,139 @@ class IndexFile:
         crc, end = 0, self.facts.data_bytes
         if end > self.size:
             raise DamagedError(f"expected {end} bytes of data, found {self.size}", path=self.path)
-        for start in range(0, end, _PIECE_BYTES):
-            crc = checksum(self._source.window(start, min(end, start + _PIECE_BYTES)), crc)
+        for start in range(0, end, _READ_BYTES):
+            crc = checksum(self._source.window(start, min(end, start + _READ_BYTES)), crc)
         if crc != self.facts.data:
             raise DamagedError("the checksum is wrong", path=self.path)
 
-    def tables(self) -> Iterator[TransactionTable]:
-        """The transactions, as a scan at ``LEVEL_TABLES`` gives them, a row group at a time.
+    @property
+    def transactions(self) -> int:
+        """How many the log has."""
+        return sum(rows for rows, _ in self.facts.groups)
+
+    @property
+    def control_events(self) -> list[tuple[int, int, int]]:
+        """Type, position and size of the events about the file itself; not FORMAT_DESCRIPTION."""
+        return list(self.facts.controls)
+
+    def totals(self) -> Totals:
+        """Events and bytes by type, of the whole log."""
+        totals = self.facts.totals
+        return Totals(
+            {number: events for number, events, _, _ in totals if events},
+            {number: size for number, events, size, _ in totals if events},
+            {number: inner for number, _, _, inner in totals if inner},
+        )
+
+    def table_name(self, number: int) -> tuple[str, str]:
+        """Database and table of a table number that the tables' counts speak of."""
+        return decoded_name(self.facts.tables[number])
+
+    @property
+    def table_count(self) -> int:
+        """How many tables the log changes."""
+        return len(self.facts.tables)
+
+    def uncounted_tables(self) -> list[tuple[str, str]]:
+        """Database and name of tables whose rows are not counted: a column's type is not known."""
+        maps = self.facts.maps
+        numbers = dict.fromkeys(number for number, body in maps if number >= 0 and _has_unknown(body))
+        return [self.table_name(number) for number in numbers]
+
+    def table_maps(self) -> Iterator[tuple[int, bytes]]:
+        """Each distinct table map of the log: its table's number, its bytes behind table id and flags."""
+        return iter(self.facts.maps)
+
+    def __iter__(self) -> Iterator[TransactionTable]:
+        """Yield tables of transactions, a row group each, in the log's order.
 
         Raises:
             DamagedError: what stands there is nothing that a log can have.
         """
         made = IndexedTables(list(self.facts.sources), len(self.facts.tables))
-        for number, group in enumerate(self.facts.groups):
+        first, size = self.file.first_position, self.facts.size
+        self.position = first
+        for number, (rows, format_number) in enumerate(self.facts.groups):
             try:
-                table = made.table(*self._columns(number, group), self._first, self.facts.size)
+                table = made.table(*self._columns(number, rows), first, size)
             except DamagedError as error:
                 raise error.at(path=self.path) from None
-            table.format = self._formats[group.format]
+            table.format = self._formats[format_number]
+            self._reach(table.value("end", len(table) - 1))
             yield table
+        self._reach(self.file.size)
 
     def close(self) -> None:
         """Give the file back."""
         self._parquet.close(force=True)
         self._source.close()
 
-    def _compare(self, file: BinlogFile) -> None:
+    def _reach(self, position: int) -> None:
+        """Tell whoever watches the log's source how far the work has come."""
+        self.file.source.release(self.position, position)
+        self.position = position
+
+    def _compare(self) -> None:
         """Refuse what was made of another log."""
-        if self.facts.size != file.size:
+        facts, file = self.facts, self.file
+        if facts.size != file.size:
             raise StaleError(
-                f"it was made when the log had {self.facts.size:,} bytes; the log now has {file.size:,};"
+                f"it was made when the log had {facts.size:,} bytes; the log now has {file.size:,};"
                 " update it with binx index"
             )
-        if (self.facts.head, self.facts.tail_bytes, self.facts.tail) != log_checksums(file):
+        if (facts.head, facts.tail_bytes, facts.tail) != log_checksums(file):
             raise StaleError("it was made from another log of that name; update it with binx index")
 
-    def _columns(self, number: int, group: RowGroup) -> tuple[list[Buffer], list[Buffer]]:
+    def _read_formats(self) -> list[FormatDescription]:
+        """The format descriptions that rule the transactions; each is where the index file says."""
+        file = self.file
+        formats = []
+        for position in self.facts.formats:
+            if position == file.format.position:
+                formats.append(file.format)
+                continue
+            if not 0 < position < file.size:
+                raise DamagedError("the format description is not where the index file says")
+            formats.append(parse_format(file.events_window(position, file.size), position, origin=position))
+        if any(not 0 <= number < len(formats) for _, number in self.facts.groups):
+            raise DamagedError("the format description of some transactions is missing")
+        return formats
+
+    def _columns(self, number: int, count: int) -> tuple[list[Buffer], list[Buffer]]:
         """The numbers of a row group's records, and of what these did to tables."""
         try:
             rows = self._parquet.read_row_group(number).combine_chunks()
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DamagedError(f"row group {number} cannot be read: {error}") from None
-        if not rows.schema.equals(index_schema(records=True)) or rows.num_rows != group.rows:
-            raise DamagedError(f"expected {group.rows} transactions in row group {number}, found other rows")
-        record = _record_columns(rows)
-        columns, counts = [_numbers(record[name]) for name in COLUMN_NAMES], _counts(rows)
-        if values_checksum([*columns, *counts]) != group.values:
-            raise DamagedError(f"the checksum of row group {number} is wrong")
-        return columns, counts
+        if not rows.schema.equals(index_schema(records=True)) or rows.num_rows != count:
+            raise DamagedError(f"expected {count} transactions in row group {number}, found other rows")
+        columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
+        for name in ("commit_timestamp", "original_commit_timestamp", "begin_timestamp"):
+            columns[name] = columns[name].view(pa.int64())
+        second = arrow_scalar(_MICROSECONDS, pa.int64())
+        numbers, changes = columns["table_numbers"], columns["tables"].flatten()
+        records = columns | {
+            "begin_timestamp": pc.divide(columns["begin_timestamp"], second),
+            "xid": columns["xid"].view(pa.int64()),
+            "number": columns["gtid_number"].view(pa.int64()),
+            "source": columns["gtid_source"],
+            "kind": pc.index_in(columns["kind"], arrow_array(KIND_NAMES, pa.string())),
+            "counts": pc.list_value_length(numbers),
+        }
+        counts = [
+            numbers.flatten(),
+            *(changes.field(name) for name in ("inserts", "updates", "deletes")),
+            columns["table_bytes"].flatten(),
+        ]
+        return [_numbers(records[name]) for name in COLUMN_NAMES], list(map(_numbers, counts))
 
 
-def _plain(path: str) -> PlainFile | None:
+def _has_unknown(body: bytes) -> bool:
+    """Whether a column of a table map has a type that binx does not know."""
     try:
-        return PlainFile.open(path)
-    except SourceError:
-        if not Path(path).exists():
-            return None
-        raise
-
-
-def _record_columns(rows: pa.Table) -> dict[str, pa.Array]:
-    """By the name of a record's field, its column."""
-    columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
-    for name in ("commit_timestamp", "original_commit_timestamp", "begin_timestamp"):
-        columns[name] = columns[name].view(pa.int64())
-    second = arrow_scalar(_MICROSECONDS, pa.int64())
-    return columns | {
-        "begin_timestamp": pc.divide(columns["begin_timestamp"], second),
-        "xid": columns["xid"].view(pa.int64()),
-        "number": columns["gtid_number"].view(pa.int64()),
-        "source": columns["gtid_source"],
-        "kind": pc.index_in(columns["kind"], arrow_array(KIND_NAMES, pa.string())),
-        "counts": pc.list_value_length(columns["table_numbers"]),
-    }
-
-
-def _counts(rows: pa.Table) -> list[Buffer]:
-    """Of all transactions' tables: numbers, inserts, updates, deletes, bytes of rows events."""
-    changes = rows.column("tables").combine_chunks().flatten()
-    return [
-        _numbers(rows.column("table_numbers").combine_chunks().flatten()),
-        *(_numbers(changes.field(name)) for name in ("inserts", "updates", "deletes")),
-        _numbers(rows.column("table_bytes").combine_chunks().flatten()),
-    ]
+        return unknown_column(body) is not None
+    except (DamagedError, UnsupportedError):
+        return False  # Its rows could be counted.
 
 
 def _numbers(column: pa.Array) -> Buffer:
@@ -208,52 +368,3 @@ def _numbers(column: pa.Array) -> Buffer:
         whole = whole.fill_null(arrow_scalar(0, pa.int64()))
     data = whole.buffers()[1]
     return memoryview(b"" if data is None else data).cast("B")[: 8 * len(whole)].cast("q")
-
-
-def _formats(facts: IndexFacts, file: BinlogFile) -> tuple[FormatDescription, ...]:
-    """The format descriptions that rule the transactions; each is where the index file says."""
-    formats = []
-    for position in facts.formats:
-        if position == file.format.position:
-            formats.append(file.format)
-            continue
-        if not 0 < position < file.size:
-            raise DamagedError("the format description is not where the index file says")
-        formats.append(parse_format(file.events_window(position, file.size), position, origin=position))
-    if any(not 0 <= group.format < len(formats) for group in facts.groups):
-        raise DamagedError("the format description of some transactions is not told")
-    return tuple(formats)
-
-
-class _SourceFile(io.RawIOBase):
-    """A source as pyarrow reads files."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__()
-        self._source = source
-        self._position = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def seekable(self) -> bool:
-        """It is."""
-        return True
-
-    def tell(self) -> int:
-        """The offset of the next byte."""
-        return self._position
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to an offset."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.size}[whence]
-        self._position = base + offset
-        return self._position
-
-    def read(self, size: int = -1) -> bytes:
-        """Some bytes; fewer only at the end."""
-        start = min(self._position, self._source.size)
-        stop = self._source.size if size < 0 else min(start + size, self._source.size)
-        self._position = stop
-        return bytes(self._source.window(start, stop))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import closing
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,14 +18,13 @@ import pyarrow.parquet as pq
 from binx import __version__
 from binx.errors import BinxError, StaleError
 from binx.kernels.crc32 import checksum
-from binx.kernels.transactions.index_tables import COLUMN_NAMES, COUNT_COLUMNS, join, sources_of
+from binx.kernels.transactions.index_tables import join, sources_of
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.relay import begins_before, begins_inside
 from binx.log.file import BinlogFile
-from binx.log.index.file import FACTS_KEY, IndexFile
+from binx.log.index.file import FACTS_KEY, IndexFacts, IndexFile, encode_facts, log_checksums
 from binx.log.index.lookup import index_path, index_places
-from binx.log.index.scan import IndexFacts, RowGroup, encode_facts, log_checksums, values_checksum
 from binx.log.index.transactions import TransactionRows, index_schema
 from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
@@ -57,21 +56,52 @@ _TIME = pa.timestamp("us", tz="UTC")
 _COMPRESSION_LEVEL = 1
 
 
-class IndexReport(NamedTuple):
-    """What an index file holds.
+class IndexState(StrEnum):
+    """What can be said of a log's index file."""
+
+    TRUE = "true"
+    """It is whole, and true of the log."""
+    ABSENT = "absent"
+    STALE = "stale"
+    """It was made of another log, or of this one when it was not as it is now."""
+    DAMAGED = "damaged"
+    """It cannot be read, or its bytes are not those that were written."""
+    WRITTEN = "written"
+    """It was made anew."""
+
+
+class IndexedLog(NamedTuple):
+    """What became of a log's index file.
 
     Attributes:
-        transactions: how many.
-        bytes: its size.
-        unfinished: bytes of the log, behind its last whole transaction, that it says nothing of.
+        log: the log's path.
+        index: the index file's path.
+        state: whether it is true.
+        transactions: how many it holds; None where it is not true.
+        bytes: its size; None where it is not true.
+        unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
+        problem: why it cannot be used.
     """
 
-    transactions: int
-    bytes: int
-    unfinished: int
+    log: str
+    index: str  # type: ignore[assignment]  # Not that of tuples.
+    state: IndexState
+    transactions: int | None = None
+    bytes: int | None = None
+    unfinished_bytes: int | None = None
+    problem: str | None = None
+
+    @property
+    def is_true(self) -> bool:
+        """Whether the log has an index file that can be used."""
+        return self.transactions is not None
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {**self._asdict(), "log": printable(self.log), "index": printable(self.index)}
 
 
-def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexReport:
+def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexedLog:
     """Write a log's index file; it appears when it is whole.
 
     Args:
@@ -85,7 +115,9 @@ def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexRep
     """
     with open_file(path) as stream:
         transactions, unfinished = write_index_to(file, stream, verify=verify)
-    return IndexReport(transactions, stream.bytes_written, unfinished)
+    return IndexedLog(
+        file.path, path, IndexState.WRITTEN, transactions, stream.bytes_written, unfinished_bytes=unfinished
+    )
 
 
 def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tuple[int, int]:
@@ -100,7 +132,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
     """
     scan = file.scan(Level.LEVEL_TABLES, verify=verify)
     data = _ChecksumFile(sink)
-    groups: list[RowGroup] = []
+    groups: list[tuple[int, int]] = []
     formats: list[int] = []
     sources: list[bytes] = []
     seqno = 1
@@ -122,8 +154,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
             position = table.format.position
             if position not in formats:
                 formats.append(position)
-            start, end = table.value("start", 0), table.value("end", len(table) - 1)
-            groups.append(RowGroup(len(table), formats.index(position), start, end, _checksum(rows)))
+            groups.append((len(table), formats.index(position)))
             sources = sources_of(table)
             seqno += len(table)
         facts = _facts(file, scan, tuple(sources), tuple(formats), tuple(groups))
@@ -132,18 +163,12 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
     return seqno - 1, scan.unfinished
 
 
-def _checksum(rows: TransactionRows) -> int:
-    """CRC32 of what the records of a row group are made of, as whoever reads them computes it."""
-    numbers = [*map(rows.numbers, COLUMN_NAMES), *map(rows.counts, range(COUNT_COLUMNS))]
-    return values_checksum(column.buffers()[1] for column in numbers)
-
-
 def _facts(
     file: BinlogFile,
     scan: Scan,
     sources: tuple[bytes, ...],
     formats: tuple[int, ...],
-    groups: tuple[RowGroup, ...],
+    groups: tuple[tuple[int, int], ...],
 ) -> IndexFacts:
     totals = scan.totals()
     head, tail_bytes, tail = log_checksums(file)
@@ -218,51 +243,6 @@ class _ChecksumFile(io.RawIOBase):
         return size
 
 
-class IndexState(Enum):
-    """What can be said of a log's index file."""
-
-    TRUE = "true"
-    """It is whole, and true of the log."""
-    ABSENT = "absent"
-    STALE = "stale"
-    """It was made of another log, or of this one when it was not as it is now."""
-    DAMAGED = "damaged"
-    """It cannot be read, or its bytes are not those that were written."""
-    WRITTEN = "written"
-    """It was made anew."""
-
-
-class IndexedLog(NamedTuple):
-    """What became of a log's index file.
-
-    Attributes:
-        log: the log's path.
-        index: the index file's path.
-        state: as :class:`IndexState` has it.
-        transactions: how many it holds; None where it is not true.
-        bytes: its size; None where it is not true.
-        unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
-        problem: why it cannot be used.
-    """
-
-    log: str
-    index: str  # type: ignore[assignment]  # Not that of tuples.
-    state: str
-    transactions: int | None = None
-    bytes: int | None = None
-    unfinished_bytes: int | None = None
-    problem: str | None = None
-
-    @property
-    def is_true(self) -> bool:
-        """Whether the log has an index file that can be used."""
-        return self.problem is None and self.transactions is not None
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        return {**self._asdict(), "log": printable(self.log), "index": printable(self.index)}
-
-
 def index_log(
     file: BinlogFile,
     folder: str | None = None,
@@ -297,11 +277,7 @@ def index_log(
     if not is_uri(path):
         with output_errors(Path(path).parent):
             remove_leftovers(Path(path).parent)
-    report = write_index(file, path, verify=verify)
-    return IndexedLog(
-        *(file.path, path, IndexState.WRITTEN.value, report.transactions, report.bytes),
-        unfinished_bytes=report.unfinished,
-    )
+    return write_index(file, path, verify=verify)
 
 
 def examine_index(file: BinlogFile, path: str) -> IndexedLog:
@@ -314,21 +290,20 @@ def examine_index(file: BinlogFile, path: str) -> IndexedLog:
     try:
         index = IndexFile.open(path, file)
         if index is None:
-            return IndexedLog(file.path, path, IndexState.ABSENT.value)
+            return IndexedLog(file.path, path, IndexState.ABSENT)
         with closing(index):
             index.check()
-            for _ in index.tables():
+            for _ in index:
                 pass
     except BinxError as error:
         state = IndexState.STALE if isinstance(error, StaleError) else IndexState.DAMAGED
-        return IndexedLog(file.path, path, state.value, problem=error.message)
+        return IndexedLog(file.path, path, state, problem=error.message)
     return IndexedLog(
-        *(file.path, path, IndexState.TRUE.value, index.transactions, index.size),
-        unfinished_bytes=index.facts.size - index.facts.covered,
+        file.path, path, IndexState.TRUE, index.transactions, index.size, unfinished_bytes=index.unfinished
     )
 
 
 def _found(file: BinlogFile, folder: str | None) -> list[IndexedLog]:
     """The index files that a log has, a true one first; where it has none, one that is absent."""
     found = [examine_index(file, path) for path in index_places(file, folder)]
-    return sorted(found, key=lambda one: (not one.is_true, one.state == IndexState.ABSENT.value))
+    return sorted(found, key=lambda one: (not one.is_true, one.state == IndexState.ABSENT))

@@ -67,7 +67,7 @@ def is_true(data: bytes, file: BinlogFile) -> bool:
     try:
         index = IndexFile(Bytes(data), file)
         index.check()
-        for _ in index.tables():
+        for _ in index:
             pass
     except BinxError:
         return False

@@ -95,7 +95,7 @@ def test_one_transaction_costs_its_frame_and_the_index(
     archived: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ranges are small here, as the logs are."""
-    monkeypatch.setattr(remote, "RANGE_BYTES", 1024)
+    monkeypatch.setattr(remote.RemoteFile, "chunk_bytes", 1024)
     monkeypatch.setattr(log_file, "READ_BYTES", 1024)
     (uri,) = [uri for uri in objects(archived, ".zst") if "000002" in uri]
     read = {use: _bytes_read(uri, use, tmp_path / "one", monkeypatch) for use in (IndexUse(), None)}

@@ -16,8 +16,7 @@ from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ColumnProvenance, ResolvedColumn, ResolvedTable, output_names
 from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
-from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type
-from binx.rows.ddl.resolve import declared_type
+from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type, declared_type
 
 BASE = "base"
 """The change type of rows that a dump holds."""

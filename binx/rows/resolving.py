@@ -12,9 +12,9 @@ from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
-from binx.rows.columns.codecs import defined_width, is_old_time
 from binx.rows.columns.names import ResolvedTable, resolve_columns
 from binx.rows.columns.schema import Change, ChangeKind, StatementContext
+from binx.rows.columns.stored import defined_width, is_old_time
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
 

@@ -160,13 +160,12 @@ def unsealed_catalog(record: bytes, rules: PersonalData | None) -> Catalog:
 
 def _tables_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from document["tables"]
-    for *_, tables in (*document["temporary"], *document["expected"]):
+    for *_, tables in document["expected"]:
         yield from tables
 
 
 def _all_tables(catalog: Catalog) -> list[Any]:
-    temporary = [table for connection in catalog.connections for table in catalog.temporary(connection)]
-    return [*catalog, *temporary, *(table for tables in catalog.expected.values() for table in tables)]
+    return [*catalog, *(table for tables in catalog.expected.values() for table in tables)]
 
 
 __all__ = ["masked_statement", "scrub", "sealed_record", "unsealed_catalog"]

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from binx.event.column import Column, ColumnType
 from binx.rows.columns.arrays import ColumnArrays
-from binx.rows.columns.codecs import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.columns.names import ALIKE_TABLES, SYSTEM_COLUMNS, ResolvedColumn
 from binx.rows.columns.records import ColumnRecords
+from binx.rows.columns.stored import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.columns.types import ArrowOptions, can_misfit
 
 if TYPE_CHECKING:

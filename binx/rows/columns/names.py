@@ -15,8 +15,8 @@ from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.absent import Absent, absent_value, added_value
-from binx.rows.columns.column_types import compatible, logical_type
 from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
+from binx.rows.columns.stored import compatible, logical_type
 from binx.rows.columns.types import LogicalType, mysql_name
 
 _HIDDEN = frozenset({"my_row_id"})

@@ -2,16 +2,16 @@
 
 A :class:`LogicalType` is a column as a reader understands it, freed from how a
 server version encodes it: signedness, character set, members and MariaDB's own
-types are settled. :mod:`binx.rows.columns.names` makes it from a table map and from DDL;
-the functions here say what it is called in SQL, Arrow and Avro.
+types are settled. :mod:`binx.rows.columns.stored` makes it from a table map, :func:`declared_type`
+from DDL; the functions here say what it is called in SQL, Arrow and Avro.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import Enum, unique
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from binx.rows.columns.schema import ColumnDefinition
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,23 +56,58 @@ class Kind(Enum):
     UUID = "uuid"
 
 
+_INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+
 INTEGERS: dict[tuple[str, bool], Kind] = {
-    ("tinyint", False): Kind.INT8,
-    ("smallint", False): Kind.INT16,
-    ("mediumint", False): Kind.INT24,
-    ("int", False): Kind.INT32,
-    ("bigint", False): Kind.INT64,
-    ("tinyint", True): Kind.UINT8,
-    ("smallint", True): Kind.UINT16,
-    ("mediumint", True): Kind.UINT24,
-    ("int", True): Kind.UINT32,
-    ("bigint", True): Kind.UINT64,
+    (base, unsigned): Kind(f"{'u' if unsigned else ''}int{bits}")
+    for unsigned in (False, True)
+    for base, bits in _INTEGER_BITS.items()
 }
 """The integer kinds by their SQL name and whether they are unsigned."""
 
 INTEGER_NAMES: dict[Kind, str] = {
     kind: f"{name} unsigned" if unsigned else name for (name, unsigned), kind in INTEGERS.items()
 }
+INTEGER_RANGES: dict[Kind, range] = {
+    kind: range(1 << bits) if unsigned else range(-(1 << bits - 1), 1 << bits - 1)
+    for (name, unsigned), kind in INTEGERS.items()
+    for bits in (_INTEGER_BITS[name],)
+}
+
+INTEGER_BASES = frozenset(_INTEGER_BITS)
+GEOMETRY_BASES = (
+    "geometry",
+    "point",
+    "linestring",
+    "polygon",
+    "multipoint",
+    "multilinestring",
+    "multipolygon",
+    "geometrycollection",
+)
+"""In the order of the numbers that table maps give them (``Field::geometry_type``, sql/field.h)."""
+TEXT_BASES = ("tinytext", "text", "mediumtext", "longtext")
+BLOB_BASES = ("tinyblob", "blob", "mediumblob", "longblob")
+CHARACTER_BASES = frozenset({"char", "varchar", *TEXT_BASES, "enum", "set"})
+"""The types whose values have a charset."""
+
+_BYTES_OF = {"char": "binary", "varchar": "varbinary", **dict(zip(TEXT_BASES, BLOB_BASES, strict=True))}
+
+KINDS: dict[str, Kind] = {
+    "float": Kind.FLOAT32,
+    "double": Kind.FLOAT64,
+    "bit": Kind.BITS,
+    **{kind.value: kind for kind in Kind if kind not in INTEGER_NAMES},
+    **dict.fromkeys(_BYTES_OF, Kind.TEXT),
+    **dict.fromkeys(_BYTES_OF.values(), Kind.BINARY),
+    **dict.fromkeys(GEOMETRY_BASES, Kind.GEOMETRY),
+}
+"""The kinds by their SQL names, but for integers."""
+
+
+def as_bytes(base: str) -> str:
+    """The type of bytes that stands for a text type with the BYTE attribute or CHARACTER SET binary."""
+    return _BYTES_OF.get(base, base)
 
 
 class LogicalType(NamedTuple):
@@ -115,6 +150,27 @@ class LogicalType(NamedTuple):
         return self.length if self.base == "binary" else None
 
 
+def declared_type(column: ColumnDefinition) -> LogicalType:
+    """What a column holds that is defined so; the same as rows of it are read as."""
+    base, length = column.base, column.length
+    kind = INTEGERS[base, column.unsigned] if base in INTEGER_BASES else KINDS[base]
+    match kind:
+        case Kind.DATETIME | Kind.TIMESTAMP | Kind.TIME:
+            return LogicalType(kind, base, fraction=length or 0)
+        case Kind.DECIMAL:
+            return LogicalType(kind, base, precision=length or 10, scale=column.scale or 0)
+        case Kind.BITS:
+            return LogicalType(Kind.BOOL if length == 1 else kind, base, length=length)
+        case Kind.ENUM | Kind.SET:
+            return LogicalType(kind, base, charset=column.charset, members=column.members)
+        case Kind.VECTOR | Kind.BINARY:
+            return LogicalType(kind, base, length=length)
+        case Kind.TEXT:
+            characters = None if base in TEXT_BASES else length
+            return LogicalType(kind, base, charset=column.charset, characters=characters)
+    return LogicalType(kind, base)
+
+
 class ArrowOptions(NamedTuple):
     """What a user may choose about Arrow types.
 
@@ -140,6 +196,11 @@ def quote_text(text: str) -> str:
     return f"'{text.translate(_ESCAPED)}'"
 
 
+def members_text(members: tuple[str, ...]) -> str:
+    """The members of an ENUM or SET as its type names them."""
+    return ",".join(map(quote_text, members))
+
+
 def mysql_name(logical: LogicalType) -> str:
     """How SQL writes the type, as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ does.
 
@@ -147,73 +208,35 @@ def mysql_name(logical: LogicalType) -> str:
     """
     if logical.kind in INTEGER_NAMES:
         return INTEGER_NAMES[logical.kind]
-    argument = ""
+    argument: int | str | None = None
     if logical.kind is Kind.DECIMAL:
         argument = f"{logical.precision},{logical.scale}"
     elif logical.fraction:
-        argument = str(logical.fraction)
+        argument = logical.fraction
     elif logical.members is not None:
-        argument = ",".join(quote_text(member) for member in logical.members)
+        argument = members_text(logical.members) or None
     elif logical.base in {"char", "varchar"}:
-        argument = "" if logical.characters is None else str(logical.characters)
+        argument = logical.characters
     elif logical.base in {"bit", "binary", "varbinary", "vector"}:
-        argument = "" if logical.length is None else str(logical.length)
-    return f"{logical.base}({argument})" if argument else logical.base
+        argument = logical.length
+    return logical.base if argument is None else f"{logical.base}({argument})"
 
 
-@cache
-def _arrow_table() -> dict[Kind, Callable[[LogicalType, ArrowOptions], pyarrow.DataType]]:
-    """Kind to Arrow type; in a function, so that what needs no Arrow does not import it."""
-    import pyarrow as pa
-
-    def decimal(logical: LogicalType, _: ArrowOptions) -> pyarrow.DataType:
-        if logical.precision > DECIMAL128_DIGITS:
-            return pa.string()
-        return pa.decimal128(logical.precision, logical.scale)
-
-    def unsigned_bigint(_: LogicalType, options: ArrowOptions) -> pyarrow.DataType:
-        return pa.decimal128(20, 0) if options.unsigned_as_decimal else pa.uint64()
-
+_ARROW: dict[Kind, str] = {
+    Kind.INT24: "int32",
     # Spark widens small unsigned Parquet types to wrong values, so they go one signed size up.
-    return {
-        Kind.INT8: lambda _, __: pa.int8(),
-        Kind.INT16: lambda _, __: pa.int16(),
-        Kind.INT24: lambda _, __: pa.int32(),
-        Kind.INT32: lambda _, __: pa.int32(),
-        Kind.INT64: lambda _, __: pa.int64(),
-        Kind.UINT8: lambda _, __: pa.int16(),
-        Kind.UINT16: lambda _, __: pa.int32(),
-        Kind.UINT24: lambda _, __: pa.int32(),
-        Kind.UINT32: lambda _, __: pa.int64(),
-        Kind.UINT64: unsigned_bigint,
-        Kind.FLOAT32: lambda _, __: pa.float32(),
-        Kind.FLOAT64: lambda _, __: pa.float64(),
-        Kind.DECIMAL: decimal,
-        Kind.BOOL: lambda _, __: pa.bool_(),
-        Kind.BITS: lambda logical, _: pa.uint64() if logical.length == 64 else pa.int64(),
-        Kind.DATE: lambda _, __: pa.date32(),
-        Kind.DATETIME: lambda _, __: pa.timestamp("us"),
-        Kind.TIMESTAMP: lambda _, __: pa.timestamp("us", tz="UTC"),
-        Kind.TIME: lambda _, __: pa.duration("us"),
-        Kind.YEAR: lambda _, __: pa.int16(),
-        Kind.TEXT: lambda _, options: pa.binary() if options.raw_text else pa.string(),
-        Kind.BINARY: lambda _, __: pa.binary(),
-        Kind.ENUM: lambda logical, options: (
-            pa.uint16() if _by_number(logical, options) else pa.dictionary(pa.int32(), pa.string())
-        ),
-        Kind.SET: lambda logical, options: pa.uint64() if _by_number(logical, options) else pa.string(),
-        Kind.JSON: lambda _, __: pa.json_(pa.string()),
-        Kind.GEOMETRY: lambda _, __: pa.struct([("srid", pa.uint32()), ("wkb", pa.binary())]),
-        Kind.VECTOR: lambda _, __: pa.list_(pa.float32()),
-        Kind.INET4: lambda _, __: pa.string(),
-        Kind.INET6: lambda _, __: pa.string(),
-        Kind.UUID: lambda _, __: pa.string(),
-    }
-
-
-def _by_number(logical: LogicalType, options: ArrowOptions) -> bool:
-    """Whether the values of an ENUM or SET are written as the numbers that are logged."""
-    return logical.members is None or (options.exact_members and logical.has_equal_members)
+    Kind.UINT8: "int16",
+    Kind.UINT16: "int32",
+    Kind.UINT24: "int32",
+    Kind.UINT32: "int64",
+    Kind.BITS: "int64",
+    Kind.DATE: "date32",
+    Kind.DATETIME: "timestamp[us]",
+    Kind.TIME: "duration[us]",
+    Kind.YEAR: "int16",
+    **dict.fromkeys((Kind.TEXT, Kind.SET, Kind.DECIMAL, Kind.INET4, Kind.INET6, Kind.UUID), "string"),
+}
+"""Arrow's names of the types that are not called as their kind is."""
 
 
 def arrow_type(logical: LogicalType, options: ArrowOptions = DEFAULT_ARROW_OPTIONS) -> pyarrow.DataType:
@@ -223,67 +246,48 @@ def arrow_type(logical: LogicalType, options: ArrowOptions = DEFAULT_ARROW_OPTIO
     numbers, also those with members that are alike where they are to be exact; JSON is a string with
     the ``arrow.json`` extension type.
     """
-    return _arrow_table()[logical.kind](logical, options)
+    # Here and not above, so that what needs no Arrow does not import it.
+    import pyarrow as pa
+
+    by_number = logical.members is None or (options.exact_members and logical.has_equal_members)
+    match logical.kind:
+        case Kind.DECIMAL if logical.precision <= DECIMAL128_DIGITS:
+            return pa.decimal128(logical.precision, logical.scale)
+        case Kind.UINT64 if options.unsigned_as_decimal:
+            return pa.decimal128(20, 0)
+        case Kind.BITS if logical.length == 64:
+            return pa.uint64()
+        case Kind.TIMESTAMP:
+            return pa.timestamp("us", tz="UTC")
+        case Kind.TEXT if options.raw_text:
+            return pa.binary()
+        case Kind.ENUM:
+            return pa.uint16() if by_number else pa.dictionary(pa.int32(), pa.string())
+        case Kind.SET if by_number:
+            return pa.uint64()
+        case Kind.JSON:
+            return pa.json_(pa.string())
+        case Kind.GEOMETRY:
+            return pa.struct([("srid", pa.uint32()), ("wkb", pa.binary())])
+        case Kind.VECTOR:
+            return pa.list_(pa.float32())
+    return pa.type_for_alias(_ARROW.get(logical.kind, logical.kind.value))
 
 
-_AvroType: TypeAlias = "str | dict[str, Any]"
-
-
-def _avro_uint64(extra: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 0, **(extra or {})}
-
-
-def _avro_decimal(logical: LogicalType) -> dict[str, Any]:
-    if logical.precision > DECIMAL128_DIGITS:
-        return {"type": "string", "mysql": mysql_name(logical)}
-    return {
-        "type": "bytes",
-        "logicalType": "decimal",
-        "precision": logical.precision,
-        "scale": logical.scale,
-    }
-
-
-def _avro_named_string(logical: LogicalType) -> dict[str, Any]:
-    return {"type": "string", "mysql": logical.base}
-
-
-def _avro_members(logical: LogicalType) -> dict[str, Any]:
-    if logical.members is not None:
-        return {**_avro_named_string(logical), "members": list(logical.members)}
-    return {"type": "int", "mysql": "enum"} if logical.kind is Kind.ENUM else _avro_uint64({"mysql": "set"})
-
-
-_AVRO: dict[Kind, Callable[[LogicalType], _AvroType]] = {
-    Kind.INT8: lambda _: "int",
-    Kind.INT16: lambda _: "int",
-    Kind.INT24: lambda _: "int",
-    Kind.INT32: lambda _: "int",
-    Kind.INT64: lambda _: "long",
-    Kind.UINT8: lambda _: "int",
-    Kind.UINT16: lambda _: "int",
-    Kind.UINT24: lambda _: "int",
-    Kind.UINT32: lambda _: "long",
-    Kind.UINT64: lambda _: _avro_uint64(),
-    Kind.FLOAT32: lambda _: "float",
-    Kind.FLOAT64: lambda _: "double",
-    Kind.DECIMAL: _avro_decimal,
-    Kind.BOOL: lambda _: "boolean",
-    Kind.BITS: lambda logical: _avro_uint64() if logical.length == 64 else "long",
-    Kind.DATE: lambda _: {"type": "int", "logicalType": "date"},
-    Kind.DATETIME: lambda _: {"type": "long", "logicalType": "local-timestamp-micros"},
-    Kind.TIMESTAMP: lambda _: {"type": "long", "logicalType": "timestamp-micros"},
-    Kind.TIME: lambda _: {"type": "long", "mysql": "time", "unit": "microseconds"},
-    Kind.YEAR: lambda _: "int",
-    Kind.TEXT: lambda _: "string",
-    Kind.BINARY: lambda _: "bytes",
-    Kind.ENUM: _avro_members,
-    Kind.SET: _avro_members,
-    Kind.JSON: _avro_named_string,
-    Kind.VECTOR: lambda logical: {"type": "array", "items": "float", "mysql": mysql_name(logical)},
-    Kind.INET4: _avro_named_string,
-    Kind.INET6: _avro_named_string,
-    Kind.UUID: _avro_named_string,
+_AVRO: dict[Kind, str | dict[str, Any]] = {
+    **{kind: "long" if bounds.stop > 1 << 31 else "int" for kind, bounds in INTEGER_RANGES.items()},
+    Kind.UINT64: {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 0},
+    Kind.FLOAT32: "float",
+    Kind.FLOAT64: "double",
+    Kind.BOOL: "boolean",
+    Kind.BITS: "long",
+    Kind.DATE: {"type": "int", "logicalType": "date"},
+    Kind.DATETIME: {"type": "long", "logicalType": "local-timestamp-micros"},
+    Kind.TIMESTAMP: {"type": "long", "logicalType": "timestamp-micros"},
+    Kind.TIME: {"type": "long", "mysql": "time", "unit": "microseconds"},
+    Kind.YEAR: "int",
+    Kind.TEXT: "string",
+    Kind.BINARY: "bytes",
 }
 
 
@@ -297,10 +301,29 @@ def avro_type(logical: LogicalType, record_name: str = "geometry") -> str | dict
     Args:
         record_name: the name of the record that a GEOMETRY becomes; unique in its schema.
     """
-    if logical.kind is Kind.GEOMETRY:
-        fields = [{"name": "srid", "type": "long"}, {"name": "wkb", "type": "bytes"}]
-        return {"type": "record", "name": record_name, "fields": fields, "mysql": logical.base}
-    return _AVRO[logical.kind](logical)
+    uint64 = _AVRO[Kind.UINT64]
+    assert isinstance(uint64, dict)
+    match logical.kind:
+        case Kind.BITS if logical.length == 64:
+            return uint64
+        case Kind.DECIMAL if logical.precision > DECIMAL128_DIGITS:
+            return {"type": "string", "mysql": mysql_name(logical)}
+        case Kind.DECIMAL:
+            return {**uint64, "precision": logical.precision, "scale": logical.scale}
+        case Kind.ENUM | Kind.SET if logical.members is not None:
+            return {"type": "string", "mysql": logical.base, "members": list(logical.members)}
+        case Kind.ENUM:
+            return {"type": "int", "mysql": "enum"}
+        case Kind.SET:
+            return {**uint64, "mysql": "set"}
+        case Kind.JSON | Kind.INET4 | Kind.INET6 | Kind.UUID:
+            return {"type": "string", "mysql": logical.base}
+        case Kind.VECTOR:
+            return {"type": "array", "items": "float", "mysql": mysql_name(logical)}
+        case Kind.GEOMETRY:
+            fields = [{"name": "srid", "type": "long"}, {"name": "wkb", "type": "bytes"}]
+            return {"type": "record", "name": record_name, "fields": fields, "mysql": logical.base}
+    return _AVRO[logical.kind]
 
 
 def can_misfit(logical: LogicalType) -> bool:

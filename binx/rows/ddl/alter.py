@@ -13,7 +13,6 @@ from binx.rows.ddl.clauses import (
     table_name,
 )
 from binx.rows.ddl.columns import column_spec
-from binx.rows.ddl.create import column_keys
 from binx.rows.ddl.statements import (
     AddColumn,
     AddKey,
@@ -26,6 +25,7 @@ from binx.rows.ddl.statements import (
     DropColumn,
     DropKey,
     DropPrimaryKey,
+    Key,
     MovePartition,
     PartitionMove,
     Position,
@@ -39,65 +39,22 @@ from binx.rows.ddl.tokens import TokenKind, TokenReader
 
 _PARTITION_WORDS = frozenset(
     {
-        "PARTITION",
-        "ANALYZE",
-        "CHECK",
-        "COALESCE",
-        "DISCARD",
-        "EXCHANGE",
-        "IMPORT",
-        "OPTIMIZE",
-        "REBUILD",
-        "REMOVE",
-        "REORGANIZE",
-        "REPAIR",
-        "SECONDARY_LOAD",
-        "SECONDARY_UNLOAD",
-        "TRUNCATE",
+        "PARTITION", "ANALYZE", "CHECK", "COALESCE", "DISCARD", "EXCHANGE", "IMPORT", "OPTIMIZE",
+        "REBUILD", "REMOVE", "REORGANIZE", "REPAIR", "SECONDARY_LOAD", "SECONDARY_UNLOAD", "TRUNCATE",
     }
-)
+)  # fmt: skip
 """Clauses about partitions and tablespaces: they leave columns alone, and all that follows is theirs."""
-
-_TO_TABLES = (("EXCHANGE", "WITH", PartitionMove.ROWS), ("CONVERT", "TO", PartitionMove.TABLE_MADE))
-"""Clauses by which the rows of a partition become those of a table."""
 
 _OPTIONS = frozenset(
     {
-        "AUTO_INCREMENT",
-        "AUTOEXTEND_SIZE",
-        "AVG_ROW_LENGTH",
-        "CHECKSUM",
-        "COMMENT",
-        "COMPRESSION",
-        "CONNECTION",
-        "DELAY_KEY_WRITE",
-        "DIRECTORY",
-        "ENCRYPTION",
-        "ENGINE",
-        "ENGINE_ATTRIBUTE",
-        "INSERT_METHOD",
-        "KEY_BLOCK_SIZE",
-        "MAX_ROWS",
-        "MIN_ROWS",
-        "NODEGROUP",
-        "PACK_KEYS",
-        "PAGE_CHECKSUM",
-        "PASSWORD",
-        "ROW_FORMAT",
-        "SECONDARY_ENGINE",
-        "SECONDARY_ENGINE_ATTRIBUTE",
-        "SEQUENCE",
-        "STATS_AUTO_RECALC",
-        "STATS_PERSISTENT",
-        "STATS_SAMPLE_PAGES",
-        "STORAGE",
-        "TABLE_CHECKSUM",
-        "TABLESPACE",
-        "TRANSACTIONAL",
-        "TYPE",
-        "UNION",
+        "AUTO_INCREMENT", "AUTOEXTEND_SIZE", "AVG_ROW_LENGTH", "CHECKSUM", "COMMENT", "COMPRESSION",
+        "CONNECTION", "DELAY_KEY_WRITE", "DIRECTORY", "ENCRYPTION", "ENGINE", "ENGINE_ATTRIBUTE",
+        "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS", "MIN_ROWS", "NODEGROUP", "PACK_KEYS",
+        "PAGE_CHECKSUM", "PASSWORD", "ROW_FORMAT", "SECONDARY_ENGINE", "SECONDARY_ENGINE_ATTRIBUTE",
+        "SEQUENCE", "STATS_AUTO_RECALC", "STATS_PERSISTENT", "STATS_SAMPLE_PAGES", "STORAGE",
+        "TABLE_CHECKSUM", "TABLESPACE", "TRANSACTIONAL", "TYPE", "UNION",
     }
-)
+)  # fmt: skip
 """The options of tables, whose ``=`` may be left out; none of them matters to columns."""
 
 _COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORDER", "WITH", "WITHOUT"})
@@ -113,18 +70,18 @@ def alter_table(reader: TokenReader) -> AlterTable:
     else:
         reader.accept("NOWAIT")
     actions: list[AlterAction] = []
-    while not reader.at_end and not _partition_clause(reader):
+    while not reader.at_end and not _at_partitions(reader):
         is_option = reader.current.upper not in _CLAUSES and reader.current.upper not in _COLUMNLESS
         actions.extend(_clause(reader))
         # Only options may follow each other without a comma, and partitions any clause.
-        if not reader.accept(",") and not is_option and not reader.at_end and not _partition_clause(reader):
+        if not reader.accept(",") and not is_option and not reader.at_end and not _at_partitions(reader):
             raise reader.not_understood("a comma")
     if not reader.at_end:
         actions += _moved_partitions(reader)
     return AlterTable(table, tuple(actions), if_exists)
 
 
-def _partition_clause(reader: TokenReader) -> bool:
+def _at_partitions(reader: TokenReader) -> bool:
     if reader.at_any("ADD", "DROP"):
         return reader.ahead().upper == "PARTITION"
     if reader.at("CONVERT"):
@@ -138,7 +95,10 @@ def _moved_partitions(reader: TokenReader) -> list[AlterAction]:
         return [MovePartition()]
     if reader.accept("CONVERT", "TABLE"):
         return [MovePartition(table_name(reader), PartitionMove.TABLE_TAKEN)]
-    for clause, to, kind in _TO_TABLES:
+    for clause, to, kind in (
+        ("EXCHANGE", "WITH", PartitionMove.ROWS),
+        ("CONVERT", "TO", PartitionMove.TABLE_MADE),
+    ):
         if reader.accept(clause, "PARTITION"):
             reader.name("a partition's name")
             if reader.accept(to, "TABLE"):
@@ -162,53 +122,58 @@ def _clause(reader: TokenReader) -> list[AlterAction]:
     return _table_option(reader)
 
 
-def _if_not_exists(reader: TokenReader) -> bool:
-    return reader.accept("IF", "NOT", "EXISTS")
+def _if_exists(reader: TokenReader) -> bool:
+    return reader.accept("IF", "EXISTS")
+
+
+def _column_name(reader: TokenReader) -> str:
+    return reader.name("a column's name")
 
 
 def _add(reader: TokenReader) -> list[AlterAction]:
     if reader.accept("SYSTEM", "VERSIONING"):
         return [SystemVersioning(add=True)]
     if not reader.at("COLUMN") and is_key_or_constraint(reader):
-        return _add_key(reader)
+        return _added_keys(key_or_constraint(reader))
     if reader.at("PERIOD", "FOR"):
         reader.skip_to_comma()
         return []
     reader.accept("COLUMN")
-    if_not_exists = _if_not_exists(reader)
-    if not reader.at("("):
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+
+    def added(reader: TokenReader) -> list[AlterAction]:
+        if in_parentheses and is_key_or_constraint(reader):
+            return _added_keys(key_or_constraint(reader))
         column = column_spec(reader)
-        return [AddColumn(column, _position(reader), if_not_exists), *_own_keys(column, if_not_exists)]
-    reader.expect("(")
-    actions: list[AlterAction] = []
-    while True:
-        if is_key_or_constraint(reader):
-            actions += _add_key(reader)
-        else:
-            column = column_spec(reader)
-            actions += [AddColumn(column, None, if_not_exists), *_own_keys(column, if_not_exists)]
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-    return actions
+        position = None if in_parentheses else _position(reader)
+        return [AddColumn(column, position, if_not_exists), *_own_keys(column, if_not_exists)]
+
+    in_parentheses = reader.at("(")
+    if not in_parentheses:
+        return added(reader)
+    return [action for actions in reader.listed(added) for action in actions]
 
 
-def _add_key(reader: TokenReader) -> list[AlterAction]:
-    key = key_or_constraint(reader)
-    return [AddKey(key)] if key is not None else []
+def _added_keys(keys: list[Key]) -> list[AlterAction]:
+    return [AddKey(key) for key in keys]
+
+
+def column_keys(column: ColumnSpec) -> list[Key]:
+    """The keys that stand at a column itself."""
+    keys = [Key((column.name,), primary=True)] if column.primary_key else []
+    keys += [Key((column.name,), unique=True)] if column.unique else []
+    return [*keys, Key((column.name,), references=column.references)] if column.references else keys
 
 
 def _own_keys(column: ColumnSpec, conditional: bool) -> list[AlterAction]:
     """The keys at a column; IF [NOT] EXISTS before it is about them too."""
-    return [AddKey(key._replace(if_not_exists=conditional)) for key in column_keys(column)]
+    return _added_keys([key._replace(if_not_exists=conditional) for key in column_keys(column)])
 
 
 def _position(reader: TokenReader) -> Position | None:
     if reader.accept("FIRST"):
         return Position(None)
-    if reader.accept("AFTER"):
-        return Position(reader.name("a column's name"))
-    return None
+    return Position(_column_name(reader)) if reader.accept("AFTER") else None
 
 
 def _drop(reader: TokenReader) -> list[AlterAction]:
@@ -220,19 +185,15 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         reader.skip_to_comma()
         return []
     if reader.accept("FOREIGN", "KEY"):
-        reader.accept("IF", "EXISTS")
+        _if_exists(reader)
         return [DropKey(reader.name("a foreign key's name"), True, "FOREIGN KEY")]
-    if reader.accept_any("CHECK"):
-        reader.accept("IF", "EXISTS")
-        reader.name("a constraint's name")
-        return []
-    if what := reader.accept_any("INDEX", "KEY", "CONSTRAINT"):
-        if_exists = reader.accept("IF", "EXISTS")
-        name = reader.name("an index's name")
-        return [dropped_key(name, if_exists or what == "CONSTRAINT", what)]
+    if what := reader.accept_any("CHECK", "INDEX", "KEY", "CONSTRAINT"):
+        if_exists = _if_exists(reader)
+        name = reader.name("its name")
+        return [] if what == "CHECK" else [dropped_key(name, if_exists or what == "CONSTRAINT", what)]
     reader.accept("COLUMN")
-    if_exists = reader.accept("IF", "EXISTS")
-    name = reader.name("a column's name")
+    if_exists = _if_exists(reader)
+    name = _column_name(reader)
     reader.accept_any("RESTRICT", "CASCADE")
     return [DropColumn(name, if_exists)]
 
@@ -242,34 +203,26 @@ def dropped_key(name: str, if_exists: bool, what: str = "KEY") -> AlterAction:
     return DropPrimaryKey() if name.upper() == "PRIMARY" else DropKey(name, if_exists, what)
 
 
-def _change(reader: TokenReader) -> list[AlterAction]:
+def _change(reader: TokenReader, *, renames: bool = True) -> list[AlterAction]:
     reader.accept("COLUMN")
-    if_exists = reader.accept("IF", "EXISTS")
-    old = reader.name("a column's name")
+    if_exists = _if_exists(reader)
+    old = _column_name(reader) if renames else reader.current.text
     column = column_spec(reader)
     return [ChangeColumn(old, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
 
 
 def _modify(reader: TokenReader) -> list[AlterAction]:
-    reader.accept("COLUMN")
-    if_exists = reader.accept("IF", "EXISTS")
-    column = column_spec(reader)
-    return [ChangeColumn(column.name, column, _position(reader), if_exists), *_own_keys(column, if_exists)]
+    return _change(reader, renames=False)
 
 
 def _rename(reader: TokenReader) -> list[AlterAction]:
-    if reader.accept("COLUMN"):
-        if_exists = reader.accept("IF", "EXISTS")
-        old = reader.name("a column's name")
+    if what := reader.accept_any("COLUMN", "INDEX", "KEY"):
+        if_exists = _if_exists(reader)
+        old = reader.name("its name")
         reader.expect("TO")
-        return [RenameColumn(old, reader.name("a column's name"), if_exists)]
-    if reader.accept_any("INDEX", "KEY"):
-        reader.accept("IF", "EXISTS")
-        old = reader.name("an index's name")
-        reader.expect("TO")
-        return [RenameKey(old, reader.name("an index's name"))]
-    if not reader.accept("TO") and not reader.accept("AS"):
-        reader.accept("=")
+        new = reader.name("its new name")
+        return [RenameColumn(old, new, if_exists) if what == "COLUMN" else RenameKey(old, new)]
+    reader.accept_any("TO", "AS", "=")
     return [RenameTo(table_name(reader))]
 
 
@@ -278,17 +231,17 @@ def _alter(reader: TokenReader) -> list[AlterAction]:
         reader.skip_to_comma()
         return []
     reader.accept("COLUMN")
-    if_exists = reader.accept("IF", "EXISTS")
-    name = reader.name("a column's name")
+    if_exists = _if_exists(reader)
+    name = _column_name(reader)
     if reader.accept("DROP", "DEFAULT"):
         return [AlterColumn(name, sets_default=True, if_exists=if_exists)]
     reader.expect("SET")
     if reader.accept("DEFAULT"):
         return [AlterColumn(name, sets_default=True, default=default_clause(reader), if_exists=if_exists)]
-    if reader.accept("INVISIBLE"):
-        return [AlterColumn(name, invisible=True, if_exists=if_exists)]
-    reader.expect("VISIBLE")
-    return [AlterColumn(name, invisible=False, if_exists=if_exists)]
+    invisible = reader.accept("INVISIBLE")
+    if not invisible:
+        reader.expect("VISIBLE")
+    return [AlterColumn(name, invisible=invisible, if_exists=if_exists)]
 
 
 def _convert(reader: TokenReader) -> list[AlterAction]:
@@ -296,8 +249,7 @@ def _convert(reader: TokenReader) -> list[AlterAction]:
     option = charset_option(reader)
     if option is None:
         raise reader.not_understood("CHARACTER SET")
-    following = charset_option(reader)
-    return [ConvertCharset(merged(option, following) if following is not None else option)]
+    return [ConvertCharset(merged(option, charset_option(reader)))]
 
 
 def _table_option(reader: TokenReader) -> list[AlterAction]:

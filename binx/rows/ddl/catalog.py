@@ -8,7 +8,7 @@ rows are read without names rather than with wrong ones.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.rows.columns.schema import (
@@ -21,81 +21,10 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.ddl.catalog_statements import StatementAtWork
 from binx.rows.ddl.parse import is_schema_statement, parse
-from binx.rows.ddl.statements import (
-    AlterTable,
-    Charset,
-    CreateTable,
-    DropTables,
-    NotUnderstood,
-    RenameTables,
-    Statement,
-    TableName,
-    TruncateTable,
-)
+from binx.rows.ddl.statements import Charset, Statement
+from binx.rows.ddl.temporary import Names, folded, without_temporary
 
-IsTemporary = Callable[[TableName], bool]
-"""Whether the connection has a temporary table of that name."""
-
-
-class Parts(NamedTuple):
-    """A statement in two: for the connection's temporary tables, and for those that stay.
-
-    For the connection that made it, a temporary table stands in the place of another of its name. Servers log
-    what is done to one only with ``binlog_format`` STATEMENT or MIXED, and mark these statements as belonging
-    to their connection, but for MariaDB's RENAME TABLE. MySQL's is never about temporary tables.
-
-    Attributes:
-        temporary: what it does to temporary tables of its connection, None for nothing.
-        lasting: what it does to other tables, None for nothing.
-    """
-
-    temporary: Statement | None
-    lasting: Statement | None
-
-
-def parts_of(parsed: Statement, context: StatementContext, is_temporary: IsTemporary) -> Parts:
-    """Tell what a statement does to temporary tables from what it does to others."""
-    match parsed:
-        case CreateTable():
-            is_about_one = parsed.temporary
-        case AlterTable():
-            # Of a table made before the first log nothing more is known than that.
-            is_about_one = context.uses_temporary
-        case RenameTables():
-            return _renames(parsed, context, is_temporary)
-        case DropTables() if not parsed.temporary:
-            named = [context.uses_temporary and is_temporary(table) for table in parsed.tables]
-            dropped = [
-                DropTables(tuple(t for t, own in zip(parsed.tables, named, strict=True) if own is wanted))
-                for wanted in (True, False)
-            ]
-            return Parts(*(one if one.tables else None for one in dropped))
-        case DropTables() | NotUnderstood():
-            is_about_one = parsed.temporary
-        case TruncateTable():
-            is_about_one = context.uses_temporary and is_temporary(parsed.table)
-        case _:
-            is_about_one = False
-    return Parts(parsed, None) if is_about_one else Parts(None, parsed)
-
-
-def _renames(parsed: RenameTables, context: StatementContext, is_temporary: IsTemporary) -> Parts:
-    """Each name is what those to the left have made of it."""
-    renamed: dict[TableName, bool] = {}
-    pairs: tuple[list[tuple[TableName, TableName]], ...] = ([], [])
-    for old, new in parsed.pairs:
-        own = context.mariadb and renamed.pop(old, is_temporary(old))
-        if own:
-            renamed[old], renamed[new] = False, True
-        pairs[0 if own else 1].append((old, new))
-    return Parts(*(RenameTables(tuple(some)) if some else None for some in pairs))
-
-
-_Key = tuple[str, str]
-
-
-def _key(db: str, name: str) -> _Key:
-    return db.casefold(), name.casefold()
+_Place = tuple[str, int]
 
 
 class Followed(NamedTuple):
@@ -118,35 +47,35 @@ class Catalog:
 
     Attributes:
         databases: character sets of databases, by their names without regard to case.
+        temporary: temporary tables, by the server's and the connection's number.
+        statements: how often anything may have changed.
+        expected: definitions that will be known, by the place of the statement that they are known behind.
     """
 
     def __init__(self) -> None:
-        self._tables: dict[_Key, tuple[TableDefinition, ...]] = {}
-        self._temporary: dict[tuple[int, int], Catalog] = {}
-        self._expected: dict[tuple[str, int], tuple[TableDefinition, ...]] = {}
+        self._tables: dict[tuple[str, str], tuple[TableDefinition, ...]] = {}
+        self.statements = 0
         self.databases: dict[str, Charset] = {}
-        self._shared = False
+        self.temporary: dict[tuple[int, int], Names] = {}
+        self.expected: dict[_Place, tuple[TableDefinition, ...]] = {}
 
     def copy(self) -> Catalog:
-        """The same state, to move on by itself; takes the same short time however many tables there are."""
+        """The same state, to move on by itself."""
         other = Catalog()
         other.become(self)
         return other
 
     def become(self, other: Catalog) -> None:
         """Take over what another one knows; both move on by themselves."""
-        self._tables, self.databases = other._tables, other.databases
-        self._temporary, self._expected = other._temporary, other._expected
-        self._shared = other._shared = True
-
-    def is_as(self, before: Catalog) -> bool:
-        """Whether no schema statement was met since a copy was made."""
-        return self._tables is before._tables
+        self._tables, self.statements = dict(other._tables), other.statements
+        self.databases = dict(other.databases)
+        self.temporary, self.expected = dict(other.temporary), dict(other.expected)
 
     def clear(self) -> None:
         """Forget everything: statements may have been missed, and what was known may be true no more."""
-        self._tables, self.databases, self._temporary, self._expected = {}, {}, {}, {}
-        self._shared = False
+        statements = self.statements
+        self.become(Catalog())
+        self.statements = statements + 1
 
     def __iter__(self) -> Iterator[TableDefinition]:
         for same_name in self._tables.values():
@@ -159,11 +88,8 @@ class Catalog:
         """Hex digits that are the same for catalogs that name the same columns in the same tables."""
         digest = hashlib.sha256()
         for table in sorted(self, key=lambda table: (table.db, table.name)):
-            digest.update(
-                repr((table.db, table.name, table.columns, table.row_key, table.unknown)).encode(
-                    "utf-8", "replace"
-                )
-            )
+            known = (table.db, table.name, table.columns, table.row_key, table.unknown)
+            digest.update(repr(known).encode("utf-8", "replace"))
         return digest.hexdigest()[:16]
 
     def lookup(self, db: str, table: str) -> TableDefinition | None:
@@ -177,7 +103,7 @@ class Catalog:
 
     def find(self, db: str, table: str) -> TableDefinition | None:
         """The same without the tables of a dump that names no database."""
-        candidates = self._tables.get(_key(db, table), ())
+        candidates = self._tables.get(folded(db, table), ())
         for candidate in candidates:
             if candidate.db == db and candidate.name == table:
                 return candidate
@@ -208,63 +134,26 @@ class Catalog:
         parsed = parse(statement, context) if is_schema_statement(statement) else None
         if parsed is None:
             return Followed(None, [])
-        self._unshare()
-        own = self.temporary(context.connection)
-
-        def is_temporary(table: TableName) -> bool:
-            return own.find(default_db if table.db is None else table.db, table.name) is not None
-
-        parts = parts_of(parsed, context, is_temporary)
-        models = (own, self) if context.uses_temporary else (self,)
-        if parts.temporary is not None:
-            StatementAtWork(own, statement, default_db, context, provenance, models).do(parts.temporary)
-            self.keep_temporary(context.connection, own)
-        if parts.lasting is None:
+        self.statements += 1
+        own: Names = frozenset()
+        if context.connection is not None:
+            own = self.temporary.pop(context.connection, own)
+        lasting, left = without_temporary(parsed, own, default_db, context)
+        if context.connection is not None and left:
+            self.temporary[context.connection] = left
+        if lasting is None:
             return Followed(None, [])
-        changes = StatementAtWork(self, statement, default_db, context, provenance, models).do(parts.lasting)
-        for table in self._expected.get(context.place or ("", 0), ()):
-            changes.append(
-                Change(ChangeKind.ALTERED, table.db, table.name, table, self.find(table.db, table.name))
-            )
+        seen = own if context.uses_temporary else frozenset()
+        changes = StatementAtWork(self, statement, default_db, context, provenance, seen).do(lasting)
+        for table in self.expected.get(context.place or ("", 0), ()):
+            before = self.find(table.db, table.name)
+            changes.append(Change(ChangeKind.ALTERED, table.db, table.name, table, before))
             self.put(table)
-        return Followed(parts.lasting, changes)
+        return Followed(lasting, changes)
 
-    def expect(self, place: tuple[str, int], table: TableDefinition) -> None:
+    def expect(self, place: _Place, table: TableDefinition) -> None:
         """Have a table's definition known behind a statement, by the statement's place in the logs."""
-        self._expected = {**self._expected, place: (*self._expected.get(place, ()), table)}
-
-    @property
-    def expected(self) -> dict[tuple[str, int], tuple[TableDefinition, ...]]:
-        """The definitions that will be known, by the place of the statement that they are known behind."""
-        return self._expected
-
-    def _unshare(self) -> None:
-        """Have tables of its own, to be changed."""
-        if self._shared:
-            self._tables, self.databases = dict(self._tables), dict(self.databases)
-            self._temporary = {connection: own.copy() for connection, own in self._temporary.items()}
-            for own in self._temporary.values():
-                own._unshare()
-            self._shared = False
-
-    def temporary(self, connection: tuple[int, int] | None) -> Catalog:
-        """The temporary tables of a connection, to be changed and kept."""
-        known = None if connection is None else self._temporary.get(connection)
-        own = Catalog() if known is None else known
-        own.databases = self.databases
-        return own
-
-    def keep_temporary(self, connection: tuple[int, int] | None, own: Catalog) -> None:
-        """Take in the temporary tables that a connection has now."""
-        if connection is not None and len(own):
-            self._temporary[connection] = own
-        elif connection is not None:
-            self._temporary.pop(connection, None)
-
-    @property
-    def connections(self) -> tuple[tuple[int, int], ...]:
-        """The connections, by the server's number and theirs, that have temporary tables."""
-        return tuple(self._temporary)
+        self.expected[place] = (*self.expected.get(place, ()), table)
 
     def load_dump(self, text: str) -> list[Change]:
         """Take in a dump of SQL, as ``mysqldump --no-data`` writes it; before any USE for every database."""
@@ -283,17 +172,13 @@ class Catalog:
 
     def put(self, table: TableDefinition) -> None:
         """Take in a table, in place of the one of its very name."""
-        key = _key(table.db, table.name)
-        others = tuple(
-            other for other in self._tables.get(key, ()) if (other.db, other.name) != (table.db, table.name)
-        )
+        key = folded(table.db, table.name)
+        others = (one for one in self._tables.get(key, ()) if (one.db, one.name) != (table.db, table.name))
         self._tables[key] = (*others, table)
 
     def remove(self, table: TableDefinition) -> None:
         """Forget a table; nothing is done where it is not known."""
-        key = _key(table.db, table.name)
-        others = tuple(other for other in self._tables.get(key, ()) if other is not table)
+        key = folded(table.db, table.name)
+        others = tuple(other for other in self._tables.pop(key, ()) if other is not table)
         if others:
             self._tables[key] = others
-        else:
-            self._tables.pop(key, None)

@@ -1,4 +1,4 @@
-"""What ALTER TABLE makes of a table's columns and primary key.
+"""What ALTER TABLE makes of a table's columns and keys.
 
 The order of work is the server's (sql/sql_table.cc, prepare_fields_and_keys; MariaDB's
 mysql_prepare_alter_table): columns that stay are changed in place first, by their old names;
@@ -7,7 +7,8 @@ then those that are new or move are put where they belong, by their new names.
 
 from __future__ import annotations
 
-from binx.rows.columns.charsets import charset_of_collation
+from dataclasses import dataclass
+
 from binx.rows.columns.schema import (
     ColumnDefinition,
     Default,
@@ -15,6 +16,7 @@ from binx.rows.columns.schema import (
     StatementContext,
     TableDefinition,
 )
+from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.resolve import (
     convert_column,
     converted_spec,
@@ -58,18 +60,11 @@ class AlterError(Exception):
 
 VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
     ColumnDefinition(
-        name,
-        "timestamp(6)",
-        "timestamp",
-        length=6,
-        nullable=False,
-        invisible=True,
-        generated=name,
+        name, "timestamp(6)", "timestamp", length=6, nullable=False, invisible=True, generated=name
     )
     for name in ("row_start", "row_end")
 )
 """The columns that MariaDB's WITH SYSTEM VERSIONING keeps behind all others where none are declared."""
-
 
 GENERATED_KEY = "my_row_id"
 """The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
@@ -89,19 +84,15 @@ def with_key(
     return table._replace(columns=columns, primary_key=key)
 
 
-def complete_charset(charset: Charset) -> Charset:
-    """A charset option with the charset that its collation tells, where only that is given."""
-    if charset.charset is None and charset.collation is not None:
-        return charset._replace(charset=charset_of_collation(charset.collation))
-    return charset
-
-
+@dataclass(eq=False)
 class _Entry:
     """A column of the table being altered: what it was called before, and what it is now."""
 
-    def __init__(self, old_name: str | None, column: ColumnDefinition) -> None:
-        self.old_name = old_name
-        self.column = column
+    old_name: str | None
+    column: ColumnDefinition
+
+
+_Moved = list[tuple[_Entry, Position | None]]
 
 
 class _Alteration:
@@ -116,18 +107,17 @@ class _Alteration:
     ) -> None:
         self.table = table
         self.actions = actions
-        self.database = database
         self.context = context
+        self.database = database
         self.charset = Charset(table.charset, table.collation)
         self.converted: Charset | None = None
         implicit = [column.name for column in table.columns[-2:] if column.invisible and column.generated]
         self.versioned = implicit == ["row_start", "row_end"]
         columns = table.columns[:-2] if self.versioned else table.columns
+        self.names_before = [column.name for column in columns]
         self.entries = [_Entry(column.name, column) for column in columns]
         ends = {column.name for column in table.columns if column.generated == "row_end"}
         self.key = [name for name in table.primary_key if name not in ends]
-        self._had_key = bool(table.primary_key)
-        self._names_before = [column.name for column in columns]
         self.indexes = table.indexes
         self.foreign = table.foreign_keys
 
@@ -140,19 +130,23 @@ class _Alteration:
         self._follow_columns(moved)
         self._put(moved)
         for action in self.actions:
-            self._finish(action)
-        columns = [entry.column for entry in self.entries]
+            if isinstance(action, AddKey):
+                self._add_key(action.key)
+            elif isinstance(action, SystemVersioning):
+                is_declared = any(entry.column.generated == "row_end" for entry in self.entries)
+                self.versioned = action.add and not is_declared
+        columns = tuple(entry.column for entry in self.entries)
         if not columns:
             raise AlterError("drops all known columns of the table")
         if self.versioned:
             columns += VERSIONING_COLUMNS
         table = self.table._replace(
-            indexes=settled_indexes(self.indexes, tuple(columns)),
+            indexes=settled_indexes(self.indexes, columns),
             foreign_keys=self.foreign,
             charset=self.charset.charset,
             collation=self.charset.collation,
         )
-        return with_key(table, tuple(columns), tuple(self.key))
+        return with_key(table, columns, tuple(self.key))
 
     def _set_charset(self) -> None:
         declared: Charset | None = None
@@ -168,45 +162,48 @@ class _Alteration:
             # Beside CONVERT it is the default all the same; MySQL refuses two that differ.
             self.charset = declared
 
-    def _find_old(self, name: str, if_exists: bool) -> _Entry | None:
-        for entry in self.entries:
-            if same_name(entry.old_name, name):
-                return entry
-        if if_exists:
-            return None
-        raise AlterError(f"refers to the column {name!r}, which is not in the known definition")
+    def _was_there(self, name: str) -> bool:
+        return any(same_name(one, name) for one in self.names_before)
 
-    def _change_in_place(self) -> list[tuple[_Entry, Position | None]]:
+    def _find_old(self, name: str, if_exists: bool) -> list[_Entry]:
+        """The column that was called so; none where it may be missing."""
+        found = [entry for entry in self.entries if same_name(entry.old_name, name)]
+        if not found and not if_exists:
+            raise AlterError(f"refers to the column {name!r}, which is not in the known definition")
+        return found[:1]
+
+    def _change_in_place(self) -> _Moved:
         """Drop, rename and redefine by old names; returns the columns that are to be put somewhere."""
-        moved: list[tuple[_Entry, Position | None]] = []
+        moved: _Moved = []
         dropped: list[_Entry] = []
         renames: list[tuple[_Entry, str]] = []
         declared: list[str] = []
         for action in self.actions:
-            if isinstance(action, DropColumn):
-                entry = self._find_old(action.name, action.if_exists)
-                dropped += [entry] if entry is not None else []
-            elif isinstance(action, RenameColumn):
-                entry = self._find_old(action.old, action.if_exists)
-                renames += [(entry, action.new)] if entry is not None else []
-            elif isinstance(action, ChangeColumn):
-                entry = None
-                if not self._changes_added(action, moved):
-                    entry = self._find_old(action.old, action.if_exists)
-                if entry is not None:
-                    renames.append((entry, action.column.name))
-                    column = self._resolve(action.column, self.table.column(action.old))
-                    entry.column = column._replace(added=entry.column.added)
-                    moved += [(entry, action.position)] if action.position is not None else []
-            elif isinstance(action, AddColumn) and not self._is_there_already(action, declared):
-                moved.append((_Entry(None, self._added(action.column)), action.position))
-            elif isinstance(action, AlterColumn):
-                entry = self._find_old(action.name, action.if_exists or self._adds(action.name))
-                if entry is not None:
-                    entry.column = _altered(entry.column, action, self.context)
-            if isinstance(action, AddColumn | ChangeColumn):
-                declared.append(action.column.name)
-        self.entries = [entry for entry in self.entries if not any(entry is gone for gone in dropped)]
+            match action:
+                case DropColumn():
+                    dropped += self._find_old(action.name, action.if_exists)
+                case RenameColumn():
+                    renames += [(one, action.new) for one in self._find_old(action.old, action.if_exists)]
+                case ChangeColumn():
+                    if not self._changes_added(action, moved):
+                        for entry in self._find_old(action.old, action.if_exists):
+                            renames.append((entry, action.column.name))
+                            column = self._resolve(action.column, self.table.column(action.old))
+                            entry.column = column._replace(added=entry.column.added)
+                            moved += [(entry, action.position)] if action.position is not None else []
+                    declared.append(action.column.name)
+                case AddColumn():
+                    # IF NOT EXISTS leaves out a column that was there, or is declared before it.
+                    name = action.column.name
+                    is_there = self._was_there(name) or any(same_name(one, name) for one in declared)
+                    if not (action.if_not_exists and is_there):
+                        moved.append((_Entry(None, self._added(action.column)), action.position))
+                    declared.append(name)
+                case AlterColumn():
+                    may_be_missing = action.if_exists or self._adds(action.name)
+                    for entry in self._find_old(action.name, may_be_missing):
+                        entry.column = _altered(entry.column, action, self.context)
+        self.entries = [entry for entry in self.entries if entry not in dropped]
         for entry, new in renames:
             entry.column = entry.column._replace(name=new)
         return moved
@@ -224,40 +221,9 @@ class _Alteration:
         adds = (one.column.name for one in self.actions if isinstance(one, AddColumn))
         return self.context.mariadb and any(same_name(one, name) for one in adds)
 
-    def _follow_columns(self, moved: list[tuple[_Entry, Position | None]]) -> None:
-        """Drop and rename keys by their old names, and follow the columns that all keys are made of.
-
-        A column that is added in the place of one that is dropped takes its place in keys too.
-        """
-        added = [entry.column.name for entry, _ in moved if entry.old_name is None]
-
-        def name_now(old: str) -> str | None:
-            kept = [entry.column.name for entry in self.entries if same_name(entry.old_name, old)]
-            found = kept or [name for name in added if same_name(name, old)]
-            return found[0] if found else None
-
-        self.key = [name for name in map(name_now, self.key) if name is not None]
-        for action in self.actions:
-            if isinstance(action, DropKey):
-                self._drop_foreign_key(action)
-                if action.what != "FOREIGN KEY":
-                    self.indexes = without_index(self.indexes, action.name, action.if_exists)
-            elif isinstance(action, RenameKey):
-                self.indexes = renamed_index(self.indexes, action.old, action.new)
-        self.indexes = on_columns(self.indexes, name_now)
-        self.foreign = tuple(
-            key._replace(columns=tuple(name_now(name) or name for name in key.columns))
-            for key in self.foreign
-        )
-
-    def _drop_foreign_key(self, action: DropKey) -> None:
-        if action.what not in {"KEY", "INDEX"}:
-            self.foreign = tuple(key for key in self.foreign if not same_name(key.name, action.name))
-
-    def _changes_added(self, action: ChangeColumn, moved: list[tuple[_Entry, Position | None]]) -> bool:
+    def _changes_added(self, action: ChangeColumn, moved: _Moved) -> bool:
         """Whether it redefines a column that the same statement adds, as MariaDB lets it; if so, do it."""
-        was_there = any(same_name(name, action.old) for name in self._names_before)
-        if not self.context.mariadb or action.if_exists or was_there:
+        if not self.context.mariadb or action.if_exists or self._was_there(action.old):
             return False
         for place, (entry, _) in enumerate(moved):
             if entry.old_name is None and same_name(entry.column.name, action.old):
@@ -265,12 +231,6 @@ class _Alteration:
                 moved.append((_Entry(None, self._added(action.column)), action.position))
                 return True
         return False
-
-    def _is_there_already(self, action: AddColumn, declared: list[str]) -> bool:
-        """Whether IF NOT EXISTS leaves out a column: one of that name was there, or is declared before it."""
-        if not action.if_not_exists:
-            return False
-        return any(same_name(name, action.column.name) for name in (*self._names_before, *declared))
 
     def _resolve(self, spec: ColumnSpec, old: ColumnDefinition | None = None) -> ColumnDefinition:
         # A column with BINARY has the _bin collation of the table's default, which MariaDB converts no more.
@@ -281,7 +241,33 @@ class _Alteration:
             spec = converted_spec(spec, self.charset, self.converted)
         return resolve_column(spec, self.charset, self.context)
 
-    def _put(self, moved: list[tuple[_Entry, Position | None]]) -> None:
+    def _follow_columns(self, moved: _Moved) -> None:
+        """Drop and rename keys by their old names, and follow the columns that all keys are made of.
+
+        A column that is added in the place of one that is dropped takes its place in keys too.
+        """
+        named = [(entry.old_name, entry.column.name) for entry in self.entries]
+        named += [(entry.column.name, entry.column.name) for entry, _ in moved if entry.old_name is None]
+
+        def name_now(old: str) -> str | None:
+            return next((now for before, now in named if same_name(before, old)), None)
+
+        self.key = [name for name in map(name_now, self.key) if name is not None]
+        for action in self.actions:
+            if isinstance(action, RenameKey):
+                self.indexes = renamed_index(self.indexes, action.old, action.new)
+            elif isinstance(action, DropKey):
+                if action.what not in {"KEY", "INDEX"}:
+                    self.foreign = tuple(key for key in self.foreign if not same_name(key.name, action.name))
+                if action.what != "FOREIGN KEY":
+                    self.indexes = without_index(self.indexes, action.name, action.if_exists)
+        self.indexes = on_columns(self.indexes, name_now)
+        self.foreign = tuple(
+            key._replace(columns=tuple(name_now(name) or name for name in key.columns))
+            for key in self.foreign
+        )
+
+    def _put(self, moved: _Moved) -> None:
         key = self._key_of_server()
         for entry, position in moved:
             key = None if entry is key else key
@@ -311,32 +297,21 @@ class _Alteration:
                 return place + 1
         raise AlterError(f"puts a column after {name!r}, which is not in the known definition")
 
-    def _finish(self, action: AlterAction) -> None:
-        """Add keys, which go by the new names, and turn system versioning on or off."""
-        if isinstance(action, AddKey):
-            self._add_key(action.key)
-        elif isinstance(action, SystemVersioning):
-            declared = any(entry.column.generated == "row_end" for entry in self.entries)
-            self.versioned = action.add and not declared
-
     def _add_key(self, key: Key) -> None:
+        """Add a key, which goes by the new names."""
         if key.references is not None:
             # With IF NOT EXISTS, what stands at a column that was there already is left out too.
-            was_there = any(same_name(name, key.columns[0]) for name in self._names_before)
-            if not (key.if_not_exists and was_there):
+            if not (key.if_not_exists and self._was_there(key.columns[0])):
                 table = self.table._replace(foreign_keys=self.foreign)
                 self.foreign = with_foreign_keys(table, [key]).foreign_keys
         elif not key.primary:
             self.indexes = with_index(self.indexes, key)
-        elif not (key.if_not_exists and self._had_key):
-            self._set_key(key.columns)
-
-    def _set_key(self, columns: tuple[str, ...]) -> None:
-        names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}
-        missing = next((name for name in columns if name.casefold() not in names), None)
-        if missing is not None:
-            raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
-        self.key = [names[name.casefold()] for name in columns]
+        elif not (key.if_not_exists and self.table.primary_key):
+            names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}
+            missing = next((name for name in key.columns if name.casefold() not in names), None)
+            if missing is not None:
+                raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
+            self.key = [names[name.casefold()] for name in key.columns]
 
 
 def given_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:

@@ -28,10 +28,9 @@ def catalog_record(catalog: Catalog) -> bytes:
     """All that a catalog knows, as JSON in ASCII; the same for catalogs that know the same."""
     document = {
         "databases": {name: _facts(charset) for name, charset in sorted(catalog.databases.items())},
-        "tables": _tables(catalog),
+        "tables": [_facts(table) for table in sorted(catalog, key=lambda table: (table.db, table.name))],
         "temporary": [
-            [*connection, _tables(catalog.temporary(connection))]
-            for connection in sorted(catalog.connections)
+            [*connection, sorted(names)] for connection, names in sorted(catalog.temporary.items())
         ],
         "expected": [
             [*place, [_facts(table) for table in tables]]
@@ -39,10 +38,6 @@ def catalog_record(catalog: Catalog) -> bytes:
         ],
     }
     return json.dumps(document, separators=(",", ":")).encode("ascii")
-
-
-def _tables(catalog: Catalog) -> list[_Facts]:
-    return [_facts(table) for table in sorted(catalog, key=lambda table: (table.db, table.name))]
 
 
 def recorded_catalog(record: bytes) -> Catalog:
@@ -55,11 +50,8 @@ def recorded_catalog(record: bytes) -> Catalog:
     catalog = Catalog()
     for table in document["tables"]:
         catalog.put(_table(table))
-    for server, number, tables in document["temporary"]:
-        own = Catalog()
-        for table in tables:
-            own.put(_table(table))
-        catalog.keep_temporary((server, number), own)
+    for server, number, names in document["temporary"]:
+        catalog.temporary[server, number] = frozenset((str(db), str(name)) for db, name in names)
     for log, position, tables in document["expected"]:
         for table in tables:
             catalog.expect((log, position), _table(table))
@@ -79,7 +71,6 @@ def _facts(value: tuple[Any, ...]) -> _Facts:
 
 
 def _plain(value: object) -> object:
-    """A value as JSON has it."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
@@ -87,32 +78,24 @@ def _plain(value: object) -> object:
     return value
 
 
+def _with_tuples(facts: _Facts) -> _Facts:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+
+
 def _table(facts: _Facts) -> TableDefinition:
-    facts["columns"] = tuple(map(_column, facts.get("columns", ())))
-    facts["indexes"] = tuple(map(_index, facts.get("indexes", ())))
-    facts["foreign_keys"] = tuple(map(_foreign_key, facts.get("foreign_keys", ())))
-    facts["primary_key"] = tuple(facts.get("primary_key", ()))
-    facts["provenance"] = Provenance(facts.get("provenance", Provenance.DDL))
-    return TableDefinition(**facts)
+    found: _Facts = {
+        "columns": tuple(map(_column, facts.get("columns", ()))),
+        "indexes": tuple(IndexDefinition(**_with_tuples(one)) for one in facts.get("indexes", ())),
+        "foreign_keys": tuple(ForeignKey(**_with_tuples(one)) for one in facts.get("foreign_keys", ())),
+        "provenance": Provenance(facts.get("provenance", Provenance.DDL)),
+    }
+    return TableDefinition(**(_with_tuples(facts) | found))
 
 
 def _column(facts: _Facts) -> ColumnDefinition:
-    if "members" in facts:
-        facts["members"] = tuple(facts["members"])
-    for name in ("default", "added"):
-        if name in facts:
-            facts[name] = Default(**{**facts[name], "kind": DefaultKind(facts[name]["kind"])})
-    return ColumnDefinition(**facts)
-
-
-def _foreign_key(facts: _Facts) -> ForeignKey:
-    listed = {name: tuple(facts[name]) for name in ("columns", "referenced")}
-    return ForeignKey(**{**facts, **listed})
-
-
-def _index(facts: _Facts) -> IndexDefinition:
-    facts["prefixes"] = tuple(facts.get("prefixes", ()))
-    return IndexDefinition(**{**facts, "columns": tuple(facts["columns"])})
-
-
-__all__ = ["catalog_record", "recorded_catalog"]
+    defaults: _Facts = {
+        name: Default(**{**facts[name], "kind": DefaultKind(facts[name]["kind"])})
+        for name in ("default", "added")
+        if name in facts
+    }
+    return ColumnDefinition(**(_with_tuples(facts) | defaults))

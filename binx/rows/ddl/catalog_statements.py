@@ -6,13 +6,8 @@ from typing import TYPE_CHECKING
 
 from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
-from binx.rows.ddl.catalog_alter import (
-    VERSIONING_COLUMNS,
-    AlterError,
-    alter,
-    complete_charset,
-    with_key,
-)
+from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS, AlterError, alter, with_key
+from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.statements import (
     AlterDatabase,
@@ -26,7 +21,6 @@ from binx.rows.ddl.statements import (
     NotUnderstood,
     PartitionMove,
     RenameTables,
-    RenameTo,
     Statement,
     TableName,
 )
@@ -37,6 +31,7 @@ from binx.rows.ddl.table_keys import (
     with_foreign_keys,
     with_index,
 )
+from binx.rows.ddl.temporary import Names, folded
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
@@ -46,7 +41,7 @@ class StatementAtWork:
     """One statement at work on a catalog.
 
     Args:
-        models: where the table is looked for that one is made LIKE, in this order.
+        temporary: the temporary tables that it sees in the place of others.
     """
 
     def __init__(
@@ -56,34 +51,33 @@ class StatementAtWork:
         default_db: str,
         context: StatementContext,
         provenance: Provenance,
-        models: tuple[Catalog, ...],
+        temporary: Names,
     ) -> None:
-        self.models = models
         self.catalog = catalog
         self.statement = statement
         self.default_db = default_db
         self.context = context
         self.provenance = provenance
+        self.temporary = temporary
 
     def do(self, parsed: Statement) -> list[Change]:
         """Change the catalog as the statement says, and tell what changed."""
-        changes: list[Change] = []
         match parsed:
             case CreateTable():
-                changes = self._create(parsed)
+                return self._create(parsed)
             case AlterTable():
-                changes = self._alter(parsed)
+                return self._alter(parsed)
             case RenameTables():
-                changes = [self._rename(old, new) for old, new in parsed.pairs]
+                return [self._rename(old, new) for old, new in parsed.pairs]
             case DropTables():
-                changes = [self._drop(table) for table in parsed.tables]
+                return [self._drop(table) for table in parsed.tables]
             case NotUnderstood():
-                changes = self._not_understood(parsed)
+                return self._not_understood(parsed)
             case DropDatabase():
-                changes = self._drop_database(parsed.db)
+                return self._drop_database(parsed.db)
             case CreateDatabase() | AlterDatabase():
                 self._set_database(parsed)
-        return changes
+        return []
 
     def _db(self, table: TableName) -> str:
         return self.default_db if table.db is None else table.db
@@ -93,16 +87,6 @@ class StatementAtWork:
 
     def _database_charset(self, db: str) -> Charset:
         return self.catalog.databases.get(db.casefold(), Charset())
-
-    def _charset_to_convert_to(self, db: str) -> Charset:
-        """What CONVERT TO CHARACTER SET DEFAULT means for a table of the database.
-
-        To MySQL the charset of the session's default database; to MariaDB the table's database's, with the
-        collation that is that charset's default.
-        """
-        if self.context.mariadb:
-            return self._database_charset(db)._replace(collation=None)
-        return self._database_charset(self.default_db)
 
     def _made(self, table: TableName) -> TableDefinition:
         return TableDefinition(
@@ -132,7 +116,7 @@ class StatementAtWork:
             definition = self._made(parsed.table)._replace(unknown="some of its columns come from a query")
         else:
             definition = self._from_columns(parsed)
-        if may_exist and self.provenance is Provenance.DDL and not parsed.temporary:
+        if may_exist and self.provenance is Provenance.DDL:
             definition = definition._replace(provenance=Provenance.IF_NOT_EXISTS)
         if previous is not None and (previous.db, previous.name) != (definition.db, definition.name):
             previous = None
@@ -151,24 +135,25 @@ class StatementAtWork:
         known = {column.name.casefold(): column.name for column in columns}
         if len(known) != len(columns):
             return made._replace(unknown="its statement names a column twice")
-        key = tuple(known.get(name.casefold(), name) for name in parsed.primary_key)
+        primary = next((key.columns for key in parsed.keys if key.primary), ())
         indexes: Indexes = ()
-        for index in parsed.keys:
-            indexes = indexes if index.references else with_index(indexes, index)
+        for key in parsed.keys:
+            if not key.primary and key.references is None:
+                indexes = with_index(indexes, key)
         made = with_foreign_keys(made._replace(indexes=settled_indexes(indexes, columns)), parsed.keys)
-        return with_key(made, columns, key)
+        return with_key(made, columns, tuple(known.get(name.casefold(), name) for name in primary))
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         made = self._made(table)
-        known = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
-        found = next((one for one in known if one is not None), None)
+        if folded(self._db(model), model.name) in self.temporary:
+            return made._replace(unknown=f"it was created LIKE {model.name!r}, a temporary table")
+        found = self.catalog.lookup(self._db(model), model.name)
         if found is None:
             return made._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
-        columns = tuple(column._replace(added=None) for column in found.columns)
         return found._replace(
             db=made.db,
             name=made.name,
-            columns=columns,
+            columns=tuple(column._replace(added=None) for column in found.columns),
             foreign_keys=(),
             provenance=self._behind(found.provenance),
             ddl=self.statement,
@@ -190,34 +175,25 @@ class StatementAtWork:
         else:
             # Made anew, as by FORCE, a table may store the same columns otherwise.
             changes.append(Change(ChangeKind.ALTERED, db, previous.name, previous, previous))
-        for action in parsed.actions:
-            if isinstance(action, MovePartition):
-                changes += self._move_partition(previous, action)
-        renames = [action.table for action in parsed.actions if isinstance(action, RenameTo)]
-        # Of several names the last one counts, which may be the table's own.
-        if renames and (self._db(renames[-1]), renames[-1].name) != (db, parsed.table.name):
-            changes.append(self._rename(parsed.table, renames[-1]))
+        for move in parsed.moves:
+            changes += self._move_partition(previous, move)
+        new = parsed.new_name
+        if new is not None and (self._db(new), new.name) != (db, parsed.table.name):
+            changes.append(self._rename(parsed.table, new))
         return changes
-
-    def _move_partition(self, table: TableDefinition | None, action: MovePartition) -> list[Change]:
-        """The table that a partition becomes, or that becomes one, as MariaDB converts them."""
-        if action.other is None or action.kind is PartitionMove.ROWS:
-            return []
-        if action.kind is PartitionMove.TABLE_TAKEN:
-            return [self._drop(action.other)]
-        if table is None:
-            return [Change(ChangeKind.CREATED, self._db(action.other), action.other.name)]
-        definition = table._replace(
-            db=self._db(action.other), name=action.other.name, foreign_keys=(), ddl=self.statement
-        )
-        self.catalog.put(definition)
-        return [Change(ChangeKind.CREATED, definition.db, definition.name, definition)]
 
     def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
         # A dump that names no database describes the table in each; from here on this one is by itself.
         db = previous.db or self._db(parsed.table)
+        # What CONVERT TO CHARACTER SET DEFAULT means: to MySQL the charset of the session's default database;
+        # to MariaDB the table's database's, with the collation that is that charset's default.
+        charset = (
+            self._database_charset(db)._replace(collation=None)
+            if self.context.mariadb
+            else self._database_charset(self.default_db)
+        )
         try:
-            altered = alter(previous, parsed.actions, self._charset_to_convert_to(db), self.context)
+            altered = alter(previous, parsed.actions, charset, self.context)
         except AlterError as error:
             reason = f"ALTER TABLE {error}"
             definition = self._unknown(TableName(db, previous.name), reason)
@@ -226,6 +202,19 @@ class StatementAtWork:
         definition = altered._replace(db=db, provenance=provenance, ddl=self.statement)
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
+
+    def _move_partition(self, table: TableDefinition | None, action: MovePartition) -> list[Change]:
+        """The table that a partition becomes, or that becomes one, as MariaDB converts them."""
+        if action.other is None or action.kind is PartitionMove.ROWS:
+            return []
+        if action.kind is PartitionMove.TABLE_TAKEN:
+            return [self._drop(action.other)]
+        db, name = self._db(action.other), action.other.name
+        if table is None:
+            return [Change(ChangeKind.CREATED, db, name)]
+        definition = table._replace(db=db, name=name, foreign_keys=(), ddl=self.statement)
+        self.catalog.put(definition)
+        return [Change(ChangeKind.CREATED, db, name, definition)]
 
     def _rename(self, old: TableName, new: TableName) -> Change:
         previous = self.catalog.lookup(self._db(old), old.name)
@@ -238,15 +227,14 @@ class StatementAtWork:
         self.catalog.remove(previous)
         definition = renamed_foreign_keys(previous, new.name)._replace(db=db)
         self.catalog.put(definition)
+        before, now = (self._db(old), old.name), {"db": db, "table": new.name}
         for table in [*self.catalog]:
-            keys = tuple(
-                key._replace(db=db, table=new.name)
-                if (key.db, key.table) == (self._db(old), old.name)
-                else key
-                for key in table.foreign_keys
-            )
-            if keys != table.foreign_keys:
-                self.catalog.put(table._replace(foreign_keys=keys))
+            if any((key.db, key.table) == before for key in table.foreign_keys):
+                keys = (
+                    key._replace(**now) if (key.db, key.table) == before else key
+                    for key in table.foreign_keys
+                )
+                self.catalog.put(table._replace(foreign_keys=tuple(keys)))
         return Change(ChangeKind.RENAMED, db, new.name, definition, previous)
 
     def _drop(self, table: TableName) -> Change:
@@ -265,20 +253,16 @@ class StatementAtWork:
 
     def _set_database(self, parsed: CreateDatabase | AlterDatabase) -> None:
         db = (self.default_db if parsed.db is None else parsed.db).casefold()
-        known = self.catalog.databases.get(db)
         charset = complete_charset(parsed.charset)
         if isinstance(parsed, CreateDatabase):
-            if parsed.if_not_exists and known is not None:
+            if parsed.if_not_exists and db in self.catalog.databases:
                 return
             if charset.charset is None:
-                charset = self._server_charset()
+                collation = self.context.server_collation
+                charset = Charset(charset_of_collation(collation), collation)
         elif charset.charset is None:
             return
         self.catalog.databases[db] = charset
-
-    def _server_charset(self) -> Charset:
-        collation = self.context.server_collation
-        return Charset(charset_of_collation(collation), collation)
 
     def _not_understood(self, parsed: NotUnderstood) -> list[Change]:
         if not parsed.tables:
@@ -286,13 +270,6 @@ class StatementAtWork:
         changes: list[Change] = []
         for table in parsed.tables:
             previous = self._find(table)
-            definition = self._unknown(table, f"its statement was not understood: {parsed.reason}")
-            changes.append(
-                Change(
-                    ChangeKind.UNPARSED, definition.db, definition.name, definition, previous, parsed.reason
-                )
-            )
+            made = self._unknown(table, f"its statement was not understood: {parsed.reason}")
+            changes.append(Change(ChangeKind.UNPARSED, made.db, made.name, made, previous, parsed.reason))
         return changes
-
-
-__all__ = ["StatementAtWork"]

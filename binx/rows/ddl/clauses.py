@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from binx.event.charset import charset
-from binx.rows.columns.charsets import charset_name, collation_name
+from binx.rows.columns.charsets import charset_name, charset_of_collation, collation_name
 from binx.rows.columns.schema import Default, DefaultKind, StatementContext
 from binx.rows.ddl.statements import Charset, Key, References, TableName
 from binx.rows.ddl.tokens import Token, TokenKind, TokenReader
@@ -18,21 +18,17 @@ def table_name(reader: TokenReader) -> TableName:
     return TableName(None, first)
 
 
+_CHARSET_WORDS = (("CHARSET",), ("CHARACTER", "SET"), ("CHAR", "SET"))
+
+
 def charset_option(reader: TokenReader) -> Charset | None:
     """Read one of a table's or database's ``[DEFAULT] CHARACTER SET [=] c`` and ``COLLATE [=] c``."""
-    start = 1 if reader.at("DEFAULT") else 0
-    if reader.ahead(start).upper in {"CHARSET", "COLLATE"}:
-        skipped = start + 1
-    elif (reader.ahead(start).upper, reader.ahead(start + 1).upper) in {
-        ("CHARACTER", "SET"),
-        ("CHAR", "SET"),
-    }:
-        skipped = start + 2
-    else:
+    start = reader.place
+    reader.accept("DEFAULT")
+    collates = reader.accept("COLLATE")
+    if not collates and not any(reader.accept(*words) for words in _CHARSET_WORDS):
+        reader.place = start
         return None
-    collates = reader.ahead(start).upper == "COLLATE"
-    for _ in range(skipped):
-        reader.next()
     reader.accept("=")
     name = charset_word(reader)
     if name.upper() == "DEFAULT":
@@ -47,15 +43,24 @@ def charset_word(reader: TokenReader) -> str:
     return reader.name("a character set")
 
 
-def merged(first: Charset, second: Charset) -> Charset:
+def merged(first: Charset, second: Charset | None) -> Charset:
     """Two charset options of one statement."""
+    if second is None:
+        return first
     return Charset(second.charset or first.charset, second.collation or first.collation)
+
+
+def complete_charset(option: Charset) -> Charset:
+    """A charset option with the charset that its collation tells, where only that is given."""
+    if option.charset is None and option.collation is not None:
+        return option._replace(charset=charset_of_collation(option.collation))
+    return option
 
 
 _KEY_WORDS = ("KEY", "INDEX")
 _CONSTRAINT_WORDS = ("PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
-NO_CHANGE = "RESTRICT"
 _OTHER_KINDS = ("FULLTEXT", "SPATIAL", "VECTOR")
+NO_CHANGE = "RESTRICT"
 
 
 def is_key_or_constraint(reader: TokenReader) -> bool:
@@ -65,8 +70,8 @@ def is_key_or_constraint(reader: TokenReader) -> bool:
     return reader.at_any("CONSTRAINT", *_CONSTRAINT_WORDS, *_KEY_WORDS, *_OTHER_KINDS)
 
 
-def key_or_constraint(reader: TokenReader) -> Key | None:
-    """Read a key or constraint up to its comma; None for a CHECK."""
+def key_or_constraint(reader: TokenReader) -> list[Key]:
+    """Read a key or constraint up to its comma; nothing is left of a CHECK."""
     name = None
     if_not_exists = False
     if reader.accept("CONSTRAINT"):
@@ -75,9 +80,9 @@ def key_or_constraint(reader: TokenReader) -> Key | None:
             name = reader.name("a constraint's name")
     if reader.at("CHECK"):
         reader.skip_to_comma()
-        return None
+        return []
     if reader.accept("FOREIGN", "KEY"):
-        return _foreign_key(reader, name)
+        return [_foreign_key(reader, name)]
     primary = reader.accept("PRIMARY")
     unique = not primary and reader.accept("UNIQUE")
     if not primary and not unique:
@@ -88,10 +93,10 @@ def key_or_constraint(reader: TokenReader) -> Key | None:
         name = reader.name("a key's name")
     key = key_behind_name(reader, None if primary else name, unique, if_not_exists)
     reader.skip_to_comma()
-    return Key(key.columns, primary=True, if_not_exists=if_not_exists) if primary else key
+    return [Key(key.columns, primary=True, if_not_exists=if_not_exists) if primary else key]
 
 
-def _foreign_key(reader: TokenReader, name: str | None) -> Key | None:
+def _foreign_key(reader: TokenReader, name: str | None) -> Key:
     """Read ``[IF NOT EXISTS] [name] (column, …) REFERENCES …``."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     if not reader.at("("):
@@ -113,7 +118,7 @@ def references(reader: TokenReader) -> References:
         if reader.accept("MATCH"):
             reader.name("FULL, PARTIAL or SIMPLE")
         elif reader.at("ON") and reader.ahead().upper in actions:
-            reader.expect("ON")
+            reader.next()
             event = reader.next().upper
             actions[event] = _key_action(reader)
         else:
@@ -121,12 +126,9 @@ def references(reader: TokenReader) -> References:
 
 
 def _key_action(reader: TokenReader) -> str:
-    if reader.accept("SET", "NULL"):
-        return "SET NULL"
-    if reader.accept("SET", "DEFAULT"):
-        return "SET DEFAULT"
-    if reader.accept("CASCADE"):
-        return "CASCADE"
+    for words in (("SET", "NULL"), ("SET", "DEFAULT"), ("CASCADE",)):
+        if reader.accept(*words):
+            return " ".join(words)
     if not reader.accept("NO", "ACTION"):
         reader.expect("RESTRICT")
     return NO_CHANGE
@@ -138,45 +140,45 @@ def key_behind_name(reader: TokenReader, name: str | None, unique: bool, if_not_
         if reader.at_end or reader.at_any(",", ")"):
             raise reader.not_understood("a key's columns")
         reader.next()
-    columns, prefixes, whole = _key_parts(reader)
-    return Key(columns, name, unique=unique, whole=whole, if_not_exists=if_not_exists, prefixes=prefixes)
+    parts = reader.listed(_key_part)
+    return Key(
+        columns=tuple(column for column, _, _ in parts if column is not None),
+        name=name,
+        unique=unique,
+        whole=not any(is_expression for _, _, is_expression in parts),
+        if_not_exists=if_not_exists,
+        prefixes=tuple(prefix for column, prefix, _ in parts if column is not None),
+    )
 
 
 def key_columns(reader: TokenReader) -> tuple[str, ...]:
     """Read ``(column, …)``."""
-    return _key_parts(reader)[0]
+    return tuple(column for column, _, _ in reader.listed(_key_part) if column is not None)
 
 
-def _key_parts(reader: TokenReader) -> tuple[tuple[str, ...], tuple[int, ...], bool]:
-    """Read ``(column [(length)] | (expression) [ASC | DESC], …)``.
+def _key_part(reader: TokenReader) -> tuple[str | None, int, bool]:
+    """Read ``column [(length)]`` or ``(expression)``: the column, the length or 0, whether it is the latter.
 
-    Gives the columns, the length of each, 0 where there is none, and whether no part is an expression.
-    Of MariaDB's ``period WITHOUT OVERLAPS`` comes the period.
+    Of MariaDB's ``period WITHOUT OVERLAPS`` the period is the column.
     """
-    columns: list[str] = []
-    prefixes: list[int] = []
-    whole = True
-    reader.expect("(")
-    while True:
-        if reader.current.kind in {TokenKind.WORD, TokenKind.NAME}:
-            columns.append(reader.name("a key's column"))
-            prefixes.append(0)
-            if reader.accept("("):
-                prefixes[-1] = reader.number()
-                reader.expect(")")
-        if reader.at("("):
-            whole = False
-            reader.skip_parentheses()
-        reader.accept_any("ASC", "DESC")
-        reader.accept("WITHOUT", "OVERLAPS")
-        if not reader.accept(","):
-            break
-    reader.expect(")")
-    return tuple(columns), tuple(prefixes), whole
+    column, prefix = None, 0
+    if reader.current.kind in {TokenKind.WORD, TokenKind.NAME}:
+        column = reader.name("a key's column")
+        if reader.accept("("):
+            prefix = reader.number()
+            reader.expect(")")
+    is_expression = reader.at("(")
+    if is_expression:
+        reader.skip_parentheses()
+    reader.accept_any("ASC", "DESC")
+    reader.accept("WITHOUT", "OVERLAPS")
+    return column, prefix, is_expression
 
 
 _TRUTH = {"TRUE": "1", "FALSE": "0"}
 _MOMENTS = frozenset({"DATE", "TIME", "TIMESTAMP"})
+_Constant = tuple[DefaultKind, str]
+_UNKNOWN: _Constant = (DefaultKind.EXPRESSION, "")
 
 
 def default_clause(reader: TokenReader) -> Default:
@@ -186,63 +188,63 @@ def default_clause(reader: TokenReader) -> Default:
     without parentheses; NEXT VALUE FOR is MariaDB's.
     """
     start = reader.current.start
-    kind, constant = DefaultKind.EXPRESSION, ""
+    kind, constant = _UNKNOWN
     if reader.at("("):
         reader.skip_parentheses()
     elif reader.accept("NEXT", "VALUE", "FOR"):
         table_name(reader)
     else:
         sign = reader.accept_any("-", "+") or ""
-        token = reader.next()
-        if token.kind in {TokenKind.SIGN, TokenKind.END}:
-            raise reader.not_understood("a value")
-        if token.upper in _MOMENTS and reader.current.kind is TokenKind.STRING:
-            kind, constant = DefaultKind.STRING, reader.next().text
-        elif introduced := _introducer(reader, token):
-            kind, constant = _introduced(introduced, reader.literal())
-        elif not _is_called(reader, token):
-            kind, constant = _constant(token, reader.text_from(token.start), reader.context)
+        kind, constant = _value(reader)
         if kind is DefaultKind.NUMBER:
             constant = f"-{constant}" if sign == "-" else constant
         elif sign:
-            kind, constant = DefaultKind.EXPRESSION, ""
+            kind, constant = _UNKNOWN
     return Default(reader.text_from(start), kind, constant)
 
 
-def _is_called(reader: TokenReader, token: Token) -> bool:
-    """Read what belongs to the name of a function: its qualification and its arguments."""
-    if token.kind not in {TokenKind.WORD, TokenKind.NAME}:
-        return False
-    called = False
-    while reader.accept("."):
-        reader.name()
-        called = True
-    if reader.at("("):
-        reader.skip_parentheses()
-        called = True
-    return called
+def _value(reader: TokenReader) -> _Constant:
+    """Read a literal, or the call of a function: its name with what qualifies it, and its arguments."""
+    token = reader.next()
+    if token.kind in {TokenKind.SIGN, TokenKind.END}:
+        raise reader.not_understood("a value")
+    if token.upper in _MOMENTS and reader.current.kind is TokenKind.STRING:
+        return DefaultKind.STRING, reader.next().text
+    if introduced := _introducer(reader, token):
+        return _introduced(introduced, reader.literal())
+    is_called = False
+    if token.kind in {TokenKind.WORD, TokenKind.NAME}:
+        while reader.accept("."):
+            reader.name()
+            is_called = True
+        if reader.at("("):
+            reader.skip_parentheses()
+            is_called = True
+    return _UNKNOWN if is_called else _constant(token, reader.text_from(token.start), reader.context)
 
 
 def _introducer(reader: TokenReader, token: Token) -> str | None:
     """The character set that a word names which stands before a hexadecimal or bit literal."""
     following = reader.current
     is_literal = following.kind is TokenKind.STRING or following.text[:2] in {"0x", "0b"}
-    named = token.kind is TokenKind.WORD and token.text.startswith("_") and is_literal
-    return token.text[1:].lower() if named and charset(token.text[1:].lower()) is not None else None
+    if not (is_literal and token.kind is TokenKind.WORD and token.text.startswith("_")):
+        return None
+    name = token.text[1:].lower()
+    return None if charset(name) is None else name
 
 
-def _introduced(name: str, literal: str | bytes) -> tuple[DefaultKind, str]:
+def _introduced(name: str, literal: str | bytes) -> _Constant:
     """A literal in a character set; what becomes of bytes that are no text there only the server knows."""
     found = charset(name)
     if found is None or isinstance(literal, str):
-        return DefaultKind.EXPRESSION, ""
+        return _UNKNOWN
     if found.is_binary:
         return DefaultKind.BYTES, literal.hex()
     text = found.decode_strictly(literal)
-    return (DefaultKind.EXPRESSION, "") if text is None else (DefaultKind.STRING, text)
+    return _UNKNOWN if text is None else (DefaultKind.STRING, text)
 
 
-def _constant(token: Token, written: str, context: StatementContext) -> tuple[DefaultKind, str]:
+def _constant(token: Token, written: str, context: StatementContext) -> _Constant:
     """What a literal is: its kind, and its value as :class:`~binx.rows.columns.schema.Default` has it."""
     if token.kind is TokenKind.WORD and token.upper == "NULL":
         return DefaultKind.NULL, ""
@@ -251,7 +253,7 @@ def _constant(token: Token, written: str, context: StatementContext) -> tuple[De
     if token.kind is TokenKind.NUMBER:
         return _number(token.text)
     if token.kind is not TokenKind.STRING:
-        return DefaultKind.EXPRESSION, ""
+        return _UNKNOWN
     if written[0] in "xXbB":
         return DefaultKind.BYTES, token.text.encode("latin-1").hex()
     if written[0] == "_" and not token.text.isascii():
@@ -262,7 +264,7 @@ def _constant(token: Token, written: str, context: StatementContext) -> tuple[De
     return DefaultKind.STRING, token.text
 
 
-def _number(text: str) -> tuple[DefaultKind, str]:
+def _number(text: str) -> _Constant:
     digits = text[2:]
     if text.startswith("0x"):
         return DefaultKind.BYTES, digits.zfill(len(digits) + len(digits) % 2).lower()

@@ -1,59 +1,177 @@
-"""Column definitions: a name, a type, and attributes in any order."""
+"""Column definitions: a name, a data type in any of its spellings, and attributes in any order.
+
+Sources: MySQL manual, "Data Types" and sql/sql_yacc.yy's rule ``type``; MariaDB
+knowledge base, "Data Types", and "SQL_MODE=ORACLE" for Oracle's names.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from binx.rows.columns.charsets import charset_name, collation_name
+from binx.rows.columns.types import INTEGER_BASES, KINDS, as_bytes
 from binx.rows.ddl.clauses import charset_word, default_clause, references
 from binx.rows.ddl.statements import ColumnSpec
 from binx.rows.ddl.tokens import TokenKind, TokenReader
-from binx.rows.ddl.types import as_bytes, data_type
+
+_SYNONYMS: dict[str, str] = {
+    "INT1": "tinyint",
+    "INT2": "smallint",
+    "INT3": "mediumint",
+    "MIDDLEINT": "mediumint",
+    "INT4": "int",
+    "INTEGER": "int",
+    "INT8": "bigint",
+    "FLOAT4": "float",
+    "FLOAT8": "double",
+    "DEC": "decimal",
+    "NUMERIC": "decimal",
+    "FIXED": "decimal",
+    "GEOMCOLLECTION": "geometrycollection",
+}
+_MORE_THAN_A_WORD = {"char", "varchar", "enum", "set", "json", "bool", "bits"}
+_BASES = {
+    base.upper(): base for base in (*INTEGER_BASES, *KINDS) if base not in _MORE_THAN_A_WORD
+} | _SYNONYMS
+"""The types that one word names."""
+
+_ORACLE: dict[str, str] = {
+    "VARCHAR2": "varchar",
+    "RAW": "varbinary",
+    "CLOB": "longtext",
+    "BLOB": "longblob",
+    "DATE": "datetime",
+}
+
+_NATIONAL_CHARSET = "utf8mb3"
+"""What NATIONAL and NCHAR mean on every version so far."""
 
 REFERENCES_HEEDED_SINCE = {False: 90000, True: 100500}
 """Since which version MySQL, and MariaDB, make a foreign key of REFERENCES at a column."""
-
-_Rule: TypeAlias = Callable[[TokenReader, ColumnSpec], ColumnSpec]
 
 
 def column_spec(reader: TokenReader) -> ColumnSpec:
     """Read a column's name, type and attributes, up to what cannot belong to it."""
     name = reader.name("a column's name")
-    written = data_type(reader)
-    spec = ColumnSpec(
-        name=name,
-        base=written.base,
-        arguments=written.arguments,
-        members=written.members,
-        unsigned=written.unsigned,
-        charset=written.charset,
-        collation=written.collation,
-        nullable=False if written.serial else None,
-        unique=written.serial,
-        numbered=written.serial,
-    )
+    spec = data_type(reader)._replace(name=name)
     while (changed := _attribute(reader, spec)) is not None:
         spec = changed
     return spec
 
 
+def data_type(reader: TokenReader) -> ColumnSpec:
+    """Read a data type, up to its attributes; the column has no name yet."""
+    # MariaDB qualifies types that a mode changes: mariadb_schema.date.
+    if reader.at_any("MARIADB_SCHEMA", "MAXDB_SCHEMA") and reader.ahead().upper == ".":
+        reader.next()
+        reader.next()
+    elif reader.context.oracle and (oracle := _oracle_type(reader)) is not None:
+        return oracle
+    if (character := _character_type(reader)) is not None:
+        return character
+    word = reader.current.upper
+    if word in _SPECIAL:
+        reader.next()
+        return _SPECIAL[word](reader)
+    if word not in _BASES:
+        raise reader.not_understood("a data type")
+    reader.next()
+    if word == "DOUBLE":
+        reader.accept("PRECISION")
+    return ColumnSpec("", _BASES[word], _arguments(reader))
+
+
+def _argument(reader: TokenReader) -> int:
+    number = reader.number()
+    # MariaDB's Oracle mode writes VARCHAR2(10 CHAR).
+    reader.accept_any("CHAR", "BYTE")
+    return number
+
+
+def _arguments(reader: TokenReader) -> tuple[int, ...]:
+    """Read ``(n)`` or ``(n, m)`` if it follows."""
+    return tuple(reader.listed(_argument)) if reader.at("(") else ()
+
+
+def _character_type(reader: TokenReader) -> ColumnSpec | None:
+    """Read CHAR, VARCHAR, NCHAR, NATIONAL … in all their spellings."""
+    is_national = reader.accept("NATIONAL")
+    words = () if is_national else ("NCHAR", "NVARCHAR")
+    word = reader.accept_any("CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER", *words)
+    if word is None:
+        if is_national:
+            raise reader.not_understood("CHAR or VARCHAR")
+        return None
+    varying = ("VARYING", "VARCHAR", "VARCHARACTER") if word == "NCHAR" else ("VARYING",)
+    is_varying = "VAR" in word or reader.accept_any(*varying) is not None
+    charset = _NATIONAL_CHARSET if is_national or word.startswith("N") else None
+    return ColumnSpec("", "varchar" if is_varying else "char", _arguments(reader), charset=charset)
+
+
+def _long_type(reader: TokenReader) -> ColumnSpec:
+    """Read what follows LONG: LONG VARBINARY is a MEDIUMBLOB, all else a MEDIUMTEXT."""
+    if reader.accept("VARBINARY"):
+        return ColumnSpec("", "mediumblob")
+    if reader.accept_any("CHAR", "CHARACTER"):
+        reader.expect("VARYING")
+    else:
+        reader.accept_any("VARCHAR", "VARCHARACTER")
+    return ColumnSpec("", "mediumtext")
+
+
+def _oracle_type(reader: TokenReader) -> ColumnSpec | None:
+    """Read a type that has another meaning under MariaDB's sql_mode=ORACLE."""
+    if reader.accept("NUMBER"):
+        arguments = _arguments(reader)
+        return ColumnSpec("", "decimal" if arguments else "double", arguments)
+    word = reader.accept_any(*_ORACLE)
+    return None if word is None else ColumnSpec("", _ORACLE[word], _arguments(reader))
+
+
+def _json(reader: TokenReader) -> ColumnSpec:
+    if reader.context.mariadb:
+        return ColumnSpec("", "longtext", charset="utf8mb4", collation="utf8mb4_bin")
+    return ColumnSpec("", "json")
+
+
+def _real(reader: TokenReader) -> ColumnSpec:
+    return ColumnSpec("", "float" if reader.context.real_as_float else "double", _arguments(reader))
+
+
+def _members(base: str) -> Callable[[TokenReader], ColumnSpec]:
+    return lambda reader: ColumnSpec("", base, members=tuple(reader.listed(TokenReader.literal)))
+
+
+_SERIAL: dict[str, Any] = {"nullable": False, "unique": True, "numbered": True}
+
+_SPECIAL: dict[str, Callable[[TokenReader], ColumnSpec]] = {
+    "LONG": _long_type,
+    "SERIAL": lambda _: ColumnSpec("", "bigint", unsigned=True)._replace(**_SERIAL),
+    "BOOL": lambda _: ColumnSpec("", "tinyint", (1,)),
+    "BOOLEAN": lambda _: ColumnSpec("", "tinyint", (1,)),
+    "JSON": _json,
+    "REAL": _real,
+    "ENUM": _members("enum"),
+    "SET": _members("set"),
+}
+"""The types that are more than a word and its arguments, by their first word."""
+
+_Rule: TypeAlias = Callable[[TokenReader, ColumnSpec], ColumnSpec]
+
+
 def _attribute(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec | None:
     """Read one attribute; None where none follows."""
-    for words, rule in _ATTRIBUTES.get(reader.current.upper, ()):
+    for words, rule in _BY_FIRST_WORD.get(reader.current.upper, ()):
         if reader.accept(*words):
-            return rule(reader, spec)
+            return spec._replace(**rule) if isinstance(rule, dict) else rule(reader, spec)
     # MariaDB lets engines have attributes of their own, all as name=value.
     if reader.current.kind in {TokenKind.WORD, TokenKind.NAME} and reader.ahead().upper == "=":
         for _ in range(3):
             reader.next()
         return spec
     return None
-
-
-def _sets(**values: Any) -> _Rule:
-    """The rule of an attribute that says all by itself."""
-    return lambda _, spec: spec._replace(**values)
 
 
 def _value(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
@@ -92,10 +210,6 @@ def _collate(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     return spec if name.upper() == "DEFAULT" else spec._replace(collation=collation_name(name))
 
 
-def _default(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    return spec._replace(default=default_clause(reader))
-
-
 def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     default_clause(reader)
     return spec
@@ -130,61 +244,59 @@ def _constraint(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 def _references(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     found, context = references(reader), reader.context
     since = REFERENCES_HEEDED_SINCE[context.mariadb]
-    if context.version is not None and context.version < since:
-        return spec
-    return spec._replace(references=found)
+    is_heeded = context.version is None or context.version >= since
+    return spec._replace(references=found) if is_heeded else spec
 
 
-_ATTRIBUTE_RULES: tuple[tuple[str, _Rule], ...] = (
-    ("UNSIGNED", _sets(unsigned=True)),
-    ("SIGNED", _sets()),
-    ("ZEROFILL", _sets(unsigned=True, zerofill=True)),
-    ("COMPRESSED", _compressed),
-    ("SRID", _srid),
-    ("REF_SYSTEM_ID", _srid),
-    ("BINARY", _sets(binary=True)),
-    ("BYTE", _byte),
-    ("ASCII", _sets(charset="latin1")),
-    ("UNICODE", _sets(charset="ucs2")),
-    ("CHARSET", _charset),
-    ("CHARACTER SET", _charset),
-    ("CHAR SET", _charset),
-    ("COLLATE", _collate),
-    ("NOT NULL", _sets(nullable=False)),
-    ("NOT ENFORCED", _sets()),
-    ("NOT SECONDARY", _sets()),
-    ("NULL", _sets(nullable=True)),
-    ("SERIAL DEFAULT VALUE", _sets(nullable=False, unique=True, numbered=True)),
-    ("DEFAULT", _default),
-    ("ON UPDATE", _on_update),
-    ("GENERATED ALWAYS AS", _generated),
-    ("GENERATED AS", _generated),
-    ("AS", _generated),
-    ("VIRTUAL", _sets(generated="virtual")),
-    ("STORED", _sets(generated="stored")),
-    ("PERSISTENT", _sets(generated="stored")),
-    ("PRIMARY", _primary),
+_ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
+    "UNSIGNED": {"unsigned": True},
+    "SIGNED": {},
+    "ZEROFILL": {"unsigned": True, "zerofill": True},
+    "COMPRESSED": _compressed,
+    "SRID": _srid,
+    "REF_SYSTEM_ID": _srid,
+    "BINARY": {"binary": True},
+    "BYTE": _byte,
+    "ASCII": {"charset": "latin1"},
+    "UNICODE": {"charset": "ucs2"},
+    "CHARSET": _charset,
+    "CHARACTER SET": _charset,
+    "CHAR SET": _charset,
+    "COLLATE": _collate,
+    "NOT NULL": {"nullable": False},
+    "NOT ENFORCED": {},
+    "NOT SECONDARY": {},
+    "NULL": {"nullable": True},
+    "SERIAL DEFAULT VALUE": _SERIAL,
+    "DEFAULT": lambda reader, spec: spec._replace(default=default_clause(reader)),
+    "ON UPDATE": _on_update,
+    "GENERATED ALWAYS AS": _generated,
+    "GENERATED AS": _generated,
+    "AS": _generated,
+    "VIRTUAL": {"generated": "virtual"},
+    "STORED": {"generated": "stored"},
+    "PERSISTENT": {"generated": "stored"},
+    "PRIMARY": _primary,
     # KEY alone at a column has always meant its primary key.
-    ("KEY", _primary),
-    ("UNIQUE", _unique),
-    ("CONSTRAINT", _constraint),
-    ("CHECK", _parentheses),
-    ("ENFORCED", _sets()),
-    ("REFERENCES", _references),
-    ("INVISIBLE", _sets(invisible=True)),
-    ("VISIBLE", _sets(invisible=False)),
-    ("AUTO_INCREMENT", _sets(numbered=True)),
-    ("COMMENT", _value),
-    ("COLUMN_FORMAT", _value),
-    ("STORAGE", _value),
-    ("ENGINE_ATTRIBUTE", _value),
-    ("SECONDARY_ENGINE_ATTRIBUTE", _value),
-    ("WITH SYSTEM VERSIONING", _sets()),
-    ("WITHOUT SYSTEM VERSIONING", _sets()),
-)
-"""All attributes of MySQL's and MariaDB's grammars; what begins alike is tried from top to bottom."""
+    "KEY": _primary,
+    "UNIQUE": _unique,
+    "CONSTRAINT": _constraint,
+    "CHECK": _parentheses,
+    "ENFORCED": {},
+    "REFERENCES": _references,
+    "INVISIBLE": {"invisible": True},
+    "VISIBLE": {"invisible": False},
+    "AUTO_INCREMENT": {"numbered": True},
+    "COMMENT": _value,
+    "COLUMN_FORMAT": _value,
+    "STORAGE": _value,
+    "ENGINE_ATTRIBUTE": _value,
+    "SECONDARY_ENGINE_ATTRIBUTE": _value,
+    "WITH SYSTEM VERSIONING": {},
+    "WITHOUT SYSTEM VERSIONING": {},
+}
+"""All attributes of MySQL's and MariaDB's grammars: what they set, or the rule that reads on."""
 
-_ATTRIBUTES: dict[str, list[tuple[list[str], _Rule]]] = {}
-for _text, _rule in _ATTRIBUTE_RULES:
-    _words = _text.split()
-    _ATTRIBUTES.setdefault(_words[0], []).append((_words, _rule))
+_BY_FIRST_WORD: dict[str, list[tuple[list[str], dict[str, Any] | _Rule]]] = defaultdict(list)
+for _text, _rule in _ATTRIBUTES.items():
+    _BY_FIRST_WORD[_text.split()[0]].append((_text.split(), _rule))

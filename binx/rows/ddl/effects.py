@@ -7,7 +7,7 @@ catalog knew before and behind it, so that IF EXISTS and its like are settled wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from binx.rows.absent import Absent, added_value, filled_value
@@ -19,11 +19,11 @@ from binx.rows.columns.schema import (
     StatementContext,
     TableDefinition,
 )
-from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type
+from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type, declared_type
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.catalog_alter import given_default
 from binx.rows.ddl.clauses import NO_CHANGE
-from binx.rows.ddl.resolve import declared_type, resolve_column
+from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
     AddKey,
@@ -40,7 +40,6 @@ from binx.rows.ddl.statements import (
     PartitionMove,
     RenameColumn,
     RenameTables,
-    RenameTo,
     Statement,
     TableName,
     TruncateTable,
@@ -81,25 +80,7 @@ class ColumnEffect(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """One thing that a statement did to one table.
-
-    Attributes:
-        action: ``created``, ``altered``, ``renamed``, ``truncated``, ``dropped``; ``partitions`` where rows
-            came or went with partitions; ``not_understood``; of XA transactions ``prepared``, ``committed``
-            and ``rolled_back``.
-        db: the table's database before the statement.
-        table: its name before; None where the whole database was dropped, or where it cannot be told.
-        new_db: renamed: its database behind it; partitions: that of the table on the other side.
-        new_table: renamed: its name behind it; partitions: the table on the other side.
-        if_not_exists: created: whether the table may have been there before.
-        from_query: created: whether rows came with it, of a query or as a partition.
-        columns: created, altered: all columns behind the statement, in order; None where they are not known.
-        key: created, altered: the columns that tell rows apart, where the columns are known.
-        changes: altered: what was done to columns, in the order of the clauses.
-        parents: the tables whose deleted rows delete or change rows of this one, by its foreign keys.
-        xid: the XA transaction's, as the statement has it.
-        reason: not_understood: why.
-    """
+    """One thing that a statement did to one table; see docs/dataset.md for what each action has."""
 
     action: str
     db: str = ""
@@ -129,12 +110,8 @@ def statement_effects(
         followed: what the catalog made of it; None where it was no schema statement.
         sql: its text, for steps of XA transactions.
     """
-    if followed is None or followed.parsed is None:
-        return _xa(sql)
-    return list(_Effects(followed.changes, default_db, context, options).of(followed.parsed))
-
-
-def _xa(sql: str) -> list[Effect]:
+    if followed is not None and followed.parsed is not None:
+        return list(_Effects(followed.changes, default_db, context, options).of(followed.parsed))
     found = _XA.match(sql)
     if found is None or found["xid"].upper().endswith("ONE PHASE"):
         return []
@@ -182,80 +159,69 @@ class _Effects:
                 return Effect(action, db, previous.name)
         return Effect(action, db, name)
 
+    def _change(self, kind: ChangeKind) -> Change | None:
+        return next((one for one in self._changes if one.kind is kind), None)
+
     def _created(self, parsed: CreateTable) -> Iterator[Effect]:
-        if parsed.temporary:
-            return
         for change in self._changes:
             if change.kind is ChangeKind.DROPPED:
                 yield self._effect("dropped", parsed.table)
             elif change.kind is ChangeKind.CREATED:
-                columns, key = self._definition(change.definition)
-                yield Effect(
-                    "created",
-                    self._db(parsed.table),
-                    parsed.table.name,
-                    if_not_exists=parsed.if_not_exists,
-                    from_query=parsed.select,
-                    columns=columns,
-                    key=key,
-                    parents=self._parents(parsed.keys),
-                )
+                yield self._defined(
+                    Effect("created", self._db(parsed.table), parsed.table.name),
+                    change.definition,
+                    parsed.keys,
+                )._replace(if_not_exists=parsed.if_not_exists, from_query=parsed.select)
 
     def _altered(self, parsed: AlterTable) -> Iterator[Effect]:
-        change = next((one for one in self._changes if one.kind is ChangeKind.ALTERED), None)
-        if change is None and any(one.kind is ChangeKind.UNPARSED for one in self._changes):
-            reason = self._changes[0].reason
-            yield self._effect("not_understood", parsed.table)._replace(reason=reason)
+        change, unparsed = self._change(ChangeKind.ALTERED), self._change(ChangeKind.UNPARSED)
+        if change is None and unparsed is not None:
+            yield self._effect("not_understood", parsed.table)._replace(reason=unparsed.reason)
         elif parsed.actions:
             previous, after = (None, None) if change is None else (change.previous, change.definition)
-            columns, key = self._definition(after)
-            keys = tuple(action.key for action in parsed.actions if isinstance(action, AddKey))
-            yield self._effect("altered", parsed.table)._replace(
-                columns=columns,
-                key=key,
-                changes=tuple(self._column_changes(parsed, previous, after)),
-                parents=self._parents(keys),
-            )
-        for action in parsed.actions:
-            if isinstance(action, MovePartition):
-                effect = self._effect("partitions", parsed.table)
-                if action.other is not None:
-                    effect = effect._replace(new_db=self._db(action.other), new_table=action.other.name)
-                yield effect
-                yield from self._converted(action)
-        renames = [action.table for action in parsed.actions if isinstance(action, RenameTo)]
-        if renames:
+            keys = [action.key for action in parsed.actions if isinstance(action, AddKey)]
+            changes = tuple(self._column_changes(parsed, previous, after))
+            effect = self._effect("altered", parsed.table)._replace(changes=changes)
+            yield self._defined(effect, after, keys)
+        for move in parsed.moves:
+            yield from self._moved(parsed.table, move)
+        if parsed.new_name is not None:
             effect = self._effect("renamed", parsed.table)
-            new_db, new_table = self._db(renames[-1]), renames[-1].name
+            new_db, new_table = self._db(parsed.new_name), parsed.new_name.name
             if (effect.db, effect.table) != (new_db, new_table):
                 yield effect._replace(new_db=new_db, new_table=new_table)
 
-    def _converted(self, action: MovePartition) -> Iterator[Effect]:
-        """What MariaDB made of a table and a partition that became one another."""
-        if action.other is None or action.kind is PartitionMove.ROWS:
+    def _moved(self, table: TableName, move: MovePartition) -> Iterator[Effect]:
+        """Rows that came or went, and what MariaDB made of a table or partition that became the other."""
+        effect = self._effect("partitions", table)
+        if move.other is None:
+            yield effect
             return
-        effect = self._effect("dropped", action.other)
-        if action.kind is PartitionMove.TABLE_MADE:
-            made = next((one for one in self._changes if one.kind is ChangeKind.CREATED), None)
-            columns, key = self._definition(None if made is None else made.definition)
-            effect = effect._replace(action="created", from_query=True, columns=columns, key=key)
-        yield effect
+        yield effect._replace(new_db=self._db(move.other), new_table=move.other.name)
+        if move.kind is PartitionMove.TABLE_TAKEN:
+            yield self._effect("dropped", move.other)
+        elif move.kind is PartitionMove.TABLE_MADE:
+            made = self._change(ChangeKind.CREATED)
+            effect = self._effect("created", move.other)._replace(from_query=True)
+            yield self._defined(effect, None if made is None else made.definition, ())
 
-    def _parents(self, keys: tuple[Key, ...]) -> tuple[tuple[str, str], ...]:
-        """The tables that foreign keys refer to whose deletions reach rows here."""
+    def _defined(self, effect: Effect, definition: TableDefinition | None, keys: Sequence[Key]) -> Effect:
+        """An effect with the columns and the key behind it, and whose deletions reach rows by new keys."""
         referred = (key.references for key in keys if key.references is not None)
-        return tuple((self._db(one.table), one.table.name) for one in referred if one.on_delete != NO_CHANGE)
-
-    def _definition(
-        self, definition: TableDefinition | None
-    ) -> tuple[tuple[ColumnEffect, ...] | None, tuple[str, ...] | None]:
+        parents = tuple(
+            (self._db(one.table), one.table.name) for one in referred if one.on_delete != NO_CHANGE
+        )
         if definition is None or definition.unknown is not None:
-            return None, None
+            return effect._replace(parents=parents)
         columns = tuple(self._column(None, column) for column in definition.columns)
-        return columns, definition.row_key
+        return effect._replace(columns=columns, key=definition.row_key, parents=parents)
 
     def _column(
-        self, action: str | None, column: ColumnDefinition, former: str | None = None
+        self,
+        action: str | None,
+        column: ColumnDefinition,
+        former: str | None = None,
+        given: Absent | None = None,
     ) -> ColumnEffect:
         return ColumnEffect(
             action,
@@ -265,46 +231,43 @@ class _Effects:
             arrow_type=str(arrow_type(declared_type(column), self._options)),
             charset=column.charset,
             nullable=column.nullable,
+            known=given is not None if action == "added" else None,
+            value=None if given is None else given.value,
+            misfit=None if given is None else given.misfit,
         )
 
     def _column_changes(
         self, parsed: AlterTable, previous: TableDefinition | None, after: TableDefinition | None
     ) -> Iterator[ColumnEffect]:
         """What the clauses did to columns; those that IF [NOT] EXISTS made do nothing are left out."""
+
+        def was_there(name: str) -> bool:
+            return previous is None or previous.column(name) is not None
+
+        named: list[str] = []
         for action in parsed.actions:
-            if isinstance(action, DropColumn) and self._was_there(action.name, previous):
-                yield ColumnEffect("dropped", action.name)
-            elif isinstance(action, RenameColumn) and self._was_there(action.old, previous):
-                yield ColumnEffect("renamed", action.new, action.old)
-            elif isinstance(action, ChangeColumn) and self._was_there(action.old, previous):
-                column = self._behind(action, after)
-                former = None if same_name(action.old, column.name) else action.old
-                before = None if previous is None else previous.column(action.old)
-                filled = None if column.nullable else self._filled(before, column)
-                yield self._with_value(self._column("retyped", column, former), filled)
-            elif isinstance(action, AddColumn):
-                if (
-                    action.if_not_exists
-                    and previous is not None
-                    and self._was_there(action.column.name, previous)
-                ):
-                    continue
-                column = self._behind(action, after)
-                given = added_value(column, declared_type(column))
-                yield self._with_value(self._column("added", column), given)._replace(known=given is not None)
+            match action:
+                case DropColumn() if was_there(action.name):
+                    yield ColumnEffect("dropped", action.name)
+                case RenameColumn():
+                    named += [action.old, action.new]
+                    if was_there(action.old):
+                        yield ColumnEffect("renamed", action.new, action.old)
+                case ChangeColumn():
+                    named.append(action.column.name)
+                    if was_there(action.old):
+                        column = self._behind(action, after)
+                        former = None if same_name(action.old, column.name) else action.old
+                        before = None if previous is None else previous.column(action.old)
+                        filled = None if column.nullable else self._filled(before, column)
+                        yield self._column("retyped", column, former, filled)
+                case AddColumn():
+                    named.append(action.column.name)
+                    if previous is None or not (action.if_not_exists and was_there(action.column.name)):
+                        column = self._behind(action, after)
+                        yield self._column("added", column, None, added_value(column, declared_type(column)))
         if previous is None or after is None:
             return
-        named = [
-            name
-            for action in parsed.actions
-            for name in (
-                (action.column.name,)
-                if isinstance(action, ChangeColumn | AddColumn)
-                else (action.old, action.new)
-                if isinstance(action, RenameColumn)
-                else ()
-            )
-        ]
         for column in after.columns:
             # CONVERT TO CHARACTER SET changes columns that no clause names, and a primary key takes no NULL.
             before = previous.column(column.name)
@@ -312,15 +275,12 @@ class _Effects:
                 continue
             is_filled = before.nullable and not column.nullable
             if is_filled or (before.mysql_type, before.charset) != (column.mysql_type, column.charset):
-                value = self._filled(before, column) if is_filled else None
-                yield self._with_value(self._column("retyped", column), value)
+                yield self._column(
+                    "retyped", column, None, self._filled(before, column) if is_filled else None
+                )
 
     def _filled(self, before: ColumnDefinition | None, column: ColumnDefinition) -> Absent | None:
         return filled_value(before, column, declared_type(column), mariadb=self._context.mariadb)
-
-    @staticmethod
-    def _was_there(name: str, previous: TableDefinition | None) -> bool:
-        return previous is None or previous.column(name) is not None
 
     def _behind(self, action: AddColumn | ChangeColumn, after: TableDefinition | None) -> ColumnDefinition:
         """The column as the statement left it."""
@@ -329,10 +289,3 @@ class _Effects:
             return found
         column = resolve_column(action.column, Charset(), self._context)
         return column._replace(added=given_default(action.column, column))
-
-    @staticmethod
-    def _with_value(effect: ColumnEffect, value: Absent | None) -> ColumnEffect:
-        return effect if value is None else effect._replace(value=value.value, misfit=value.misfit)
-
-
-__all__ = ["ColumnEffect", "Effect", "statement_effects"]

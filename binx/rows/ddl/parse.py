@@ -14,21 +14,29 @@ from __future__ import annotations
 import re
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext
-from binx.rows.ddl.alter import alter_table, dropped_key
-from binx.rows.ddl.clauses import key_behind_name, table_name
-from binx.rows.ddl.create import (
-    alter_database,
-    create_database,
-    create_sequence,
-    create_table,
-    drop_database,
-    table_names,
+from binx.rows.ddl.alter import alter_table, column_keys, dropped_key
+from binx.rows.ddl.clauses import (
+    charset_option,
+    is_key_or_constraint,
+    key_behind_name,
+    key_columns,
+    key_or_constraint,
+    merged,
+    table_name,
 )
+from binx.rows.ddl.columns import column_spec, data_type
 from binx.rows.ddl.statements import (
     AddKey,
+    AlterDatabase,
     AlterTable,
+    Charset,
+    ColumnSpec,
+    CreateDatabase,
+    CreateTable,
+    DropDatabase,
     DropKey,
     DropTables,
+    Key,
     NotUnderstood,
     RenameTables,
     Statement,
@@ -106,28 +114,29 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
 
 def _skip_set_statement(reader: TokenReader) -> None:
     """Skip MariaDB's ``SET STATEMENT variable=value, … FOR``."""
-    if not reader.accept("SET", "STATEMENT"):
-        return
-    while not reader.at_end and not reader.accept("FOR"):
-        reader.next()
+    if reader.accept("SET", "STATEMENT"):
+        while not reader.at_end and not reader.accept("FOR"):
+            reader.next()
 
 
 def _statement(reader: TokenReader) -> Statement | None:
-    if reader.accept("CREATE"):
-        return _create(reader)
-    if reader.accept("ALTER"):
-        reader.accept_any("ONLINE", "OFFLINE")
-        reader.accept("IGNORE")
-        if reader.accept("TABLE"):
-            return alter_table(reader)
-        return alter_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None
-    if reader.accept("DROP"):
-        return _drop(reader)
-    if reader.accept("RENAME") and reader.accept_any("TABLE", "TABLES"):
-        return _rename(reader)
-    if reader.accept("TRUNCATE"):
-        reader.accept("TABLE")
-        return TruncateTable(table_name(reader))
+    match reader.accept_any("CREATE", "ALTER", "DROP", "RENAME", "TRUNCATE"):
+        case "CREATE":
+            return _create(reader)
+        case "ALTER":
+            reader.accept_any("ONLINE", "OFFLINE")
+            reader.accept("IGNORE")
+            if reader.accept("TABLE"):
+                return alter_table(reader)
+            return _alter_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None
+        case "DROP":
+            return _drop(reader)
+        case "RENAME" if reader.accept_any("TABLE", "TABLES"):
+            reader.accept("IF", "EXISTS")
+            return RenameTables(tuple(reader.separated(_renamed)))
+        case "TRUNCATE":
+            reader.accept("TABLE")
+            return TruncateTable(table_name(reader))
     return None
 
 
@@ -135,11 +144,13 @@ def _create(reader: TokenReader) -> Statement | None:
     replaces = reader.accept("OR", "REPLACE")
     temporary = reader.accept("TEMPORARY")
     if reader.accept("TABLE"):
-        return create_table(reader, temporary)
+        return _create_table(reader, temporary)
     if reader.accept("SEQUENCE"):
-        return create_sequence(reader, temporary)
+        return _create_sequence(reader, temporary)
     if reader.accept_any("DATABASE", "SCHEMA"):
-        return create_database(reader)
+        if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+        db = reader.name("a database's name")
+        return CreateDatabase(db, _database_options(reader), if_not_exists)
     reader.accept_any("ONLINE", "OFFLINE")
     unique = reader.accept("UNIQUE")
     reader.accept_any("FULLTEXT", "SPATIAL", "VECTOR")
@@ -162,9 +173,10 @@ def _drop(reader: TokenReader) -> Statement | None:
     temporary = reader.accept("TEMPORARY")
     if reader.accept_any("TABLE", "TABLES", "SEQUENCE"):
         reader.accept("IF", "EXISTS")
-        return DropTables(table_names(reader), temporary)
+        return DropTables(tuple(reader.separated(table_name)), temporary)
     if reader.accept_any("DATABASE", "SCHEMA"):
-        return drop_database(reader)
+        reader.accept("IF", "EXISTS")
+        return DropDatabase(reader.name("a database's name"))
     reader.accept_any("ONLINE", "OFFLINE")
     if reader.accept("INDEX"):
         if_exists = reader.accept("IF", "EXISTS")
@@ -174,19 +186,14 @@ def _drop(reader: TokenReader) -> Statement | None:
     return None
 
 
-def _rename(reader: TokenReader) -> RenameTables:
-    reader.accept("IF", "EXISTS")
-    pairs: list[tuple[TableName, TableName]] = []
-    while True:
-        old = table_name(reader)
-        if reader.accept("WAIT"):
-            reader.number()
-        else:
-            reader.accept("NOWAIT")
-        reader.expect("TO")
-        pairs.append((old, table_name(reader)))
-        if not reader.accept(","):
-            return RenameTables(tuple(pairs))
+def _renamed(reader: TokenReader) -> tuple[TableName, TableName]:
+    old = table_name(reader)
+    if reader.accept("WAIT"):
+        reader.number()
+    else:
+        reader.accept("NOWAIT")
+    reader.expect("TO")
+    return old, table_name(reader)
 
 
 def _tables_touched(reader: TokenReader) -> tuple[TableName, ...]:
@@ -203,3 +210,117 @@ def _tables_touched(reader: TokenReader) -> tuple[TableName, ...]:
     except NotUnderstoodError:
         return tuple(names)
     return tuple(names)
+
+
+_QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
+
+
+def _create_table(reader: TokenReader, temporary: bool) -> CreateTable:
+    """Read CREATE TABLE behind the word TABLE."""
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    made = CreateTable(table_name(reader), temporary=temporary, if_not_exists=if_not_exists)
+    in_parentheses = reader.accept("(", "LIKE")
+    if in_parentheses or reader.accept("LIKE"):
+        made = made._replace(like=table_name(reader))
+        if in_parentheses:
+            reader.expect(")")
+        return made
+    if reader.at("(") and reader.ahead().upper not in {*_QUERY_WORDS, "("}:
+        columns, keys = _columns_and_keys(reader)
+        made = made._replace(columns=tuple(columns), keys=tuple(keys))
+    made = _with_options(reader, made)
+    if not made.columns and not made.select:
+        raise reader.not_understood("columns, LIKE or a query")
+    return made
+
+
+def _columns_and_keys(reader: TokenReader) -> tuple[list[ColumnSpec], list[Key]]:
+    columns: list[ColumnSpec] = []
+    keys: list[Key] = []
+    periods: dict[str, tuple[str, ...]] = {}
+
+    def item(reader: TokenReader) -> None:
+        if reader.accept("PERIOD", "FOR"):
+            period = reader.name("a period's name")
+            periods[period.casefold()] = key_columns(reader)
+        elif is_key_or_constraint(reader):
+            keys.extend(key_or_constraint(reader))
+        else:
+            columns.append(column_spec(reader))
+            keys.extend(column_keys(columns[-1]))
+
+    reader.listed(item)
+    # The columns of MariaDB's application-time periods cannot be NULL.
+    bounds = {name.casefold() for period in periods.values() for name in period}
+    columns = [c._replace(nullable=False) if c.name.casefold() in bounds else c for c in columns]
+    return columns, [_without_periods(key, periods) for key in keys]
+
+
+def _without_periods(key: Key, periods: dict[str, tuple[str, ...]]) -> Key:
+    """MariaDB makes of a period in a key its end and its start, in this order."""
+    if not any(name.casefold() in periods for name in key.columns):
+        return key
+    parts = (reversed(periods.get(name.casefold(), (name,))) for name in key.columns)
+    return key._replace(columns=tuple(name for part in parts for name in part), prefixes=())
+
+
+def _with_options(reader: TokenReader, made: CreateTable) -> CreateTable:
+    """Read the table's options and partitions, up to its query or its end.
+
+    Only those that matter to columns are known, so that options of engines and versions to come do no harm.
+    """
+    while not reader.at_end:
+        option = charset_option(reader)
+        if option is not None:
+            made = made._replace(charset=merged(made.charset, option))
+        elif reader.accept("WITH", "SYSTEM", "VERSIONING"):
+            made = made._replace(versioned=True)
+        elif reader.at_any("SELECT", "WITH", "AS") or reader.at("VALUES", "ROW") or reader.at("TABLE"):
+            return made._replace(select=True)
+        elif reader.at("("):
+            if reader.ahead().upper in {*_QUERY_WORDS, "("}:
+                return made._replace(select=True)
+            reader.skip_parentheses()
+        else:
+            reader.next()
+    return made
+
+
+def _alter_database(reader: TokenReader) -> AlterDatabase:
+    """Read ALTER DATABASE behind the word DATABASE or SCHEMA; its name may be left out."""
+    is_unnamed = (
+        reader.at_any("DEFAULT", "CHARSET", "COLLATE", "READ", "ENCRYPTION", "COMMENT")
+        or reader.at("CHARACTER", "SET")
+        or reader.at("CHAR", "SET")
+    )
+    db = None if is_unnamed else reader.name("a database's name")
+    return AlterDatabase(db, _database_options(reader))
+
+
+def _database_options(reader: TokenReader) -> Charset:
+    charset = Charset()
+    while not reader.at_end:
+        option = charset_option(reader)
+        if option is None:
+            reader.next()
+        charset = merged(charset, option)
+    return charset
+
+
+def _create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
+    """Read CREATE SEQUENCE behind the word SEQUENCE; since MariaDB 11.5 it may name the values' type."""
+    if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+    table = table_name(reader)
+    value = ColumnSpec("", "bigint", nullable=False)
+    if reader.accept("AS"):
+        written = data_type(reader)
+        value = value._replace(base=written.base, unsigned=written.unsigned or reader.accept("UNSIGNED"))
+    names = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value")
+    columns = (
+        *(value._replace(name=name) for name in names),
+        ColumnSpec("increment", "bigint", nullable=False),
+        ColumnSpec("cache_size", "bigint", unsigned=True, nullable=False),
+        ColumnSpec("cycle_option", "tinyint", (1,), unsigned=True, nullable=False),
+        ColumnSpec("cycle_count", "bigint", nullable=False),
+    )
+    return CreateTable(table, columns, temporary=temporary, if_not_exists=if_not_exists)

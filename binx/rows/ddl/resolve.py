@@ -12,18 +12,18 @@ from binx.rows.columns.charsets import (
     stored_text,
 )
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, StatementContext
-from binx.rows.columns.types import INTEGERS, Kind, LogicalType, quote_text
-from binx.rows.ddl.statements import Charset, ColumnSpec
-from binx.rows.ddl.types import (
+from binx.rows.columns.types import (
     BLOB_BASES,
     CHARACTER_BASES,
     GEOMETRY_BASES,
     INTEGER_BASES,
     TEXT_BASES,
     as_bytes,
+    members_text,
 )
+from binx.rows.ddl.statements import Charset, ColumnSpec
 
-_BLOB_CAPACITY = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
+_CAPACITIES = (0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF)
 _MOST_VARCHAR_BYTES = 0xFFFF
 _ZEROFILL_WIDTHS = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 20}
 _DEFAULT_LENGTHS = {"char": 1, "binary": 1, "bit": 1, "vector": 2048}
@@ -33,10 +33,8 @@ _FLOAT_PRECISION = 24
 
 def _sized(family: tuple[str, ...], length: int) -> str:
     """The smallest type of TINYBLOB … LONGBLOB or TINYTEXT … LONGTEXT that holds so many bytes."""
-    return next(
-        (name for name, capacity in zip(family, _BLOB_CAPACITY, strict=True) if length <= capacity),
-        family[-1],
-    )
+    holding = (name for name, capacity in zip(family, _CAPACITIES, strict=True) if length <= capacity)
+    return next(holding, family[-1])
 
 
 def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
@@ -53,15 +51,11 @@ def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
 def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
     """Choose the size class that TEXT(n), BLOB(n) or a VARCHAR too long for one ask for."""
     length = spec.arguments[0] if spec.arguments else 0
-    characters = length * bytes_per_character(charset.charset)
-    if spec.base == "text" and length:
-        return spec._replace(base=_sized(TEXT_BASES, characters), arguments=())
-    if spec.base == "blob" and length:
-        return spec._replace(base=_sized(BLOB_BASES, length), arguments=())
-    if spec.base == "varchar" and characters > _MOST_VARCHAR_BYTES:
-        return spec._replace(base=_sized(TEXT_BASES, characters), arguments=())
-    if spec.base == "varbinary" and length > _MOST_VARCHAR_BYTES:
-        return spec._replace(base=_sized(BLOB_BASES, length), arguments=())
+    is_text = spec.base in {"text", "varchar"}
+    size = length * bytes_per_character(charset.charset) if is_text else length
+    is_sized = spec.base in {"text", "blob"} and length
+    if is_sized or (spec.base in {"varchar", "varbinary"} and size > _MOST_VARCHAR_BYTES):
+        return spec._replace(base=_sized(TEXT_BASES if is_text else BLOB_BASES, size), arguments=())
     return spec
 
 
@@ -150,7 +144,7 @@ def _type_text(
     if base == "decimal":
         arguments = f"{length},{scale}"
     elif members is not None:
-        arguments = _members_text(members)
+        arguments = members_text(members)
     elif base in INTEGER_BASES:
         arguments = _integer_width(spec)
     elif base in {"float", "double"}:
@@ -163,10 +157,6 @@ def _type_text(
     if spec.unsigned:
         text += " unsigned"
     return text + " zerofill" if spec.zerofill else text
-
-
-def _members_text(members: tuple[str, ...]) -> str:
-    return ",".join(quote_text(member) for member in members)
 
 
 def _integer_width(spec: ColumnSpec) -> str:
@@ -200,11 +190,11 @@ def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> C
 def _most_characters(column: ColumnDefinition) -> int:
     """How many characters a column may hold; of those that are no text, few."""
     if column.base in TEXT_BASES:
-        return _BLOB_CAPACITY[TEXT_BASES.index(column.base)] // bytes_per_character(column.charset)
+        return _CAPACITIES[TEXT_BASES.index(column.base)] // bytes_per_character(column.charset)
     if column.base in BLOB_BASES:
-        return _BLOB_CAPACITY[BLOB_BASES.index(column.base)]
+        return _CAPACITIES[BLOB_BASES.index(column.base)]
     if column.base == "json" or column.base in GEOMETRY_BASES:
-        return _BLOB_CAPACITY[-1]
+        return _CAPACITIES[-1]
     if column.base in {"char", "varchar", "binary", "varbinary"}:
         return column.length or 0
     sizes = [len(member) for member in column.members or ()]
@@ -218,9 +208,9 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     base, text, members = column.base, column.mysql_type, column.members
     if members is not None:
         members = reread_members(members, column.charset, charset.charset)
-        text = base if members is None else f"{base}({_members_text(members)})"
+        text = base if members is None else f"{base}({members_text(members)})"
     if base in TEXT_BASES:
-        capacity = _BLOB_CAPACITY[TEXT_BASES.index(base)]
+        capacity = _CAPACITIES[TEXT_BASES.index(base)]
         characters = capacity // bytes_per_character(column.charset)
         base = text = _sized(TEXT_BASES, characters * bytes_per_character(charset.charset))
     if charset.charset == "binary" and base not in {"enum", "set"}:
@@ -229,36 +219,3 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     return column._replace(
         base=base, mysql_type=text, charset=charset.charset, collation=charset.collation, members=members
     )
-
-
-_PLAIN = {
-    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "date": Kind.DATE, "year": Kind.YEAR, "json": Kind.JSON,
-    "inet4": Kind.INET4, "inet6": Kind.INET6, "uuid": Kind.UUID,
-}  # fmt: skip
-_TIMES = {"datetime": Kind.DATETIME, "timestamp": Kind.TIMESTAMP, "time": Kind.TIME}
-
-
-def declared_type(column: ColumnDefinition) -> LogicalType:
-    """What a column holds that is defined so; the same as rows of it are read as."""
-    base = column.base
-    if (base, column.unsigned) in INTEGERS:
-        return LogicalType(INTEGERS[base, column.unsigned], base)
-    if base in _PLAIN:
-        return LogicalType(_PLAIN[base], base)
-    if base in _TIMES:
-        return LogicalType(_TIMES[base], base, fraction=column.length or 0)
-    if base == "decimal":
-        return LogicalType(Kind.DECIMAL, base, precision=column.length or 10, scale=column.scale or 0)
-    if base == "bit":
-        return LogicalType(Kind.BOOL if column.length == 1 else Kind.BITS, base, length=column.length)
-    if base in {"enum", "set"}:
-        kind = Kind.ENUM if base == "enum" else Kind.SET
-        return LogicalType(kind, base, charset=column.charset, members=column.members)
-    if base in GEOMETRY_BASES:
-        return LogicalType(Kind.GEOMETRY, base)
-    if base == "vector":
-        return LogicalType(Kind.VECTOR, base, length=column.length)
-    if base in {"binary", "varbinary", *BLOB_BASES}:
-        return LogicalType(Kind.BINARY, base, length=column.length)
-    characters = None if base in TEXT_BASES else column.length
-    return LogicalType(Kind.TEXT, base, charset=column.charset, characters=characters)

@@ -25,7 +25,6 @@ from binx.rows.ddl.statements import (
     MovePartition,
     NotUnderstood,
     RenameTables,
-    RenameTo,
     TableName,
 )
 from binx.rows.ddl.statements import Statement as Parsed
@@ -226,7 +225,7 @@ def _changed(
                 yield full(parsed.table)
         case AlterTable() if not all(isinstance(one, MovePartition) for one in parsed.actions):
             yield full(parsed.table)
-            yield from (full(action.table) for action in parsed.actions if isinstance(action, RenameTo))
+            yield from (full(table) for table in (parsed.new_name,) if table is not None)
         case RenameTables():
             yield from (full(table) for pair in parsed.pairs for table in pair)
         case DropTables():
@@ -237,6 +236,3 @@ def _changed(
                 yield None, None
         case DropDatabase():
             yield parsed.db, None
-
-
-__all__ = ["SchemaDump", "dump_of", "read_dump"]

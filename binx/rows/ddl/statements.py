@@ -15,6 +15,27 @@ class TableName(NamedTuple):
     name: str
 
 
+class Charset(NamedTuple):
+    """A character set and collation as columns, tables and databases declare them; None where not said."""
+
+    charset: str | None = None
+    collation: str | None = None
+
+
+class References(NamedTuple):
+    """What a foreign key refers to, and what it does to the rows that refer.
+
+    Attributes:
+        columns: its columns, in the order of the key's; empty where they are not named.
+        on_delete: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``, or ``RESTRICT`` for all that changes no row.
+    """
+
+    table: TableName
+    columns: tuple[str, ...]
+    on_delete: str
+    on_update: str
+
+
 class ColumnSpec(NamedTuple):
     """A column as a statement writes it, before the table's defaults are known.
 
@@ -23,11 +44,9 @@ class ColumnSpec(NamedTuple):
         members: of ENUM and SET; hexadecimal and bit literals are bytes.
         unsigned: UNSIGNED, ZEROFILL or SERIAL.
         charset: CHARACTER SET, or what a type or attribute implies; None where the table decides.
-        collation: COLLATE; None where nothing is said.
         binary: the BINARY attribute, which means the charset's ``_bin`` collation.
         nullable: NULL or NOT NULL; None where nothing is said.
         generated: ``virtual``, ``stored``, or None.
-        unique: UNIQUE stands at the column, or its type implies it.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
         numbered: AUTO_INCREMENT, or SERIAL, which means that too.
         references: REFERENCES stands at the column, and the server heeds it.
@@ -54,33 +73,6 @@ class ColumnSpec(NamedTuple):
     references: References | None = None
 
 
-class Position(NamedTuple):
-    """Where ALTER TABLE puts a column: behind ``after``, or first where that is None."""
-
-    after: str | None
-
-
-class Charset(NamedTuple):
-    """A default charset as tables and databases declare it; None where nothing is said."""
-
-    charset: str | None = None
-    collation: str | None = None
-
-
-class References(NamedTuple):
-    """What a foreign key refers to, and what it does to the rows that refer.
-
-    Attributes:
-        columns: its columns, in the order of the key's; empty where they are not named.
-        on_delete: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``, or ``RESTRICT`` for all that changes no row.
-    """
-
-    table: TableName
-    columns: tuple[str, ...]
-    on_delete: str
-    on_update: str
-
-
 class Key(NamedTuple):
     """A key as a statement writes it.
 
@@ -89,7 +81,6 @@ class Key(NamedTuple):
         name: the index's or constraint's name, None where the server is to make one.
         whole: no part is an expression.
         prefixes: how many characters of each column it has, 0 for all.
-        if_not_exists: the key may be there already.
         references: of a foreign key, what it refers to.
     """
 
@@ -108,7 +99,6 @@ class CreateTable(NamedTuple):
 
     table: TableName
     columns: tuple[ColumnSpec, ...] = ()
-    primary_key: tuple[str, ...] = ()
     keys: tuple[Key, ...] = ()
     charset: Charset = Charset()
     like: TableName | None = None
@@ -116,6 +106,12 @@ class CreateTable(NamedTuple):
     temporary: bool = False
     if_not_exists: bool = False
     versioned: bool = False
+
+
+class Position(NamedTuple):
+    """Where ALTER TABLE puts a column: behind ``after``, or first where that is None."""
+
+    after: str | None
 
 
 class AddColumn(NamedTuple):
@@ -206,12 +202,9 @@ class RenameTo(NamedTuple):
 class PartitionMove(Enum):
     """What becomes of the table that rows go to or come from."""
 
-    ROWS = "rows"
-    """It gets other rows, or there is none."""
-    TABLE_MADE = "table made"
-    """A partition becomes that table."""
-    TABLE_TAKEN = "table taken"
-    """It becomes a partition."""
+    ROWS = "it gets other rows, or there is none"
+    TABLE_MADE = "a partition becomes that table"
+    TABLE_TAKEN = "it becomes a partition"
 
 
 class MovePartition(NamedTuple):
@@ -255,6 +248,16 @@ class AlterTable(NamedTuple):
     table: TableName
     actions: tuple[AlterAction, ...] = ()
     if_exists: bool = False
+
+    @property
+    def new_name(self) -> TableName | None:
+        """What it renames the table to: of several names the last one counts."""
+        return next((one.table for one in reversed(self.actions) if isinstance(one, RenameTo)), None)
+
+    @property
+    def moves(self) -> tuple[MovePartition, ...]:
+        """Its clauses by which rows come or go with partitions."""
+        return tuple(one for one in self.actions if isinstance(one, MovePartition))
 
 
 class RenameTables(NamedTuple):

@@ -7,15 +7,19 @@ all NOT NULL and taken whole as the primary key (sql/table.cc), and table maps n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import count
 
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey, IndexDefinition, TableDefinition
+from binx.rows.columns.types import GEOMETRY_BASES
 from binx.rows.ddl.statements import Key
-from binx.rows.ddl.types import GEOMETRY_BASES
 
 Indexes = tuple[IndexDefinition, ...]
 
 _KEPT_IN_THE_ROW = ("char", "varchar", "binary", "varbinary")
+_LONG = ("text", "blob", *GEOMETRY_BASES)
 _NAME_OF_EXPRESSIONS = "functional_index"
+GENERATED_NAME = "_ibfk_"
+"""Stands between a table's name and a number in the names that servers give foreign keys."""
 
 
 def same_name(first: str | None, second: str) -> bool:
@@ -26,21 +30,14 @@ def same_name(first: str | None, second: str) -> bool:
 def with_index(indexes: Indexes, key: Key) -> Indexes:
     """The keys and one more; without a name it is called after its first column, as the server does."""
     name = key.name or (key.columns[0] if key.columns else _NAME_OF_EXPRESSIONS)
+    taken = {"primary", *(index.name.casefold() for index in indexes)}
     if key.if_not_exists and any(same_name(name, index.name) for index in indexes):
         return indexes
-    if key.name is None:
-        name = _free_name(indexes, name)
+    if key.name is None and name.casefold() in taken:
+        numbered = (f"{name}_{number}" for number in count(2))
+        name = next(one for one in numbered if one.casefold() not in taken)
     prefixes = key.prefixes if any(key.prefixes) else ()
     return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole, prefixes))
-
-
-def _free_name(indexes: Indexes, column: str) -> str:
-    taken = {index.name.casefold() for index in indexes}
-    name, number = column, 1
-    while name.casefold() in taken or same_name(name, "PRIMARY"):
-        number += 1
-        name = f"{column}_{number}"
-    return name
 
 
 def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
@@ -69,7 +66,8 @@ def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
         parts = zip(index.columns, index.prefixes or (0,) * len(index.columns), strict=True)
         left = [(name, prefix) for old, prefix in parts if (name := now(old)) is not None]
         if left or not index.columns:
-            columns, prefixes = (tuple(name for name, _ in left), tuple(prefix for _, prefix in left))
+            prefixes = tuple(prefix for _, prefix in left)
+            columns = tuple(name for name, _ in left)
             changed.append(index._replace(columns=columns, prefixes=prefixes if any(prefixes) else ()))
     return tuple(changed)
 
@@ -78,13 +76,13 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
     """The keys as the server keeps them behind a statement, in its order (sql/sql_table.cc, ``sort_keys``).
 
     A prefix of all that a column holds has become the whole column.
-
-    Args:
-        columns: the table's; only of text and bytes a key can have a part.
     """
-    if len(indexes) < 2 and not any(index.prefixes for index in indexes):
-        return indexes
     known = {column.name.casefold(): column for column in columns}
+
+    def settled(index: IndexDefinition) -> IndexDefinition:
+        parts = zip(index.columns, index.prefixes, strict=False)
+        prefixes = tuple(_settled_prefix(known.get(name.casefold()), prefix) for name, prefix in parts)
+        return index._replace(prefixes=prefixes if any(prefixes) else ())
 
     def order(index: IndexDefinition) -> tuple[bool, ...]:
         parts = [known[name.casefold()] for name in index.columns if name.casefold() in known]
@@ -92,24 +90,16 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
         is_nullable = any(column.nullable for column in parts)
         return not index.unique, index.unique and is_nullable, is_virtual, any(index.prefixes)
 
-    return tuple(sorted((_with_settled_prefixes(index, known) for index in indexes), key=order))
+    return tuple(sorted(map(settled, indexes), key=order))
 
 
-def _with_settled_prefixes(index: IndexDefinition, known: dict[str, ColumnDefinition]) -> IndexDefinition:
-    def is_part(name: str, prefix: int) -> bool:
-        column = known.get(name.casefold())
-        if column is None or column.base not in _KEPT_IN_THE_ROW:
-            is_long = ("text", "blob", *GEOMETRY_BASES)
-            return column is not None and column.base.endswith(is_long)
-        return prefix < (column.length or 0)
-
-    parts = zip(index.columns, index.prefixes, strict=False)
-    prefixes = tuple(prefix if is_part(name, prefix) else 0 for name, prefix in parts)
-    return index._replace(prefixes=prefixes if any(prefixes) else ())
-
-
-GENERATED_NAME = "_ibfk_"
-"""Stands between a table's name and a number in the names that servers give foreign keys."""
+def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
+    """The length of a part of a column in a key, 0 for all of it; only text and bytes have parts."""
+    if column is None:
+        return 0
+    if column.base in _KEPT_IN_THE_ROW:
+        return prefix if prefix < (column.length or 0) else 0
+    return prefix if column.base.endswith(_LONG) else 0
 
 
 def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
@@ -124,18 +114,10 @@ def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefin
             continue
         taken = (name.removeprefix(prefix) for one in found if (name := one.name or "").startswith(prefix))
         number = 1 + max((int(digits) for digits in taken if digits.isdecimal()), default=0)
-        references = key.references
-        found.append(
-            ForeignKey(
-                key.name or f"{prefix}{number}",
-                key.columns,
-                references.table.db or table.db,
-                references.table.name,
-                references.columns,
-                references.on_delete,
-                references.on_update,
-            )
-        )
+        to, referenced, on_delete, on_update = key.references
+        name = key.name or f"{prefix}{number}"
+        db = to.db or table.db
+        found.append(ForeignKey(name, key.columns, db, to.name, referenced, on_delete, on_update))
     return table._replace(foreign_keys=tuple(found))
 
 

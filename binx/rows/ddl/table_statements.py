@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.columns.schema import ChangeKind
-from binx.rows.ddl.catalog import Followed, parts_of
+from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.effects import statement_effects
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
@@ -17,13 +17,12 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropDatabase,
     DropTables,
-    MovePartition,
     NotUnderstood,
     RenameTables,
-    RenameTo,
     TableName,
 )
 from binx.rows.ddl.statements import Statement as SchemaStatement
+from binx.rows.ddl.temporary import without_temporary
 from binx.rows.statements import Statement
 
 _WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)
@@ -60,7 +59,7 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
         schema_statement = parse(statement.sql, statement.context)
         if schema_statement is None:
             return None
-        lasting = parts_of(schema_statement, statement.context, lambda table: False).lasting
+        lasting, _ = without_temporary(schema_statement, frozenset(), statement.db, statement.context)
         return None if lasting is None else _of_schema(lasting, statement, tables)
     if not tables.takes_text(statement.sql, statement.db):
         return None
@@ -85,8 +84,8 @@ def _of_schema(asked: SchemaStatement, statement: Statement, tables: TableFilter
     if isinstance(asked, RenameTables):
         return _effect("rename", first_taken(*(name for pair in asked.pairs for name in pair)), True)
     if isinstance(asked, AlterTable):
-        targets = [action.table for action in asked.actions if isinstance(action, RenameTo)]
-        others = [one.other for one in asked.actions if isinstance(one, MovePartition) and one.other]
+        targets = [] if asked.new_name is None else [asked.new_name]
+        others = [move.other for move in asked.moves if move.other is not None]
         name = first_taken(asked.table, *targets, *others)
         if targets:
             return _effect("rename", name, True)
@@ -126,6 +125,3 @@ def restored_by(followed: Followed | None, db: str, file: str, start: int) -> It
     for (of, table), is_there in gone.items():
         command = ["binx", "state", "lake", "--table", f"{of}.{table}", "--at", f"{file}:{start}"]
         yield of, table, shlex.join([*command, "--format", "sql", *(["--no-create"] if is_there else [])])
-
-
-__all__ = ["RESTORED_FROM", "TableEffect", "restored_by", "table_effect"]

@@ -8,9 +8,10 @@ MariaDB knowledge base, "Comment Syntax").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, unique
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, TypeVar
 
 from binx.rows.columns.schema import StatementContext
 
@@ -54,9 +55,8 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _NUMBER = re.compile(
     r"0x[0-9a-fA-F]+(?![\w$])|0b[01]+(?![\w$])|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w$])"
 )
-# Letters, digits, _ and $, and whatever is not ASCII: told by what it is not, which is compiled in no time.
+# Letters, digits, _ and $, and whatever is not ASCII.
 _WORD = re.compile(r"@{0,2}[^\0-#%-/:-@\[-^`{-\x7f]+")
-_QUOTED_RUNS = {quote: re.compile(rf"[^{quote}\\]+") for quote in "'\"`"}
 _PREFIXED_STRING = re.compile(r"(?:_\w+\s*|[nNxXbB])(?=')")
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
@@ -68,41 +68,32 @@ def _executes(match: re.Match[str], context: StatementContext) -> bool:
     mariadb_only, digits = match.groups()
     if mariadb_only and not context.mariadb:
         return False
-    if digits is None:
-        return True
-    version = int(digits)
+    version = int(digits or 0)
     if context.mariadb and not mariadb_only and version in _MARIADB_SKIPS:
         return False
     return context.version is None or version <= context.version
 
 
+@cache
+def _quoted(quote: str, backslashes: bool) -> re.Pattern[str]:
+    plain = rf"[^{quote}\\]*" if backslashes else f"[^{quote}]*"
+    escaped = rf"\\.|{quote}{quote}" if backslashes else quote * 2
+    return re.compile(rf"{quote}({plain}(?:(?:{escaped}){plain})*){quote}(?!{quote})", re.DOTALL)
+
+
 def _read_string(sql: str, start: int, backslashes: bool) -> tuple[str, int]:
-    """Read the string or quoted name whose quote stands at ``start``; returns its text and its end."""
+    """The string or quoted name whose quote stands at ``start``, and its end."""
     quote = sql[start]
-    run = _QUOTED_RUNS[quote]
-    parts: list[str] = []
-    position = start + 1
-    length = len(sql)
-    while position < length:
-        if match := run.match(sql, position):
-            parts.append(match.group())
-            position = match.end()
-            continue
-        character = sql[position]
-        if character == quote:
-            if sql.startswith(quote, position + 1):
-                parts.append(quote)
-                position += 2
-                continue
-            return "".join(parts), position + 1
-        if character == "\\" and backslashes and position + 1 < length:
-            following = sql[position + 1]
-            parts.append(_ESCAPES.get(following, following))
-            position += 2
-            continue
-        parts.append(character)
-        position += 1
-    raise NotUnderstoodError(f"the quote at character {start} is not closed")
+    match = _quoted(quote, backslashes).match(sql, start)
+    if match is None:
+        raise NotUnderstoodError(f"the quote at character {start} is not closed")
+    text = match[1]
+    if backslashes and "\\" in text:
+        escaped = rf"\\(.)|{quote}{quote}"
+        text = re.sub(escaped, lambda one: _ESCAPES.get(one[1], one[1] or quote), text, flags=re.DOTALL)
+    else:
+        text = text.replace(quote * 2, quote)
+    return text, match.end()
 
 
 def _prefixed(prefix: str, text: str) -> str:
@@ -131,11 +122,9 @@ def tokens(sql: str, context: StatementContext) -> Iterator[Token]:
         if match := _SKIPPED.match(sql, position):
             position = match.end()
         elif match := _EXECUTABLE.match(sql, position):
-            if _executes(match, context):
-                open_comments += 1
-                position = match.end()
-            else:
-                position = _behind_comment(sql, match.end(), nests=True)
+            executes = _executes(match, context)
+            open_comments += executes
+            position = match.end() if executes else _behind_comment(sql, match.end(), nests=True)
         elif sql.startswith("/*", position):
             position = _behind_comment(sql, position + 2, nests=False)
         elif open_comments and sql.startswith("*/", position):
@@ -149,7 +138,6 @@ def tokens(sql: str, context: StatementContext) -> Iterator[Token]:
 
 
 def _token(sql: str, begin: int, context: StatementContext) -> Token:
-    """The token that begins there: neither white space nor a comment does."""
     match = _PREFIXED_STRING.match(sql, begin)
     prefix, position = (match.group(), match.end()) if match else ("", begin)
     character = sql[position]
@@ -177,6 +165,9 @@ def _behind_comment(sql: str, position: int, nests: bool) -> int:
         if depth == 0:
             return match.end()
     raise NotUnderstoodError(f"the comment at character {position} is not closed")
+
+
+_Item = TypeVar("_Item")
 
 
 class TokenReader:
@@ -262,21 +253,31 @@ class TokenReader:
             return int(token.text)
         raise self.not_understood("a whole number")
 
-    def string(self) -> str:
-        """Read a string, which may be a hexadecimal or bit literal."""
-        token = self.current
-        if token.kind is TokenKind.STRING:
-            return self.next().text
-        if token.kind is TokenKind.NUMBER and token.text[:2] in {"0x", "0b"}:
-            digits = self.next().text[2:]
-            return _prefixed(token.text[1], digits.zfill(len(digits) + len(digits) % 2))
-        raise self.not_understood("a string")
-
     def literal(self) -> str | bytes:
         """Read a string; of a hexadecimal or bit literal the bytes."""
-        start = self.current.start
-        text = self.string()
-        return text.encode("latin-1") if self.sql[start] in "0xXbB" else text
+        token = self.current
+        if token.kind is TokenKind.STRING:
+            text = self.next().text
+        elif token.kind is TokenKind.NUMBER and token.text[:2] in {"0x", "0b"}:
+            digits = self.next().text[2:]
+            text = _prefixed(token.text[1], digits.zfill(len(digits) + len(digits) % 2))
+        else:
+            raise self.not_understood("a string")
+        return text.encode("latin-1") if self.sql[token.start] in "0xXbB" else text
+
+    def separated(self, read: Callable[[TokenReader], _Item]) -> list[_Item]:
+        """Read ``item, item …``."""
+        items = [read(self)]
+        while self.accept(","):
+            items.append(read(self))
+        return items
+
+    def listed(self, read: Callable[[TokenReader], _Item]) -> list[_Item]:
+        """Read ``(item, item …)``."""
+        self.expect("(")
+        items = self.separated(read)
+        self.expect(")")
+        return items
 
     def skip_parentheses(self) -> None:
         """Read ``( … )`` with all that is nested in it."""

@@ -179,7 +179,7 @@ class ForeignKeys:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._seen: Catalog | None = None
+        self._seen = -1
         self._of: dict[Name, list[Child]] = {}
         self._to: dict[Name, list[Child]] = {}
 
@@ -194,9 +194,9 @@ class ForeignKeys:
         return self._to.get(name, [])
 
     def _look(self) -> None:
-        if self._seen is not None and self._catalog.is_as(self._seen):
+        if self._seen == self._catalog.statements:
             return
-        self._seen = self._catalog.copy()
+        self._seen = self._catalog.statements
         self._of, self._to = defaultdict(list), defaultdict(list)
         for definition in self._catalog:
             name = definition.db, definition.name

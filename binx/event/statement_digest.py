@@ -17,13 +17,15 @@ from functools import lru_cache
 from binx.event.keywords import FUNCTIONS, KEYWORDS, SYNONYMS
 
 _COMMENT = r"--(?=[\s\0]|$)[^\n]* | \#[^\n]* | /\*(?!M?!).*?(?:\*/|$)"
-_STRING = r"""[nNxXbB]?'(?:[^'\\]|\\.|'')*(?:'|$) | "(?:[^"\\]|\\.|"")*(?:"|$)"""
-_NUMBER = r"(?<![\w$`.])(?:0x[0-9a-fA-F]+ | 0b[01]+ | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w$])"
+_STRING = r"""[nN]?'(?:[^'\\]|\\.|'')*(?:'|$) | "(?:[^"\\]|\\.|"")*(?:"|$)"""
+_NUMBER = r"""[xXbB]'[^']*(?:'|$)
+    | (?<![\w$`.])(?:0x[0-9a-fA-F]+ | 0b[01]+ | (?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w$])"""
 _QUOTED = r"`(?P<name> (?:[^`]|``)* )(?:`|$)"
 _TOKEN = re.compile(
     rf"""
     (?P<skipped> [\s\0]+ | {_COMMENT} | /\*M?!\d* | \*/ )
-  | (?P<literal> {_STRING} | {_NUMBER} )
+  | (?P<string> {_STRING} )
+  | (?P<number> {_NUMBER} )
   | (?P<introducer> _[a-z]\w*(?=\s*(?:'|x'|X')) )
   | {_QUOTED}
   | (?P<word> [\w$\u0080-\U0010ffff]+ )
@@ -40,6 +42,11 @@ _VALUE, _VALUES = "?", "?, ..."
 _ROW, _ROWS = "(?)", "(?) /* , ... */"
 _LONG_ROW, _LONG_ROWS = "(...)", "(...) /* , ... */"
 _LISTS = {_ROW: _ROWS, _LONG_ROW: _LONG_ROWS}
+_BEFORE_EXPRESSIONS = frozenset(
+    "( , = <=> != < > <= >= + - * / % ^ | & << >> && || AND OR XOR NOT BETWEEN LIKE RLIKE DIV MOD INTERVAL"
+    " SELECT CASE WHEN THEN ELSE DEFAULT RETURN IF ELSEIF WHILE UNTIL AT EVERY STARTS ENDS".split()
+)
+"""What a sign of a number stands behind: elsewhere servers take it for an operator."""
 _GLUED = ("@", "@@")
 """Signs with no space behind them."""
 _CACHED = 10_000
@@ -68,7 +75,10 @@ def _normal(sql: str) -> str:
         kind = match.lastgroup
         if kind == "skipped":
             continue
-        if kind == "literal":
+        if kind == "number":
+            while len(done) > 1 and done[-1] in ("-", "+") and done[-2] in _BEFORE_EXPRESSIONS:
+                done.pop()
+        if kind in ("number", "string"):
             _add_value(done)
         elif kind == "name":
             done.append(f"`{match['name'].replace('``', '`')}`")
@@ -107,18 +117,11 @@ def _add_word(done: list[str], word: str, following: str) -> None:
 
 
 def _add_value(done: list[str]) -> None:
-    """A literal, with the signs before it and the list that it goes on."""
-    while len(done) > 1 and done[-1] in ("-", "+") and not _ends_expression(done[-2]):
-        done.pop()
+    """A literal, with the list that it goes on."""
     if len(done) > 1 and done[-1] == "," and done[-2] in (_VALUE, _VALUES):
         done[-2:] = [_VALUES]
     else:
         done.append(_VALUE)
-
-
-def _ends_expression(token: str) -> bool:
-    """Whether a sign behind a token stands between two expressions."""
-    return token.startswith("`") or token in (_VALUE, _VALUES, ")", *_LISTS, *_LISTS.values())
 
 
 def _close(done: list[str]) -> None:

@@ -26,6 +26,8 @@ from binx.event.statement_digest import digest_of, digest_text
         ("/* by */ update t set count = count(x) # end", "UPDATE `t` SET `count` = COUNT ( `x` )"),
         ("insert into t values ('it''s', \"\\\"\", x'00')", "INSERT INTO `t` VALUES (...)"),
         ("insert into `a``b`.`t` select $1a", "INSERT INTO `a`b` . `t` SELECT `$1a`"),
+        ("select -1, - -x'01', -'a', true - 1", "SELECT ?, ... , - ? , TRUE - ?"),
+        ("select 1 from t where -1 and -2 > date - 3", "SELECT ? FROM `t` WHERE - ? AND ? > DATE - ?"),
         ("select 'unclosed", "SELECT ?"),
         ("", ""),
     ],

@@ -4,25 +4,140 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from enum import Enum
 from itertools import pairwise
 
+from binx.archive.chains import manifest_ends, without_superseded
 from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, object_names, read_manifests
-from binx.archive.opening import open_archived, unopened_ends, without_superseded
-from binx.archive.restore import check_object
-from binx.archive.run_report import CheckProblem, CheckReport, Finding, TailLog
+from binx.archive.objects import check_object
 from binx.archive.sources import open_source_logs
-from binx.errors import AbsentError, BinxError, EncryptedError, SourceError
+from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import missing_gtids, order_ends
-from binx.log.chain.ends import FileEnds, known_ends
+from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.identifiers import marked_gtids
 from binx.log.scanning import OnDamage
-from binx.source.names import unencrypted_name
+from binx.source.names import printable, unencrypted_name
 from binx.source.wording import counted
 from binx.storage.store import Store
 from binx.verify.report import ProblemKind
 from binx.verify.run import link_problems
+
+
+class Finding(Enum):
+    """What is wrong with an archive; what is wrong between its logs has the names that ``verify`` gives."""
+
+    MANIFEST = "manifest"
+    """A manifest cannot be read."""
+    OBJECT_MISSING = "object_missing"
+    """An object that a manifest lists is not there, or cannot be read."""
+    OBJECT_CHANGED = "object_changed"
+    """Its bytes are not those that were written."""
+    DAMAGED = "damaged"
+    """A log is kept as it was found, and its bytes were not those that its server wrote."""
+    NOT_ARCHIVED = "not_archived"
+    """A log of the source is not archived, though later ones are."""
+    OVERLAP = "overlap"
+    """Logs of one server hold the same GTIDs."""
+
+
+_MISSING = frozenset(
+    {Finding.OBJECT_MISSING.value, Finding.NOT_ARCHIVED.value, ProblemKind.MISSING_FILE.value}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckProblem:
+    """Something that is wrong.
+
+    Attributes:
+        kind: a Finding's name, or that of a kind of ``verify``.
+        path: the object, or the log.
+        message: what was expected, and what was found.
+        gtid: the GTIDs that it is about.
+    """
+
+    kind: str
+    path: str
+    message: str
+    gtid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TailLog:
+    """A log of the source that the archive does not hold."""
+
+    log: str
+    closed: bool
+    bytes: int
+    gtids: GtidSet
+
+
+@dataclass(slots=True)
+class CheckReport:
+    """What a check has found.
+
+    Attributes:
+        missing: GTIDs that no log holds though earlier and later ones of their source are there.
+        notes: what is normal and worth knowing, in sentences.
+        tail: logs of the source that are not archived yet; None where no source was given.
+    """
+
+    logs: int = 0
+    bytes: int = 0
+    stored_bytes: int = 0
+    transactions: int = 0
+    encrypted: int = 0
+    gtids: GtidSet = field(default_factory=GtidSet)
+    missing: GtidSet = field(default_factory=GtidSet)
+    problems: list[CheckProblem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tail: list[TailLog] | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    @property
+    def lacks(self) -> bool:
+        """Whether something is not there."""
+        return any(problem.kind in _MISSING for problem in self.problems)
+
+    def add(self, kind: Finding, path: str, message: str, gtid: str | None = None) -> None:
+        """Take down a problem."""
+        self.problems.append(CheckProblem(kind.value, path, message, gtid))
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {
+            "check": "missing" if self.lacks else "ok" if self.ok else "problems",
+            "logs": self.logs,
+            "bytes": self.bytes,
+            "stored_bytes": self.stored_bytes,
+            "transactions": self.transactions,
+            "encrypted": self.encrypted,
+            "gtid_set": str(self.gtids),
+            "missing_gtids": str(self.missing),
+            "problems": [
+                {"kind": one.kind, "path": printable(one.path), "message": one.message, "gtid": one.gtid}
+                for one in self.problems
+            ],
+            "notes": self.notes,
+            "tail": None
+            if self.tail is None
+            else [
+                {
+                    "log": printable(one.log),
+                    "closed": one.closed,
+                    "bytes": one.bytes,
+                    "gtid_set": str(one.gtids),
+                }
+                for one in self.tail
+            ],
+        }
 
 
 def check_archive(
@@ -30,11 +145,10 @@ def check_archive(
     source: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> CheckReport:
-    """Prove what an archive covers.
+    """Prove what an archive covers, for which no key is needed.
 
-    All objects are hashed; the logs are held against each other as ``verify`` does, and those of the source
-    that are not archived yet follow them. What nobody here can decrypt is not opened: of such a log the
-    manifest is asked.
+    All objects are hashed; the logs are held against each other as ``verify`` does, by what their manifests
+    say, and those of the source that are not archived yet follow them.
 
     Args:
         store: the archive.
@@ -54,20 +168,24 @@ def check_archive(
             path=store.where,
         )
     for error in errors:
-        _add(report, Finding.MANIFEST, error.path or store.where, error.message)
+        report.add(Finding.MANIFEST, error.path or store.where, error.message)
     whole = _check_objects(store, logs, report, progress)
     _note_unlisted(store, logs, report)
+    if 0 < report.encrypted < report.logs:
+        report.notes.append(
+            f"{report.logs - report.encrypted} of {report.logs} logs are not encrypted: they were archived"
+            " without --encrypt-to"
+        )
     kept, superseded = without_superseded(whole)
     for log in superseded:
         better = "whole" if log.damage else "longer"
         report.notes.append(f"{log.stem}: a {better} copy of this log is archived too")
     for log in kept:
         for damage in log.damage:
-            _add(report, Finding.DAMAGED, store.path(log.log.path), damage)
+            report.add(Finding.DAMAGED, store.path(log.log.path), damage)
+    found = [(manifest_ends(store, log), log.gtids) for log in kept if not log.is_unidentified]
+    report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)
     with ExitStack() as stack:
-        found = [(_ends_of(store, log, report, stack), log.gtids) for log in kept if not log.is_unidentified]
-        _note_encrypted(report)
-        report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)
         if source is not None:
             found += _tail(source, logs, report, stack)
         contents = {id(ends.file): gtids for ends, gtids in found}
@@ -75,31 +193,6 @@ def check_archive(
         _check_holes(chain, report)
         _check_links(chain, [contents[id(ends.file)] for ends in chain], report)
     return report
-
-
-def _ends_of(store: Store, log: ArchivedLog, report: CheckReport, stack: ExitStack) -> FileEnds:
-    """What a log says of its place among others, or its manifest does."""
-    try:
-        return known_ends(open_archived(store, log, stack))
-    except EncryptedError:
-        if not log.recipients:
-            raise
-        report.unopened += 1
-        return unopened_ends(store, log)
-
-
-def _note_encrypted(report: CheckReport) -> None:
-    if report.unopened:
-        report.notes.append(
-            f"{report.unopened} encrypted log{' was' if report.unopened == 1 else 's were'} not opened,"
-            " because no given identity (--identity) is a recipient: their objects match their hashes,"
-            " and their order and GTIDs are taken from the manifests"
-        )
-    if 0 < report.encrypted < report.logs:
-        report.notes.append(
-            f"{report.logs - report.encrypted} of {report.logs} logs are not encrypted: they were archived"
-            " without --encrypt-to"
-        )
 
 
 def _check_objects(
@@ -128,23 +221,18 @@ def _check_objects(
 def _is_right(store: Store, stored: StoredObject, report: CheckReport) -> bool:
     try:
         check_object(store, stored)
-    except SourceError as error:
-        _add(report, Finding.OBJECT_MISSING, store.path(stored.path), error.message)
     except BinxError as error:
-        _add(report, Finding.OBJECT_CHANGED, store.path(stored.path), error.message)
-    else:
-        return True
-    return False
+        kind = Finding.OBJECT_MISSING if isinstance(error, SourceError) else Finding.OBJECT_CHANGED
+        report.add(kind, store.path(stored.path), error.message)
+        return False
+    return True
 
 
 def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckReport) -> None:
     listed = {one.path for log in logs for one in log.objects}
     for name in store.names():
-        if (
-            unencrypted_name(name).endswith(object_names(""))
-            and not name.startswith(".")
-            and name not in listed
-        ):
+        is_object = unencrypted_name(name).endswith(object_names("")) and not name.startswith(".")
+        if is_object and name not in listed:
             report.notes.append(
                 f"{name}: not listed in any manifest: either a run was killed before its commit, and"
                 " the next run archives the log again, or the manifest was lost"
@@ -161,7 +249,7 @@ def _tail(
     for log in there.unreadable:
         if log.closed and log.name not in held:
             message = f"not archived, and cannot be read: {log.error.message}"
-            _add(report, Finding.NOT_ARCHIVED, log.path, message)
+            report.add(Finding.NOT_ARCHIVED, log.path, message)
         else:
             report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
     for ends in (*there.closed, *there.open):
@@ -182,8 +270,7 @@ def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
         elif ends.chain in archived:
             holes.append(ends.file.path)
     for path in reversed(holes):
-        _add(
-            report,
+        report.add(
             Finding.NOT_ARCHIVED,
             path,
             "not archived, although later logs are: a run left it out, as it is damaged or was not readable;"
@@ -192,10 +279,8 @@ def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
 
 
 def _gtids_of(file: BinlogFile) -> GtidSet:
-    intervals = []
-    for table in file.scan(verify=False, on_damage=OnDamage.SALVAGE):
-        intervals += marked_gtids(table, table.mask())
-    return GtidSet(intervals)
+    scan = file.scan(verify=False, on_damage=OnDamage.SALVAGE)
+    return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
 
 
 def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
@@ -246,8 +331,7 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
         own = held.get(ends.chain, GtidSet())
         twice = own & gtids
         if twice:
-            _add(
-                report,
+            report.add(
                 Finding.OVERLAP,
                 ends.file.path,
                 f"expected each GTID in only one log of a server, found {twice.count:,} that another"
@@ -255,17 +339,12 @@ def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], repo
                 str(twice),
             )
         held[ends.chain] = own | gtids
-    servers = list(held.values())
-    shared = GtidSet()
-    for place, gtids in enumerate(servers):
-        for other in servers[place + 1 :]:
-            shared |= gtids & other
+    shared, seen = GtidSet(), GtidSet()
+    for gtids in held.values():
+        shared |= seen & gtids
+        seen |= gtids
     if shared:
         report.notes.append(
             f"{counted(shared.count, 'GTID')} in logs of several servers; a replica also logs the"
             " transactions of its source"
         )
-
-
-def _add(report: CheckReport, kind: Finding, path: str, message: str, gtid: str | None = None) -> None:
-    report.problems.append(CheckProblem(kind.value, path, message, gtid))

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from binx import __version__
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.event.mariadb import MariadbGtidPosition
 from binx.log.file import BinlogFile
 from binx.log.index.file import log_checksums
 from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
@@ -17,11 +18,8 @@ from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
 from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store
 
-CONTRACT = 2
+CONTRACT = 1
 """The archive's version: a manifest of a later one is refused."""
-
-_PLAIN_CONTRACT = 1
-"""That of a manifest whose objects are not encrypted: there is nothing in it that is not in this one."""
 
 LOG, INDEX = "log", "index"
 """Kinds of objects."""
@@ -52,47 +50,51 @@ class ArchivedLog:
 
     Attributes:
         identity: of the source, as the data set has it.
+        objects: what is stored of it; of a damaged log no index.
+        damage: why its bytes are not those that its server wrote, in sentences; it is kept as it was found.
+        recipients: whom its objects are encrypted to, as age writes them; none: they are not encrypted.
+        flavour: ``mysql`` or ``mariadb``; ``unknown`` where the first event is damaged.
         head_crc32: of the magic and the first event.
         tail_bytes: how many of the last bytes the next one is of.
         tail_crc32: of these.
-        flavour: ``mysql`` or ``mariadb``; ``unknown`` where the first event is damaged.
         create_timestamp: of the format description; not 0 where the log is the first after a start.
         header_timestamp: when the log was begun, in seconds since 1970.
         unfinished_bytes: behind its last whole transaction.
         decrypted: whether the source was encrypted, and the archive is not.
+        ended: when the ROTATE or STOP at its end was written, in seconds since 1970.
+        gtid_list: MariaDB's list of GTIDs before the log.
         first_commit: the earliest commit time, in µs since 1970; None without transactions.
         problems: what is wrong in it though its bytes are as its server wrote them, in sentences.
-        objects: what is stored of it; of a damaged log no index.
-        damage: why its bytes are not those that its server wrote, in sentences; it is kept as it was found.
-        recipients: whom its objects are encrypted to, as age writes them; none: they are not encrypted.
     """
 
     name: str
     identity: str
     bytes: int
     sha256: str
-    head_crc32: int
-    tail_bytes: int
-    tail_crc32: int
-    server_id: int
-    server_version: str
-    flavour: str
-    create_timestamp: int
-    header_timestamp: int
-    in_use: bool
-    ending: str
-    unfinished_bytes: int
-    decrypted: bool
-    next_file: str | None
-    previous_gtids: str | None
-    gtid_set: str
-    transactions: int
-    first_commit: int | None
-    last_commit: int | None
-    problems: tuple[str, ...]
     objects: tuple[StoredObject, ...]
     damage: tuple[str, ...] = ()
     recipients: tuple[str, ...] = ()
+    flavour: str = UNKNOWN
+    head_crc32: int = 0
+    tail_bytes: int = 0
+    tail_crc32: int = 0
+    server_id: int = 0
+    server_version: str = ""
+    create_timestamp: int = 0
+    header_timestamp: int = 0
+    in_use: bool = False
+    ending: str = UNKNOWN
+    unfinished_bytes: int = 0
+    decrypted: bool = False
+    next_file: str | None = None
+    ended: int | None = None
+    previous_gtids: str | None = None
+    gtid_list: str | None = None
+    gtid_set: str = ""
+    transactions: int = 0
+    first_commit: int | None = None
+    last_commit: int | None = None
+    problems: tuple[str, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -102,18 +104,30 @@ class ArchivedLog:
     @property
     def log(self) -> StoredObject:
         """The compressed log."""
-        (found,) = self._of_kind(LOG)
-        return found
+        return next(one for one in self.objects if one.kind == LOG)
 
     @property
     def index(self) -> StoredObject | None:
         """Its index file; None where it is damaged."""
-        return next(iter(self._of_kind(INDEX)), None)
+        return next((one for one in self.objects if one.kind == INDEX), None)
 
     @property
     def gtids(self) -> GtidSet:
         """The GTIDs of its whole transactions."""
         return GtidSet.parse(self.gtid_set)
+
+    @property
+    def gtids_before(self) -> GtidSet | None:
+        """MySQL's PREVIOUS_GTIDS; None where the log has none."""
+        return None if self.previous_gtids is None else GtidSet.parse(self.previous_gtids)
+
+    @property
+    def positions_before(self) -> tuple[MariadbGtidPosition, ...] | None:
+        """MariaDB's GTID_LIST; None where the log has none."""
+        if self.gtid_list is None:
+            return None
+        entries = [entry for entry in self.gtid_list.split(",") if entry]
+        return tuple(MariadbGtidPosition(*map(int, entry.split("-"))) for entry in entries)
 
     @property
     def is_unidentified(self) -> bool:
@@ -135,9 +149,6 @@ class ArchivedLog:
             return False
         return (self.head_crc32, self.tail_bytes, self.tail_crc32) == log_checksums(file)
 
-    def _of_kind(self, kind: str) -> list[StoredObject]:
-        return [one for one in self.objects if one.kind == kind]
-
 
 def _types_of(kind: type) -> dict[str, tuple[type, ...]]:
     """The types that the fields of a dataclass may have, but for tuples."""
@@ -154,11 +165,7 @@ _TYPES, _OBJECT_TYPES = _types_of(ArchivedLog), _types_of(StoredObject)
 
 def encode_manifest(log: ArchivedLog) -> bytes:
     """A manifest's text."""
-    facts = asdict(log)
-    if not log.recipients:
-        del facts["recipients"]
-    contract = CONTRACT if log.recipients else _PLAIN_CONTRACT
-    document = {"contract": contract, "binx": __version__, **facts}
+    document = {"contract": CONTRACT, "binx": __version__, **asdict(log)}
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
@@ -173,7 +180,7 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
         document: dict[str, Any] = json.loads(data)
         contract = document.pop("contract", None)
         document.pop("binx", None)
-        if not isinstance(contract, int) or contract < _PLAIN_CONTRACT:
+        if not isinstance(contract, int) or contract < 1:
             raise ValueError(f"its contract is {contract!r}")
         if contract > CONTRACT:
             raise UnsupportedError(
@@ -181,11 +188,9 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
                 " by a newer binx",
                 path=path,
             )
-        objects = tuple(StoredObject(**entry) for entry in document.pop("objects"))
-        problems, damage, recipients = (tuple(document.pop(name, ())) for name in _TEXTS)
-        log = ArchivedLog(
-            objects=objects, problems=problems, damage=damage, recipients=recipients, **document
-        )
+        document["objects"] = tuple(StoredObject(**entry) for entry in document["objects"])
+        document |= {name: tuple(document[name]) for name in _TEXTS}
+        log = ArchivedLog(**document)
         _check(log)
     except (ValueError, TypeError, KeyError, AttributeError, UsageError, RecursionError) as error:
         raise DamagedError(f"expected a manifest, found something else: {error}", path=path) from error
@@ -208,9 +213,7 @@ def _check(log: ArchivedLog) -> None:
     kinds = sorted(one.kind for one in log.objects)
     if kinds != ([LOG] if log.damage else [INDEX, LOG]):
         raise ValueError(f"objects of these kinds are listed: {', '.join(kinds)}")
-    _ = log.gtids
-    if log.previous_gtids is not None:
-        GtidSet.parse(log.previous_gtids)
+    _ = log.gtids, log.gtids_before, log.positions_before
 
 
 def stem(name: str, identity: str, sha256: str) -> str:
@@ -239,26 +242,30 @@ def manifest_names(store: Store) -> list[str]:
     Raises:
         SourceError: the archive cannot be read.
     """
-    return [
-        f"{MANIFESTS}/{name}"
-        for name in store.names(MANIFESTS)
-        if name.endswith(_SUFFIX) and not name.startswith(".")
-    ]
+    names = [name for name in store.names(MANIFESTS) if name.endswith(_SUFFIX) and not name.startswith(".")]
+    return [f"{MANIFESTS}/{name}" for name in names]
 
 
-def read_object(store: Store, name: str) -> bytes:
-    """All bytes of a small object.
+def read_manifest(store: Store, name: str) -> ArchivedLog:
+    """The log of a manifest.
 
     Raises:
         SourceError: it cannot be read, or is too large for what it should be.
+        DamagedError, NotABinlogError: it is no manifest, or that of another log.
+        UnsupportedError: a newer binx has written it.
     """
     source = store.open(name)
     try:
         if source.size > _MANIFEST_MAXIMUM:
             raise SourceError("expected a manifest, found something larger", path=store.path(name))
-        return bytes(source.window(0, source.size))
+        log = decode_manifest(bytes(source.window(0, source.size)), store.path(name))
     finally:
         source.close()
+    if manifest_name(log.stem) != name:
+        raise DamagedError(
+            f"expected the manifest of this name, found that of {log.stem}", path=store.path(name)
+        )
+    return log
 
 
 def read_manifests(
@@ -274,10 +281,7 @@ def read_manifests(
     errors: list[BinxError] = []
     for name in manifest_names(store) if names is None else names:
         try:
-            log = decode_manifest(read_object(store, name), store.path(name))
-            if manifest_name(log.stem) != name:
-                raise DamagedError(f"expected the manifest of this name, found that of {log.stem}")
-            logs.append(log)
+            logs.append(read_manifest(store, name))
         except (DamagedError, NotABinlogError, SourceError) as error:
             errors.append(error.at(path=store.path(name)))
     return logs, errors

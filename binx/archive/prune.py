@@ -11,17 +11,10 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from time import time
 
-from binx.archive.manifest import (
-    ArchivedLog,
-    decode_manifest,
-    find_log,
-    manifest_name,
-    read_manifests,
-    read_object,
-)
-from binx.archive.opening import by_chain, unopened_ends, without_superseded
-from binx.archive.restore import check_object
-from binx.archive.run_report import LogReport, State
+from binx.archive.chains import archived_chains, by_chain, without_superseded
+from binx.archive.manifest import ArchivedLog, find_log, manifest_name, read_manifest, read_manifests
+from binx.archive.objects import check_object
+from binx.archive.report import LogReport, State
 from binx.archive.sources import SourceLogs
 from binx.errors import BinxError, DamagedError, OutputError
 from binx.event.gtid.sets import GtidSet
@@ -49,7 +42,7 @@ def prunable(
     """
     newest_time = time() - days * _DAY
     chosen: list[tuple[FileEnds, ArchivedLog]] = []
-    for chain in _chains(logs):
+    for chain in by_chain((*logs.closed, *logs.open)):
         for ends in chain[:-1]:
             if any(one.is_within(chain[0].file.name, ends.file.name) for one in logs.unreadable):
                 break
@@ -62,12 +55,6 @@ def prunable(
     return chosen
 
 
-def _chains(logs: SourceLogs) -> list[list[FileEnds]]:
-    """The source's logs by chain, each in its order."""
-    chains = by_chain((ends, None) for ends in (*logs.closed, *logs.open))
-    return [[ends for ends, _ in chain] for chain in chains]
-
-
 def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
     """See that the archive holds a log: its manifest, every object's hash, and the log's own.
 
@@ -75,7 +62,7 @@ def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
         SourceError, DamagedError, NotABinlogError: it does not.
     """
     name = manifest_name(log.stem)
-    if decode_manifest(read_object(store, name), store.path(name)) != log:
+    if read_manifest(store, name) != log:
         raise DamagedError("the manifest has changed during the run", path=store.path(name))
     for stored in log.objects:
         check_object(store, stored)
@@ -104,7 +91,7 @@ def remove(ends: FileEnds) -> None:
 
 def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
     """What removes a server's logs up to one of them, that one included, on that server."""
-    chain = next(chain for chain in _chains(logs) if last in chain)
+    chain = next(chain for chain in by_chain((*logs.closed, *logs.open)) if last in chain)
     following = chain[chain.index(last) + 1].file.name
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, following)]
     quoted = min([following, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
@@ -148,13 +135,12 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
 def _archived_chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
     """The logs by chain, each in its order; a copy that a better one supersedes stands before that."""
     kept, superseded = without_superseded(logs)
-    chains = by_chain((unopened_ends(store, log), log) for log in kept)
-    return [[copy for _, log in chain for copy in _copies(log, superseded)] for chain in chains]
+    chains = archived_chains(store, kept)
+    return [[copy for log in chain for copy in (*_worse(log, superseded), log)] for chain in chains]
 
 
-def _copies(log: ArchivedLog, superseded: Sequence[ArchivedLog]) -> list[ArchivedLog]:
-    identity = (log.name, log.identity)
-    return [*(other for other in superseded if (other.name, other.identity) == identity), log]
+def _worse(log: ArchivedLog, superseded: Sequence[ArchivedLog]) -> list[ArchivedLog]:
+    return [one for one in superseded if (one.name, one.identity) == (log.name, log.identity)]
 
 
 def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:

@@ -7,17 +7,19 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from binx.archive.manifest import ArchivedLog, StoredObject, read_manifests
-from binx.archive.opening import of_server, open_in_order, without_superseded
+from binx.archive.chains import open_archived, without_superseded
+from binx.archive.manifest import ArchivedLog, read_manifests
+from binx.archive.objects import check_object
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import format_time
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
 from binx.source.opening import decompressed, decrypted
-from binx.storage.hashing import object_digest
 from binx.storage.output import STANDARD_OUTPUT, open_output
 from binx.storage.store import Store
 
@@ -106,7 +108,7 @@ def restore_span(
     if errors:
         raise errors[0]
     kept, _ = without_superseded(logs)
-    chosen = of_server(_covering([log for log in kept if not log.damage], selection), server_id)
+    chosen = _of_server(_covering([log for log in kept if not log.damage], selection), server_id)
     unused = [_unused(log) for log in kept if log.damage and _may_have(log, selection, server_id)]
     if not chosen:
         more = "".join(f"; {sentence}" for sentence in unused)
@@ -114,7 +116,7 @@ def restore_span(
     for log in chosen:
         check_object(store, log.log)
     with ExitStack() as stack:
-        chain = [ends for ends, _ in open_in_order(store, chosen, stack)]
+        chain = order_ends([known_ends(open_archived(store, log, stack)) for log in chosen])
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
@@ -128,23 +130,15 @@ def _is_gtid_set(name: str) -> bool:
         return False
 
 
-def check_object(store: Store, stored: StoredObject) -> None:
-    """Compare a stored object with what its manifest says.
-
-    Raises:
-        SourceError: it is not there, or cannot be read.
-        DamagedError: its bytes are others.
-    """
-    try:
-        found = object_digest(store, stored.path)
-    except BinxError as error:
-        raise error.at(path=store.path(stored.path)) from None
-    if found != (stored.bytes, stored.sha256):
-        raise DamagedError(
-            "the object does not match the hash in its manifest; take it from another copy of the"
-            " archive, or delete it: the next run archives the log again if the source still has it",
-            path=store.path(stored.path),
+def _of_server(logs: list[ArchivedLog], server_id: int | None) -> list[ArchivedLog]:
+    """The logs of one server, which must be named where there are several."""
+    servers = sorted({log.server_id for log in logs})
+    if server_id is None and len(servers) > 1:
+        names = ", ".join(map(str, servers))
+        raise UsageError(
+            f"the archive has matching logs of several servers ({names}); select one with --server-id N"
         )
+    return [log for log in logs if server_id in (None, log.server_id)]
 
 
 def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[ArchivedLog]:

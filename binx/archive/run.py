@@ -17,10 +17,10 @@ from binx.archive.manifest import (
     read_manifests,
     stem_of,
 )
+from binx.archive.objects import Storage
 from binx.archive.prune import prove, prunable, purge_statement, remove
-from binx.archive.run_report import ArchiveRequest, LogReport, RunReport, State
-from binx.archive.sources import SourceLogs, open_source_logs
-from binx.archive.storing import Storage
+from binx.archive.report import ArchiveRequest, LogReport, RunReport, State
+from binx.archive.sources import SourceLogs, UnreadableLog, open_source_logs
 from binx.archive.tables import export_tables, has_tables
 from binx.archive.writing import DamagedLogError, archive_log, damage_of_open, keep_unreadable
 from binx.dataset.dataset import DataSet
@@ -60,7 +60,6 @@ class ArchiveRun:
         _check_tables(request)
         with ExitStack() as stack:
             store = open_store(request.archive)
-            storage = Storage(store, request.recipients)
             stack.enter_context(nullcontext() if request.dry_run else store.locked())
             if not request.dry_run:
                 store.prepare([MANIFESTS])
@@ -69,29 +68,99 @@ class ArchiveRun:
             # Tables are made of the whole archive, as logs tell what later ones need to know.
             holding = look_up(store, logs.names if request.parquet is None else None)
             held = holding.logs
-            yield from map(self._failed, holding.errors)
-            yield from self._take_unreadable(logs, storage, held)
-            pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
-            total = sum(ends.file.size for ends in pending)
-            done = 0
-            for place, ends in enumerate(pending):
-                if self._is_enough(place, begun):
-                    self.report.remaining = len(pending) - place
-                    break
-                yield self._take(ends, storage, held, _behind(self.progress, done, total))
-                done += ends.file.size
-            for error in filter(None, map(damage_of_open, logs.open)):
-                self.report.damaged += 1
-                yield LogReport(State.DAMAGED, error.path or request.source, error=error)
-            for log in holding.lost_for_good(pending):
-                held.append(log)
-                yield self._failed(_lost(store, log))
+            yield from (self._failed(error) for error in holding.errors)
+            yield from self._take_all(logs, holding, store, begun)
             self.report.held = len(held) + holding.others
             if request.parquet is not None and not request.dry_run:
                 yield from self._export(store, held, request.parquet)
             if request.prune_days is not None:
                 yield from self._prune(store, logs, held, request.prune_days)
         self.report.seconds = monotonic() - begun
+
+    def _take_all(
+        self, logs: SourceLogs, holding: Holding, store: Store, begun: float
+    ) -> Iterator[LogReport]:
+        """Take what is not archived yet; of what may still be written, say what is damaged."""
+        storage, held = Storage(store, self.request.recipients), holding.logs
+        for unreadable in logs.unreadable:
+            report = self._take_unreadable(unreadable, storage, held)
+            if report is not None:
+                yield report
+        pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
+        total = sum(ends.file.size for ends in pending)
+        done = 0
+        for place, ends in enumerate(pending):
+            if self._is_enough(place, begun):
+                self.report.remaining = len(pending) - place
+                break
+            yield self._take(ends, storage, held, _behind(self.progress, done, total))
+            done += ends.file.size
+        for error in filter(None, map(damage_of_open, logs.open)):
+            self.report.damaged += 1
+            yield LogReport(State.DAMAGED, error.path or self.request.source, error=error)
+        for log in holding.lost_for_good(pending):
+            held.append(log)
+            yield self._failed(_lost(store, log))
+
+    def _take_unreadable(
+        self, log: UnreadableLog, storage: Storage, held: list[ArchivedLog]
+    ) -> LogReport | None:
+        if not (self.request.keep_damaged and log.closed and log.is_damaged) or is_uri(log.path):
+            return self._failed(log.error)
+        if self.request.dry_run:
+            self.report.archived += 1
+            return LogReport(State.WOULD_ARCHIVE, log.path)
+        try:
+            archived = keep_unreadable(log, storage, held)
+        except OutputError:
+            raise
+        except BinxError as error:
+            return self._failed(error.at(path=log.path))
+        return None if archived is None else self._taken(log.path, archived, held)
+
+    def _take(
+        self, ends: FileEnds, storage: Storage, held: list[ArchivedLog], progress: Callable[[int], None]
+    ) -> LogReport:
+        path = ends.file.path
+        try:
+            if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
+                raise RefusedError(
+                    "it is encrypted, and the archive would not be; archive it encrypted with"
+                    " --encrypt-to age1…, or decrypted with --decrypt to a place that is as well"
+                    " protected as the server's keyring",
+                    path=path,
+                )
+            if self.request.dry_run:
+                self.report.archived += 1
+                return LogReport(State.WOULD_ARCHIVE, path)
+            archived = archive_log(ends, storage, progress, keep_damaged=self.request.keep_damaged)
+        except OutputError:
+            raise
+        except DamagedLogError as error:
+            self.report.damaged += 1
+            return LogReport(State.DAMAGED, path, error=error)
+        except BinxError as error:
+            self.report.failed += 1
+            return LogReport(State.FAILED, path, error=error)
+        return self._taken(path, archived, held)
+
+    def _taken(self, path: str, archived: ArchivedLog, held: list[ArchivedLog]) -> LogReport:
+        held.append(archived)
+        self.report.archived += 1
+        self.report.problems += len(archived.problems)
+        self.report.damaged += bool(archived.damage)
+        return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
+
+    def _failed(self, error: BinxError) -> LogReport:
+        """A log failed, or a manifest: what that said is archived anew, where the source has it still."""
+        self.report.failed += 1
+        return LogReport(State.FAILED, error.path or self.request.source, error=error)
+
+    def _is_enough(self, taken: int, begun: float) -> bool:
+        request = self.request
+        if request.max_files is not None and taken >= request.max_files:
+            return True
+        return request.max_seconds is not None and monotonic() - begun >= request.max_seconds
 
     def _export(self, store: Store, held: list[ArchivedLog], place: str) -> Iterator[LogReport]:
         try:
@@ -134,72 +203,6 @@ class ArchiveRun:
                 stopped.add(ends.chain)
                 self.report.failed += 1
                 yield LogReport(State.FAILED, path, error=error)
-
-    def _failed(self, error: BinxError) -> LogReport:
-        """A log failed, or a manifest: what that said is archived anew, where the source has it still."""
-        self.report.failed += 1
-        return LogReport(State.FAILED, error.path or self.request.source, error=error)
-
-    def _take_unreadable(
-        self, logs: SourceLogs, storage: Storage, held: list[ArchivedLog]
-    ) -> Iterator[LogReport]:
-        for log in logs.unreadable:
-            keeps = self.request.keep_damaged and log.closed and log.is_damaged and not is_uri(log.path)
-            if not keeps:
-                yield self._failed(log.error)
-                continue
-            if self.request.dry_run:
-                self.report.archived += 1
-                yield LogReport(State.WOULD_ARCHIVE, log.path)
-                continue
-            try:
-                archived = keep_unreadable(log, storage, held)
-            except OutputError:
-                raise
-            except BinxError as error:
-                yield self._failed(error.at(path=log.path))
-                continue
-            if archived is not None:
-                held.append(archived)
-                self.report.archived += 1
-                self.report.damaged += 1
-                yield LogReport(State.KEPT, log.path, archived)
-
-    def _is_enough(self, taken: int, begun: float) -> bool:
-        request = self.request
-        if request.max_files is not None and taken >= request.max_files:
-            return True
-        return request.max_seconds is not None and monotonic() - begun >= request.max_seconds
-
-    def _take(
-        self, ends: FileEnds, storage: Storage, held: list[ArchivedLog], progress: Callable[[int], None]
-    ) -> LogReport:
-        report, path = self.report, ends.file.path
-        try:
-            if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
-                raise RefusedError(
-                    "it is encrypted, and the archive would not be; archive it encrypted with"
-                    " --encrypt-to age1…, or decrypted with --decrypt to a place that is as well"
-                    " protected as the server's keyring",
-                    path=path,
-                )
-            if self.request.dry_run:
-                report.archived += 1
-                return LogReport(State.WOULD_ARCHIVE, path)
-            archived = archive_log(ends, storage, progress, keep_damaged=self.request.keep_damaged)
-        except OutputError:
-            raise
-        except DamagedLogError as error:
-            report.damaged += 1
-            return LogReport(State.DAMAGED, path, error=error)
-        except BinxError as error:
-            report.failed += 1
-            return LogReport(State.FAILED, path, error=error)
-        held.append(archived)
-        report.archived += 1
-        report.problems += len(archived.problems)
-        report.damaged += bool(archived.damage)
-        return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
 
 
 def _lost(store: Store, log: ArchivedLog) -> AbsentError:
@@ -247,11 +250,7 @@ class Holding:
     others: int
 
     def lost_for_good(self, pending: Sequence[FileEnds]) -> list[ArchivedLog]:
-        """The logs that lack an object and were not archived anew, and are none of those that wait for it.
-
-        Raises:
-            SourceError, DamagedError: a log that waits cannot be read.
-        """
+        """The logs that lack an object and were not archived anew, and are none of those that wait for it."""
         again = [find_log(self.lost, ends.file) for ends in pending] if self.lost else []
         anew = {log.stem for log in (*self.logs, *again) if log is not None}
         return [log for log in self.lost if log.stem not in anew]
@@ -270,18 +269,18 @@ def look_up(store: Store, names: Collection[str] | None) -> Holding:
         UnsupportedError: a newer binx has written to it.
     """
     stored = set(store.names())
+
+    def is_wanted(stem: str) -> bool:
+        log, _ = object_names(stem)
+        return (
+            names is None or own_name(stem) in names or stored.isdisjoint((log, f"{log}{ENCRYPTION_SUFFIX}"))
+        )
+
     found = manifest_names(store)
-    wanted = [name for name in found if names is None or _is_wanted(stem_of(name), names, stored)]
+    wanted = [name for name in found if is_wanted(stem_of(name))]
     read, errors = read_manifests(store, wanted)
     logs: list[ArchivedLog] = []
     lost: list[ArchivedLog] = []
     for log in read:
         (logs if all(one.path in stored for one in log.objects) else lost).append(log)
     return Holding(logs, lost, errors, len(found) - len(wanted))
-
-
-def _is_wanted(stem: str, names: Collection[str], stored: Collection[str]) -> bool:
-    if own_name(stem) in names:
-        return True
-    log, _ = object_names(stem)
-    return log not in stored and f"{log}{ENCRYPTION_SUFFIX}" not in stored

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from binx.archive.chains import archived_chains, open_archived, without_superseded
 from binx.archive.manifest import ArchivedLog
-from binx.archive.opening import by_chain, open_archived, without_superseded
 from binx.dataset.chain import ChainState
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.kernels.walk.scan import Level
-from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
 from binx.rows.ddl.catalog import Catalog
@@ -51,17 +50,8 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
     dataset.tidy()
     if all(has_tables(dataset, log) for log in kept):
         return
-    for chain in _chains(store, kept):
+    for chain in archived_chains(store, kept):
         yield from _export_chain(store, chain, dataset, place)
-
-
-def _chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
-    """The logs by chain, each in its order."""
-    read = []
-    for log in logs:
-        with ExitStack() as stack:
-            read.append((known_ends(open_archived(store, log, stack)), log))
-    return [[log for _, log in chain] for chain in by_chain(read)]
 
 
 def _export_chain(

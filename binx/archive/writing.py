@@ -9,7 +9,6 @@ from dataclasses import replace
 from binx.archive.manifest import (
     INDEX,
     LOG,
-    UNKNOWN,
     UNKNOWN_IDENTITY,
     ArchivedLog,
     StoredObject,
@@ -18,8 +17,8 @@ from binx.archive.manifest import (
     object_names,
     stem,
 )
+from binx.archive.objects import Storage, Written
 from binx.archive.sources import UnreadableLog
-from binx.archive.storing import Storage, Written
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
@@ -96,19 +95,48 @@ def archive_log(
     damage = tuple(problem for problem in check.problems if problem.kind in _DAMAGE)
     if damage and not keep_damaged:
         raise DamagedLogError(damage, file.path)
-    log_stem = stem(file.name, file.identity, sha256)
-    cuts = _cuts(file) if not damage else _cuts_of_damaged(file)
-    names = object_names(log_stem)
-    log = write_log(file.source, cuts, storage, names[0], sha256)
+    names = object_names(stem(file.name, file.identity, sha256))
+    log = _write_log(
+        file.source, _cuts_of_damaged(file) if damage else _cuts(file), storage, names[0], sha256
+    )
     step(2)(size)
-    index, times = read_back(storage, log, None if damage else names[1], sha256)
-    objects = (log.stored,) if index is None else (log.stored, index)
-    archived = _described(ends, report, check.problems, sha256, objects, times)
-    archived = replace(archived, decrypted=is_encrypted(file.source) and not storage.recipients)
+    index, times = _read_back(storage, log, None if damage else names[1], sha256)
+    archived = _described(ends, report, check.problems, sha256, log.stored, index, times)
+    if is_encrypted(file.source) and not storage.recipients:
+        archived = replace(archived, decrypted=True)
     storage.remove_unencrypted(names)
-    archived = commit(storage, archived)
+    archived = _commit(storage, archived)
     progress(size)
     return archived
+
+
+def keep_unreadable(
+    unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
+) -> ArchivedLog | None:
+    """Take a log that cannot be opened into the archive as it is; None where it is there already.
+
+    Raises:
+        SourceError, NotABinlogError: it cannot be read, is empty, or changed meanwhile.
+        OutputError: the archive cannot be written, or does not give back what was written.
+    """
+    with closing(PlainFile.open(unreadable.path)) as source:
+        sha256 = digest_of(source)
+        if any((log.name, log.sha256) == (source.name, sha256) for log in held):
+            return None
+        cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
+        name, _ = object_names(stem(source.name, UNKNOWN_IDENTITY, sha256))
+        log = _write_log(source, cuts, storage, name, sha256)
+        _read_back(storage, log, None, sha256)
+        archived = ArchivedLog(
+            name=source.name,
+            identity=UNKNOWN_IDENTITY,
+            bytes=source.size,
+            sha256=sha256,
+            objects=(log.stored,),
+            damage=(f"{ProblemKind.FORMAT.value}: {unreadable.error.message}",),
+        )
+    storage.remove_unencrypted([name])
+    return _commit(storage, archived)
 
 
 def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
@@ -119,35 +147,18 @@ def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
     return DamagedLogError(damage, ends.file.path) if damage else None
 
 
-def commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
-    """Write a log's manifest, when all that it lists is there; gives what it says.
-
-    Raises:
-        OutputError: the archive cannot be written.
-    """
+def _commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
+    """Write a log's manifest, when all that it lists is there; gives what it says."""
     committed = replace(archived, recipients=storage.recipients)
     with storage.store.writing(manifest_name(committed.stem)) as sink:
         sink.write(encode_manifest(committed))
     return committed
 
 
-def write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, sha256: str) -> Written:
-    """Write a log's bytes, compressed.
-
-    Args:
-        source: the bytes.
-        cuts: where frames may end, ascending.
-        storage: where to.
-        name: the object's where it is not encrypted.
-        sha256: of the bytes, as they were read before.
-
-    Raises:
-        SourceError: they cannot be read, or are others now.
-        OutputError: the archive cannot be written.
-    """
+def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, sha256: str) -> Written:
+    """Write a log's bytes, compressed, which must be those that were hashed before."""
     with storage.writing(name, LOG) as output:
-        written = write_seekable(source, cuts, output)
-        if written.sha256 != sha256:
+        if write_seekable(source, cuts, output.sink) != sha256:
             raise SourceError(
                 "the log changed while it was archived; run again when nothing writes to it",
                 path=source.path,
@@ -156,13 +167,9 @@ def write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, 
 
 
 def _cuts(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> Iterator[int]:
-    """Where transactions end, but not nearer to each other than frames are long."""
-    last = 0
+    """Where transactions end."""
     for table in file.scan(verify=False, on_damage=on_damage):
-        for end in memoryview(table.column("end")).cast("q"):
-            if end - last >= FRAME_BYTES:
-                yield end
-                last = end
+        yield from memoryview(table.column("end")).cast("q")
 
 
 def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
@@ -174,7 +181,7 @@ def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
     yield from range(last + LONGEST_FRAME, file.size, LONGEST_FRAME)
 
 
-def read_back(
+def _read_back(
     storage: Storage, log: Written, name: str | None, sha256: str
 ) -> tuple[StoredObject | None, list[int]]:
     """Read the compressed log back, and make its index of it where that has a name.
@@ -193,7 +200,7 @@ def read_back(
             return None, []
         with BinlogFile.inside(decompressed(storage.open(log))) as back:
             with storage.writing(name, INDEX) as output:
-                write_index_to(back, output)
+                write_index_to(back, output.sink)
             index = output.written
             _compare(storage.store, index.stored)
             times = list(_commit_times(storage, index, back))
@@ -226,9 +233,10 @@ def _compare(store: Store, stored: StoredObject) -> None:
 def _described(
     ends: FileEnds,
     report: FileReport,
-    problems: list[Problem],
+    problems: Sequence[Problem],
     sha256: str,
-    objects: tuple[StoredObject, ...],
+    log: StoredObject,
+    index: StoredObject | None,
     times: list[int],
 ) -> ArchivedLog:
     file, description = ends.file, ends.file.format
@@ -238,78 +246,30 @@ def _described(
         identity=file.identity,
         bytes=file.size,
         sha256=sha256,
+        objects=(log,) if index is None else (log, index),
+        damage=tuple(_sentence(one) for one in problems if one.kind in _DAMAGE),
+        flavour=description.flavour.value,
         head_crc32=head,
         tail_bytes=tail_bytes,
         tail_crc32=tail,
         server_id=description.server_id,
         server_version=description.server_version,
-        flavour=description.flavour.value,
         create_timestamp=description.create_timestamp,
         header_timestamp=description.header_timestamp,
         in_use=description.in_use,
         ending=report.ending,
         unfinished_bytes=report.unfinished_bytes,
-        decrypted=False,
         next_file=ends.next_file,
+        ended=ends.ended,
         previous_gtids=report.previous_gtids,
+        gtid_list=None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list)),
         gtid_set=report.gtid_set,
         transactions=report.transactions,
         first_commit=min(times, default=None),
         last_commit=max(times, default=None),
         problems=tuple(_sentence(one) for one in problems if one.kind not in _DAMAGE),
-        objects=objects,
-        damage=tuple(_sentence(one) for one in problems if one.kind in _DAMAGE),
     )
 
 
 def _sentence(problem: Problem) -> str:
     return f"{problem.kind.value}: {problem.message}"
-
-
-def keep_unreadable(
-    unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
-) -> ArchivedLog | None:
-    """Take such a log into the archive; None where it is there already.
-
-    Raises:
-        SourceError, NotABinlogError: it cannot be read, is empty, or changed meanwhile.
-        OutputError: the archive cannot be written, or does not give back what was written.
-    """
-    with closing(PlainFile.open(unreadable.path)) as source:
-        sha256 = digest_of(source)
-        if any((log.name, log.sha256) == (source.name, sha256) for log in held):
-            return None
-        log_stem = stem(source.name, UNKNOWN_IDENTITY, sha256)
-        cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
-        name, _ = object_names(log_stem)
-        log = write_log(source, cuts, storage, name, sha256)
-        read_back(storage, log, None, sha256)
-        archived = ArchivedLog(
-            name=source.name,
-            identity=UNKNOWN_IDENTITY,
-            bytes=source.size,
-            sha256=sha256,
-            head_crc32=0,
-            tail_bytes=0,
-            tail_crc32=0,
-            server_id=0,
-            server_version="",
-            flavour=UNKNOWN,
-            create_timestamp=0,
-            header_timestamp=0,
-            in_use=False,
-            ending=UNKNOWN,
-            unfinished_bytes=0,
-            decrypted=False,
-            next_file=None,
-            previous_gtids=None,
-            gtid_set="",
-            transactions=0,
-            first_commit=None,
-            last_commit=None,
-            problems=(),
-            objects=(log.stored,),
-            damage=(f"{ProblemKind.FORMAT.value}: {unreadable.error.message}",),
-        )
-    storage.remove_unencrypted([name])
-    return commit(storage, archived)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from binx.archive.check import CheckReport
 from binx.archive.manifest import ArchivedLog
-from binx.archive.run_report import CheckReport, LogReport, RunReport, State
+from binx.archive.report import LogReport, RunReport, State
 from binx.cli.terminal import TextOutput, say_error, say_note, say_warning
 from binx.log.selection.moments import format_time
 from binx.source.json_text import json_text

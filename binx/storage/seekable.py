@@ -9,26 +9,15 @@ Source: zstd's contrib/seekable_format/zstd_seekable_compression_format.md.
 from __future__ import annotations
 
 import hashlib
-from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import zstandard
 
 from binx.errors import OutputError
 from binx.source import READ_BYTES, Source
-from binx.source.compressed import (
-    SEEK_TABLE_FOOTER,
-    SEEK_TABLE_HEADER,
-    SEEK_TABLE_MAGIC,
-    SEEKABLE_MAGIC,
-)
+from binx.source.compressed import SEEK_TABLE_FOOTER, SEEK_TABLE_HEADER, SEEK_TABLE_MAGIC, SEEKABLE_MAGIC
 from binx.storage.output import Sink
-
-if TYPE_CHECKING:
-    import zstandard
 
 LEVEL = 3
 """zstd's own level of compression."""
@@ -43,117 +32,49 @@ MOST_FRAMES = 0x8000000
 """``ZSTD_SEEKABLE_MAXFRAMES``."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeekableReport:
-    """What was written."""
-
-    frames: int
-    bytes: int
-    sha256: str
-
-
-class SeekableWriter:
-    """Compresses what is written to it, in frames."""
-
-    def __init__(self, output: Sink, level: int = LEVEL) -> None:
-        self._output = output
-        self._compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
-        self._frame: zstandard.ZstdCompressionObj | None = None
-        self._sizes = array("L")
-        self._compressed = self._size = 0
-        self._written = 0
-
-    def write(self, data: memoryview | bytes) -> None:
-        """Add bytes to the frame.
-
-        Raises:
-            OSError: the output cannot be written.
-        """
-        while len(data):
-            part = data[: LARGEST_FRAME - self._size]
-            if self._frame is None:
-                self._frame = self._compressor.compressobj()
-            self._put(self._frame.compress(part))
-            self._size += len(part)
-            data = data[len(part) :]
-            if self._size == LARGEST_FRAME:
-                self.cut()
-
-    def cut(self) -> None:
-        """End the frame here; nothing happens where it is empty.
-
-        Raises:
-            OSError: the output cannot be written.
-            OutputError: the table cannot hold so many frames.
-        """
-        if self._frame is None:
-            return
-        self._put(self._frame.flush())
-        if len(self._sizes) == 2 * MOST_FRAMES:
-            raise OutputError(f"expected at most {MOST_FRAMES} frames; cut at fewer places")
-        self._sizes.extend((self._compressed, self._size))
-        self._frame, self._compressed, self._size = None, 0, 0
-
-    @property
-    def frames(self) -> int:
-        """How many frames were ended."""
-        return len(self._sizes) // 2
-
-    @property
-    def pending(self) -> int:
-        """Bytes that went into the frame that is not ended."""
-        return self._size
-
-    def finish(self) -> int:
-        """End the last frame and write the table; returns the bytes of the compressed file.
-
-        Raises:
-            OSError: the output cannot be written.
-        """
-        self.cut()
-        footer = SEEK_TABLE_FOOTER.pack(self.frames, 0, SEEKABLE_MAGIC)
-        entries = b"".join(size.to_bytes(4, "little") for size in self._sizes)
-        self._put(SEEK_TABLE_HEADER.pack(SEEK_TABLE_MAGIC, len(entries) + len(footer)) + entries + footer)
-        return self._written
-
-    def _put(self, data: bytes) -> None:
-        self._output.write(data)
-        self._compressed += len(data)
-        self._written += len(data)
-
-
 def write_seekable(
-    source: Source,
-    cuts: Iterable[int],
-    output: Sink,
-    *,
-    level: int = LEVEL,
-    frame_bytes: int = FRAME_BYTES,
-) -> SeekableReport:
+    source: Source, cuts: Iterable[int], output: Sink, *, frame_bytes: int | None = None
+) -> str:
     """Write all bytes of a binary log as seekable zstd.
 
     Args:
         source: the log's bytes.
         cuts: offsets at which a frame may end, ascending: the transactions' ends.
         output: where the compressed bytes go.
-        level: zstd's level of compression.
-        frame_bytes: a frame ends at the first cut behind so many bytes.
+        frame_bytes: a frame ends at the first cut behind so many bytes; None for :data:`FRAME_BYTES`.
+
+    Returns:
+        The SHA-256 of the log's bytes.
 
     Raises:
         SourceError: the log cannot be read.
-        OSError: the output cannot be written.
+        OutputError: the output cannot be written, or the table cannot hold so many frames.
     """
-    writer, digest = SeekableWriter(output, level), hashlib.sha256()
+    digest, compressor = hashlib.sha256(), zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
+    entries = bytearray()
     position = 0
-    for cut in chain(_spaced(cuts, frame_bytes), (source.size,)):
+    for cut in chain(_spaced(cuts, frame_bytes or FRAME_BYTES), (source.size,)):
         while position < cut:
-            part = source.window(position, min(cut, position + READ_BYTES))
-            writer.write(part)
-            digest.update(part)
-            position += len(part)
-        writer.cut()
+            frame, begun, written = compressor.compressobj(), position, 0
+            end = min(cut, position + LARGEST_FRAME)
+            while position < end:
+                part = source.window(position, min(end, position + READ_BYTES))
+                digest.update(part)
+                written += _put(output, frame.compress(part))
+                position += len(part)
+            written += _put(output, frame.flush())
+            entries += written.to_bytes(4, "little") + (position - begun).to_bytes(4, "little")
+            if len(entries) > 8 * MOST_FRAMES:
+                raise OutputError(f"expected at most {MOST_FRAMES} frames; cut at fewer places")
     source.release(0, source.size)
-    return SeekableReport(writer.frames, writer.finish(), digest.hexdigest())
+    footer = SEEK_TABLE_FOOTER.pack(len(entries) // 8, 0, SEEKABLE_MAGIC)
+    output.write(SEEK_TABLE_HEADER.pack(SEEK_TABLE_MAGIC, len(entries) + len(footer)) + entries + footer)
+    return digest.hexdigest()
+
+
+def _put(output: Sink, data: bytes) -> int:
+    output.write(data)
+    return len(data)
 
 
 def _spaced(cuts: Iterable[int], frame_bytes: int) -> Iterable[int]:

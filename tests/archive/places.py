@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from binx.archive.check import check_archive
+from binx.archive.check import CheckReport, check_archive
+from binx.archive.report import ArchiveRequest, LogReport, RunReport, State
 from binx.archive.run import ArchiveRun
-from binx.archive.run_report import ArchiveRequest, CheckReport, LogReport, RunReport, State
 from binx.source import PlainFile
 from binx.source.age import AgeFile, Identities
 from binx.storage.store import LocalStore

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from binx.archive.check import CheckReport
 from binx.archive.manifest import decode_manifest
-from binx.archive.run_report import CheckReport
 from binx.errors import DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain

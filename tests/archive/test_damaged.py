@@ -9,8 +9,8 @@ import pytest
 
 from binx.archive.check import check_archive
 from binx.archive.manifest import read_manifests
+from binx.archive.report import LogReport, RunReport
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.archive.run_report import LogReport, RunReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError

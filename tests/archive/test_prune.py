@@ -10,7 +10,7 @@ import pytest
 
 from binx.archive.manifest import read_manifests
 from binx.archive.prune import expire
-from binx.archive.run_report import State
+from binx.archive.report import State
 from binx.cli.main import run
 from binx.errors import ExitCode
 from binx.storage.store import open_store

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.archive.manifest import read_object
+from binx.archive.manifest import ArchivedLog, read_manifest
 from binx.errors import OutputError, RefusedError
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
@@ -100,11 +100,11 @@ def test_a_run_reads_only_the_manifests_of_logs_that_the_source_has(
     archive(copy_logs(tmp_path / "all", 1, 2, 3), place)
     read: list[str] = []
 
-    def noted(store: Store, name: str) -> bytes:
+    def noted(store: Store, name: str) -> ArchivedLog:
         read.append(name)
-        return read_object(store, name)
+        return read_manifest(store, name)
 
-    monkeypatch.setattr("binx.archive.manifest.read_object", noted)
+    monkeypatch.setattr("binx.archive.manifest.read_manifest", noted)
     reports, run = archive(copy_logs(tmp_path / "logs", 3), place)
     assert (reports, run.held) == ([], 3)
     assert [name.partition(".0000")[2][:2] for name in read] == ["03"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from binx.archive.check import check_archive
+from binx.archive.report import LogReport, RunReport
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.archive.run_report import LogReport, RunReport
 from binx.errors import AbsentError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.selection import Selection

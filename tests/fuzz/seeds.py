@@ -14,8 +14,8 @@ from pathlib import Path
 
 import zstandard
 
+from binx.archive.report import ArchiveRequest
 from binx.archive.run import ArchiveRun
-from binx.archive.run_report import ArchiveRequest
 from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError
 from binx.kernels.walk.scan import Level

@@ -47,7 +47,7 @@ def archived(data: bytes) -> None:
     content = data[1 + count :]
     cuts = sorted(len(content) * cut // 256 for cut in data[1 : 1 + count])
     written = io.BytesIO()
-    write_seekable(Bytes(content), cuts, written, level=1, frame_bytes=1)
+    write_seekable(Bytes(content), cuts, written, frame_bytes=1)
     source = decompressed(Bytes(written.getvalue()), of_logs=False)
     try:
         assert source.size == len(content)

@@ -9,9 +9,9 @@ import click
 from binx.archive.check import check_archive
 from binx.archive.manifest import read_manifests
 from binx.archive.prune import expire
+from binx.archive.report import ArchiveRequest
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
-from binx.archive.run_report import ArchiveRequest
 from binx.cli.archive_text import tell_check, tell_log, tell_logs, tell_run
 from binx.cli.command import PATH, Example, command, option, parsed
 from binx.cli.options import COUNT, KEYS, NUMBER, QUIET

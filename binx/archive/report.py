@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from binx.archive.manifest import ArchivedLog
 from binx.archive.writing import DamagedLogError
 from binx.errors import BinxError
-from binx.event.gtid.sets import GtidSet
 from binx.source.names import printable
-from binx.verify.report import ProblemKind
 
 if TYPE_CHECKING:
     from binx.dataset.chain import SourceReport
 
 
 class State(Enum):
-    """What became of a log in a run."""
+    """What became of a log in a run; ``would …`` in a dry run."""
 
     ARCHIVED = "archived"
     WOULD_ARCHIVE = "would archive"
-    """It would be, were this no dry run."""
     DAMAGED = "damaged"
     """It was not taken, as its bytes are not what its server wrote."""
     KEPT = "kept damaged"
@@ -34,11 +31,9 @@ class State(Enum):
     PRUNED = "pruned"
     """It was removed from the source, as the archive holds it."""
     WOULD_PRUNE = "would prune"
-    """It would be removed, were this no dry run."""
     EXPIRED = "expired"
     """It was removed from the archive."""
     WOULD_EXPIRE = "would expire"
-    """It would be removed from it, were this no dry run."""
     PURGEABLE = "purgeable"
     """The archive holds it; the server that has it in its index can remove it."""
 
@@ -76,11 +71,7 @@ class ArchiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """What became of one log.
-
-    Attributes:
-        archived: what the archive says of it; None where it does not hold it.
-    """
+    """What became of one log; ``archived`` is what the archive says of it, where it holds it."""
 
     state: State
     log: str
@@ -122,7 +113,7 @@ class RunReport:
     """What a run has done.
 
     Attributes:
-        archived: of them those that were taken in this run; those that would be in a dry run.
+        archived: logs that were taken in this run; those that would be in a dry run.
         remaining: closed logs that are left for the next run, because of a limit.
         damaged: logs that are damaged: not taken, or taken as they are.
         losses: what Parquet lacks of the logs that it was written of.
@@ -160,117 +151,4 @@ class RunReport:
             **asdict(self),
             "open": [printable(path) for path in self.open],
             "seconds": round(self.seconds, 3),
-        }
-
-
-class Finding(Enum):
-    """What is wrong with an archive; what is wrong between its logs has the names that ``verify`` gives."""
-
-    MANIFEST = "manifest"
-    """A manifest cannot be read."""
-    OBJECT_MISSING = "object_missing"
-    """An object that a manifest lists is not there, or cannot be read."""
-    OBJECT_CHANGED = "object_changed"
-    """Its bytes are not those that were written."""
-    DAMAGED = "damaged"
-    """A log is kept as it was found, and its bytes were not those that its server wrote."""
-    NOT_ARCHIVED = "not_archived"
-    """A log of the source is not archived, though later ones are."""
-    OVERLAP = "overlap"
-    """Logs of one server hold the same GTIDs."""
-
-
-_MISSING = frozenset(
-    {Finding.OBJECT_MISSING.value, Finding.NOT_ARCHIVED.value, ProblemKind.MISSING_FILE.value}
-)
-
-
-@dataclass(frozen=True, slots=True)
-class CheckProblem:
-    """Something that is wrong.
-
-    Attributes:
-        kind: a Finding's name, or that of a kind of ``verify``.
-        path: the object, or the log.
-        message: what was expected, and what was found.
-        gtid: the GTIDs that it is about.
-    """
-
-    kind: str
-    path: str
-    message: str
-    gtid: str | None = None
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        return {"kind": self.kind, "path": printable(self.path), "message": self.message, "gtid": self.gtid}
-
-
-@dataclass(frozen=True, slots=True)
-class TailLog:
-    """A log of the source that the archive does not hold."""
-
-    log: str
-    closed: bool
-    bytes: int
-    gtids: GtidSet
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        return {
-            "log": printable(self.log),
-            "closed": self.closed,
-            "bytes": self.bytes,
-            "gtid_set": str(self.gtids),
-        }
-
-
-@dataclass(slots=True)
-class CheckReport:
-    """What a check has found.
-
-    Attributes:
-        unopened: how many of these no identity that is at hand opens.
-        missing: GTIDs that no log holds though earlier and later ones of their source are there.
-        notes: what is normal and worth knowing, in sentences.
-        tail: logs of the source that are not archived yet; None where no source was given.
-    """
-
-    logs: int = 0
-    bytes: int = 0
-    stored_bytes: int = 0
-    transactions: int = 0
-    encrypted: int = 0
-    unopened: int = 0
-    gtids: GtidSet = field(default_factory=GtidSet)
-    missing: GtidSet = field(default_factory=GtidSet)
-    problems: list[CheckProblem] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    tail: list[TailLog] | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.problems
-
-    @property
-    def lacks(self) -> bool:
-        """Whether something is not there."""
-        return any(problem.kind in _MISSING for problem in self.problems)
-
-    def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
-        return {
-            "check": "missing" if self.lacks else "ok" if self.ok else "problems",
-            "logs": self.logs,
-            "bytes": self.bytes,
-            "stored_bytes": self.stored_bytes,
-            "transactions": self.transactions,
-            "encrypted": self.encrypted,
-            "unopened": self.unopened,
-            "gtid_set": str(self.gtids),
-            "missing_gtids": str(self.missing),
-            "problems": [problem.as_dict() for problem in self.problems],
-            "notes": self.notes,
-            "tail": None if self.tail is None else [log.as_dict() for log in self.tail],
         }

@@ -1,23 +1,21 @@
-"""How an archive's objects are written: as they are, or encrypted with age; and read again right after."""
+"""The objects of an archive: written as they are, or encrypted with age; read again; held against hashes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from binx.archive.manifest import StoredObject
+from binx.errors import BinxError, DamagedError
 from binx.source import Source
 from binx.source.age import AgeFile, Identities
 from binx.source.names import ENCRYPTION_SUFFIX
 from binx.storage.age import AgeWriter
-from binx.storage.hashing import DigestSink
+from binx.storage.hashing import DigestSink, object_digest
 from binx.storage.output import Sink
 from binx.storage.store import Store
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 
 class Written(NamedTuple):
@@ -33,10 +31,10 @@ class Written(NamedTuple):
 
 
 class ObjectWriter:
-    """Takes the bytes of an object.
+    """An object that is being written.
 
-    Raises:
-        OutputError: the sink does not take what is written.
+    Attributes:
+        sink: takes its bytes.
     """
 
     def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[str, ...]) -> None:
@@ -44,21 +42,10 @@ class ObjectWriter:
         self._kind = kind
         self._digest = DigestSink(sink)
         self._age = AgeWriter(self._digest, recipients) if recipients else None
-
-    def write(self, data: Buffer, /) -> int:
-        """Write all bytes.
-
-        Raises:
-            OutputError: the sink does not take them.
-        """
-        return (self._age or self._digest).write(data)
+        self.sink: Sink = self._age or self._digest
 
     def finish(self) -> None:
-        """Write what an encrypted object ends in.
-
-        Raises:
-            OutputError: the sink does not take it.
-        """
+        """Write what an encrypted object ends in."""
         if self._age is not None:
             self._age.finish()
 
@@ -113,3 +100,22 @@ class Storage:
         """
         for name in names if self.recipients else ():
             self.store.remove(name)
+
+
+def check_object(store: Store, stored: StoredObject) -> None:
+    """Compare a stored object with what its manifest says.
+
+    Raises:
+        SourceError: it is not there, or cannot be read.
+        DamagedError: its bytes are others.
+    """
+    try:
+        found = object_digest(store, stored.path)
+    except BinxError as error:
+        raise error.at(path=store.path(stored.path)) from None
+    if found != (stored.bytes, stored.sha256):
+        raise DamagedError(
+            "the object does not match the hash in its manifest; take it from another copy of the"
+            " archive, or delete it: the next run archives the log again if the source still has it",
+            path=store.path(stored.path),
+        )

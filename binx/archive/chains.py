@@ -1,0 +1,133 @@
+"""Archived logs by chain, in the order that their manifests tell; and opened where they are, with indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from itertools import groupby
+
+from binx.archive.manifest import ArchivedLog
+from binx.errors import BinxError
+from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import FileEnds
+from binx.log.file import BinlogFile
+from binx.log.index.file import IndexFile
+from binx.log.scanning import Ending
+from binx.source.opening import decrypted
+from binx.storage.store import Store
+
+
+def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
+    """Open an archived log, with its index where it has one that is true.
+
+    Raises:
+        SourceError: it is not there, or cannot be read.
+        EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
+        DamagedError: it is damaged.
+    """
+    file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
+    if log.index is not None:
+        file.find_index = partial(_index_of, store, log.index.path, file)
+    return file
+
+
+def _index_of(store: Store, path: str, file: BinlogFile) -> IndexFile | None:
+    """An archived index file; None where it cannot be used: the log tells the same, and --check why."""
+    try:
+        index = IndexFile(decrypted(store.open(path)), file)
+        index.check()
+    except BinxError:
+        return None
+    return index
+
+
+class ManifestLog(BinlogFile):
+    """A log of which only its manifest is known: name, place in its chain, and no event."""
+
+    def __init__(self, path: str, log: ArchivedLog) -> None:
+        # Without the first event that the others read: what of it matters here stands in the manifest.
+        self.log = log
+        self.listed = None
+        self.followed_by = None
+        self._path = path
+        self.format = FormatDescription(
+            binlog_version=4,
+            server_version=log.server_version,
+            create_timestamp=log.create_timestamp,
+            header_timestamp=log.header_timestamp,
+            server_id=log.server_id,
+            header_length=19,
+            post_header_lengths=b"",
+            checksum=ChecksumAlgorithm.OFF,
+            has_checksum_field=False,
+            in_use=log.in_use,
+            flavour=Flavour.MARIADB if log.flavour == Flavour.MARIADB.value else Flavour.MYSQL,
+            version=(0, 0, 0),
+            position=4,
+        )
+
+    @property
+    def path(self) -> str:
+        """The compressed log's."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """As the manifest has it."""
+        return self.log.name
+
+    @property
+    def size(self) -> int:
+        """As the manifest has it."""
+        return self.log.bytes
+
+    @property
+    def identity(self) -> str:
+        """As the manifest has it."""
+        return self.log.identity
+
+
+def manifest_ends(store: Store, log: ArchivedLog) -> FileEnds:
+    """What a manifest says of a log's place among others."""
+    return FileEnds(
+        file=ManifestLog(store.path(log.log.path), log),
+        previous_gtids=log.gtids_before,
+        gtid_list=log.positions_before,
+        next_file=log.next_file,
+        stopped=log.next_file is None and log.ending == Ending.CLOSED.value,
+        ended=log.ended,
+    )
+
+
+def by_chain(ends: Iterable[FileEnds]) -> list[list[FileEnds]]:
+    """Logs by chain, each in its order."""
+    return [list(chain) for _, chain in groupby(order_ends(ends), key=lambda one: one.chain)]
+
+
+def archived_chains(store: Store, logs: Iterable[ArchivedLog]) -> list[list[ArchivedLog]]:
+    """Archived logs by chain, each in its order."""
+    chains = by_chain(manifest_ends(store, log) for log in logs)
+    return [[one.file.log for one in chain if isinstance(one.file, ManifestLog)] for chain in chains]
+
+
+def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:
+    """Tell the logs from those of which a better copy is there too: kept ones, superseded ones.
+
+    Better is a longer one, and a whole one than a damaged one. Of a log whose source nobody can tell, it is
+    a whole one of the same name and size.
+    """
+    kept: list[ArchivedLog] = []
+    superseded: list[ArchivedLog] = []
+    for log in logs:
+        better = any(
+            (other.name, other.bytes, other.damage) == (log.name, log.bytes, ())
+            if log.is_unidentified
+            else (other.name, other.identity) == (log.name, log.identity)
+            and (not other.damage, other.bytes) > (not log.damage, log.bytes)
+            and log.gtids <= other.gtids
+            for other in logs
+        )
+        (superseded if better else kept).append(log)
+    return kept, superseded

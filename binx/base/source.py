@@ -198,9 +198,19 @@ class BaseSource:
 
     def _made(self, sql: str, db: str, offset: int, ordinal: int) -> Statement:
         return Statement(
-            self.backup.version, 0, "", ordinal, offset, 0, "ddl", db, sql, True, {"sql_mode": ""},
-            None, None, None, {}, None, None, 0, context=self.context,
-        )  # fmt: skip
+            commit_version=self.backup.version,
+            commit_timestamp=0,
+            transaction="",
+            ordinal=ordinal,
+            position=offset,
+            timestamp=0,
+            kind="ddl",
+            db=db,
+            sql=sql,
+            options={"sql_mode": ""},
+            user_vars={},
+            context=self.context,
+        )
 
     def wants(self, name: Name) -> bool:
         """Whether a table is taken."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,7 +47,6 @@ LOST = 4
 _SHARE = 8
 """So many times what goes at once where memory runs out is the memory."""
 
-_BYTES = attrgetter("bytes")
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
 
 
@@ -187,10 +185,7 @@ class ChangeDecoder:
                     yield from self._serve(need, window, origin, table)
                     continue
                 if decoder.position == origin and len(window):
-                    raise DamagedError(
-                        "expected whole events in the transaction, found a truncated one",
-                        offset=decoder.position,
-                    )
+                    raise _truncated(decoder.position)
                 origin = decoder.position
                 if origin >= released + WINDOW_BYTES:
                     source.release(released, origin)
@@ -268,29 +263,21 @@ class ChangeDecoder:
         decoder = self._decoder
         if need == Need.NEED_BUILDER:
             self._set_builder(table)
-        elif need in _FLUSHES:
+            return
+        if need in _FLUSHES:
             yield from self._hand_over(need)
-        elif need == Need.NEED_PAYLOAD:
-            header = parse_header(window, decoder.position, origin=origin)
+            return
+        header = parse_header(window, decoder.position, origin=origin)
+        start, checksum = decoder.position - origin, table.format.checksum_size
+        event = window[start : start + header.size]
+        body = event[HEADER_SIZE : header.size - checksum]
+        if need == Need.NEED_PAYLOAD:
             if header.end > table.value("end", decoder.index):
-                raise DamagedError(
-                    "expected whole events in the transaction, found a truncated one", offset=header.position
-                )
+                raise _truncated(header.position)
             payload = stored_payload(self.file.source, header, window, origin, table.format)
             for events in whole_events(payload) if self.payloads is None else self.payloads.again(payload):
                 yield from self._feed(events, header, table)
-            decoder.pass_bytes(header.size)
-        else:
-            header = parse_header(window, decoder.position, origin=origin)
-            start = decoder.position - origin
-            yield from self._take_event(need, window[start : start + header.size], header, table)
-
-    def _take_event(
-        self, need: int, event: memoryview, header: EventHeader, table: TransactionTable
-    ) -> Iterator[ChangeBatch | Statement]:
-        decoder = self._decoder
-        body = event[HEADER_SIZE : header.size - table.format.checksum_size]
-        if need == Need.NEED_STATEMENT:
+        elif need == Need.NEED_STATEMENT:
             yield from self._take_statement(body, header, table)
         else:
             yield from self._feed(memoryview(plain_rows_event(event, header, table.format)), header, table)
@@ -372,24 +359,20 @@ class ChangeDecoder:
         decoder.set_builder(number, builder)
 
     def _hand_over(self, need: int) -> Iterator[ChangeBatch]:
-        """Hand over the table that reached its limit, or where memory ran out the largest ones."""
+        """Hand over the table that reached its limit, or where memory ran out the largest ones.
+
+        They hold a share of the memory at least: one at a time, each would mean a look at thousands.
+        """
         full = self._decoder.full
         if need == Need.NEED_FLUSH and full is not None:
             yield from self._flush(full.key)
             return
-        for builder in self._largest():
+        held = 0
+        for builder in sorted(self._builders.values(), key=attrgetter("bytes"), reverse=True):
+            held += builder.bytes
             yield from self._flush(builder.key)
-
-    def _largest(self) -> list[RowBuilder]:
-        """The tables that hold most, and together at least a share of the memory.
-
-        With one at a time, all of thousands would be looked at for each of them.
-        """
-        builders = sorted(self._builders.values(), key=_BYTES, reverse=True)
-        wanted = self.options.memory // _SHARE
-        held = accumulate(builder.bytes for builder in builders)
-        count = next((number for number, size in enumerate(held, start=1) if size >= wanted), len(builders))
-        return builders[:count]
+            if held >= self.options.memory // _SHARE:
+                return
 
     def _flush(self, changes: TableChanges) -> Iterator[ChangeBatch]:
         handed = self._decoder.take(self._builders[changes])
@@ -401,3 +384,7 @@ class ChangeDecoder:
             # Of text that was converted the bytes go before whoever gets the batch writes it.
             del handed
             yield batch
+
+
+def _truncated(offset: int) -> DamagedError:
+    return DamagedError("expected whole events in the transaction, found a truncated one", offset=offset)

@@ -119,61 +119,31 @@ class DecodingCheck:
         Raises:
             SourceError: the file cannot be read.
         """
-        return self._check(table, bytearray(marks), self._catalog)
-
-    def _check(self, table: TransactionTable, marks: bytearray, catalog: Catalog) -> dict[int, BinxError]:
-        errors: dict[int, BinxError] = {}
-        while any(marks):
-            before = catalog.copy()
-            decoder = ChangeDecoder(self._file, catalog, self._wanted, self._options)
-            try:
-                for _ in decoder.decode(table, marks):
-                    pass
-                for _ in decoder.finish():
-                    pass
-            except (DamagedError, UnsupportedError) as error:
-                index = _transaction_of(error, decoder, table, marks)
-                if index is None:
-                    return errors | self._check_halves(table, marks, before)
-                errors[index] = error
-                errors |= self._check_rest(
-                    decoder, table, bytes(marks[:index]).ljust(len(marks), b"\0"), before
-                )
-                marks[: index + 1] = bytes(index + 1)
-            else:
-                break
+        before = self._catalog.copy()
+        if self._error(table, marks) is None:
+            return {}
+        # Which of them it is may not be told by the error: rows are handed over long after they are read.
+        self._catalog.become(before)
+        errors = {}
+        for index, mark in enumerate(marks):
+            if mark:
+                alone = bytearray(len(marks))
+                alone[index] = mark
+                error = self._error(table, alone)
+                if error is not None:
+                    errors[index] = error
         return errors
 
-    def _check_rest(
-        self, decoder: ChangeDecoder, table: TransactionTable, marks: bytes, before: Catalog
-    ) -> dict[int, BinxError]:
-        """Look at what was decoded before an error and is still held back."""
+    def _error(self, table: TransactionTable, marks: bytearray) -> BinxError | None:
+        """Why transactions cannot be decoded; None where they can."""
+        if not any(marks):
+            return None
+        decoder = ChangeDecoder(self._file, self._catalog, self._wanted, self._options)
         try:
+            for _ in decoder.decode(table, marks):
+                pass
             for _ in decoder.finish():
                 pass
-        except (DamagedError, UnsupportedError):
-            return self._check(table, bytearray(marks), before)
-        return {}
-
-    def _check_halves(
-        self, table: TransactionTable, marks: bytearray, catalog: Catalog
-    ) -> dict[int, BinxError]:
-        """Find the transactions of an error that a whole batch has."""
-        marked = [index for index, mark in enumerate(marks) if mark]
-        middle = marked[len(marked) // 2]
-        first, second = bytearray(marks), bytearray(marks)
-        first[middle:] = bytes(len(marks) - middle)
-        second[:middle] = bytes(middle)
-        return self._check(table, first, catalog) | self._check(table, second, catalog)
-
-
-def _transaction_of(
-    error: BinxError, decoder: ChangeDecoder, table: TransactionTable, marks: bytearray
-) -> int | None:
-    """The index of the transaction that an error is about; None where it may be any of those decoded."""
-    if len(marks) - marks.count(0) == 1:
-        return next(index for index, mark in enumerate(marks) if mark)
-    index, offset = decoder.index, error.offset
-    if not 0 <= index < len(marks) or not marks[index] or offset is None:
+        except (DamagedError, UnsupportedError) as error:
+            return error
         return None
-    return index if table.value("start", index) <= offset < table.value("end", index) else None

@@ -192,6 +192,3 @@ def _updates(
         rows = before.take(pc.indices_nonzero(pc.equal(pairs, pair)))
         images = Images(rows, columns[pair // len(columns)])
         yield ChangeGroup(images, Images(pc.add(rows, one), columns[pair % len(columns)]))
-
-
-__all__ = ["BatchImages", "ChangeGroup", "Images"]

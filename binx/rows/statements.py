@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binx.event.charset import DEFAULT_CHARSET
 from binx.event.collation import collation_charset, collation_name
@@ -74,15 +74,15 @@ class Statement(NamedTuple):
     kind: str
     db: str
     sql: str
-    sql_is_text: bool
     options: dict[str, str]
-    insert_id: int | None
-    last_insert_id: int | None
-    rand_seeds: tuple[int, int] | None
     user_vars: dict[str, str]
-    thread_id: int | None
-    exec_time: int | None
-    error_code: int
+    sql_is_text: bool = True
+    insert_id: int | None = None
+    last_insert_id: int | None = None
+    rand_seeds: tuple[int, int] | None = None
+    thread_id: int | None = None
+    exec_time: int | None = None
+    error_code: int = 0
     file_bytes: int | None = None
     context: StatementContext | None = None
     microseconds: int | None = None
@@ -95,26 +95,15 @@ class Statement(NamedTuple):
     followed: Followed | None = None
 
 
-class _Stage:
-    """What stands before a statement and belongs to it."""
-
-    def __init__(self) -> None:
-        self.insert_id: int | None = None
-        self.last_insert_id: int | None = None
-        self.rand_seeds: tuple[int, int] | None = None
-        self.user_vars: dict[str, str] = {}
-
-
 class StatementReader:
     """Puts statements together from their events, in the order of the file."""
 
     def __init__(self, file: BinlogFile) -> None:
         self._file = file
         self._log = f"{file.name}.{file.identity}"
-        self._ids = (b"", b"")
         self._transaction = -1
-        self._ordinal = 0
-        self._stage = _Stage()
+        self._before: dict[str, Any] = {}
+        """What stands before a statement and belongs to it, by its attributes."""
         self._loaded: dict[int, int] = {}
 
     def take(
@@ -132,62 +121,70 @@ class StatementReader:
             ids: of the table's transactions, as :func:`~binx.log.identifiers.transaction_ids` gives them.
             ordinal: how many statements of its transaction came before.
         """
-        self._ids, self._ordinal = ids, ordinal
         start = table.value("start", index)
         if start != self._transaction:
-            self._transaction, self._stage = start, _Stage()
+            self._transaction = start
+            self._before.clear()
             self._loaded.clear()
         parsed = parse_event(body, header, table.format)
-        if isinstance(parsed, Intvar):
-            if parsed.type == IntvarType.INSERT_ID:
-                self._stage.insert_id = parsed.value
-            else:
-                self._stage.last_insert_id = parsed.value
-        elif isinstance(parsed, Rand):
-            self._stage.rand_seeds = (parsed.seed1, parsed.seed2)
-        elif isinstance(parsed, UserVar):
-            self._stage.user_vars[parsed.name] = parsed.literal(
-                mariadb=table.format.flavour is Flavour.MARIADB
-            )
-        elif isinstance(parsed, LoadBlock):
-            self._loaded[parsed.file_id] = self._loaded.get(parsed.file_id, 0) + len(parsed.data)
-        elif isinstance(parsed, ExecuteLoadQuery):
-            return self._statement(parsed.query, header, table, index, self._loaded.pop(parsed.file_id, 0))
-        elif isinstance(parsed, Query):
-            return self._statement(parsed, header, table, index, None)
-        elif isinstance(parsed, RowsQuery):
-            return self._remark(parsed.text, header, table, index)._replace(kind=ROWS)
-        elif isinstance(parsed, Incident):
-            return self._remark(
-                f"-- INCIDENT {parsed.name}: {_one_line(parsed.message)}", header, table, index
-            )
-        elif isinstance(parsed, XaPrepare) and not parsed.one_phase:
-            return self._remark(f"XA PREPARE {parsed.xid}", header, table, index)
-        return None
+        kind, sql = "other", ""
+        query = loaded = None
+        match parsed:
+            case Intvar():
+                is_own = parsed.type == IntvarType.INSERT_ID
+                self._before["insert_id" if is_own else "last_insert_id"] = parsed.value
+                return None
+            case Rand():
+                self._before["rand_seeds"] = (parsed.seed1, parsed.seed2)
+                return None
+            case UserVar():
+                literal = parsed.literal(mariadb=table.format.flavour is Flavour.MARIADB)
+                self._before.setdefault("user_vars", {})[parsed.name] = literal
+                return None
+            case LoadBlock():
+                self._loaded[parsed.file_id] = self._loaded.get(parsed.file_id, 0) + len(parsed.data)
+                return None
+            case Query():
+                query = parsed
+            case ExecuteLoadQuery():
+                query, loaded = parsed.query, self._loaded.pop(parsed.file_id, 0)
+            case RowsQuery():
+                kind, sql = ROWS, parsed.text
+            case Incident():
+                # In one line, which cannot end a comment.
+                sql = f"-- INCIDENT {parsed.name}: {' '.join(parsed.message.split())}"
+            case XaPrepare(one_phase=False):
+                sql = f"XA PREPARE {parsed.xid}"
+            case _:
+                return None
+        statement = Statement(
+            commit_version=self._file.commit_version(start),
+            commit_timestamp=table.value("commit_timestamp", index),
+            transaction=id_at(ids, index),
+            ordinal=ordinal,
+            position=header.position,
+            timestamp=header.timestamp,
+            kind=kind,
+            db="",
+            sql=sql,
+            options={},
+            user_vars={},
+        )
+        return statement if query is None else self._of_query(statement, query, header, loaded)
 
-    def _statement(
-        self, query: Query, header: EventHeader, table: TransactionTable, index: int, file_bytes: int | None
+    def _of_query(
+        self, statement: Statement, query: Query, header: EventHeader, file_bytes: int | None
     ) -> Statement:
-        stage, self._stage = self._stage, _Stage()
+        before, self._before = self._before, {}
         sql, is_text = query.text, query.sql_is_text
         does_ddl = query.takes_effect and is_schema_statement(sql)
         context = statement_context(query, header, self._log) if does_ddl else None
-        return Statement(
-            commit_version=self._file.commit_version(self._transaction),
-            commit_timestamp=table.value("commit_timestamp", index),
-            transaction=id_at(self._ids, index),
-            ordinal=self._ordinal,
-            position=header.position,
-            timestamp=header.timestamp,
+        return statement._replace(
             kind=_kind(sql, context) if query.takes_effect else "other",
             db=query.database,
             sql=sql,
             sql_is_text=is_text,
             options=session_options(query),
-            insert_id=stage.insert_id,
-            last_insert_id=stage.last_insert_id,
-            rand_seeds=stage.rand_seeds,
-            user_vars=stage.user_vars,
             thread_id=query.thread_id,
             exec_time=query.execution_time,
             error_code=query.error_code,
@@ -200,29 +197,7 @@ class StatementReader:
             uses_temporary=bool(header.flags & EventFlag.THREAD_SPECIFIC),
             raw=None if is_text else query.sql,
             charset=query.charset.name,
-        )
-
-    def _remark(self, sql: str, header: EventHeader, table: TransactionTable, index: int) -> Statement:
-        """What an event says that nobody runs, in the form of a statement."""
-        return Statement(
-            commit_version=self._file.commit_version(self._transaction),
-            commit_timestamp=table.value("commit_timestamp", index),
-            transaction=id_at(self._ids, index),
-            ordinal=self._ordinal,
-            position=header.position,
-            timestamp=header.timestamp,
-            kind="other",
-            db="",
-            sql=sql,
-            sql_is_text=True,
-            options={},
-            insert_id=None,
-            last_insert_id=None,
-            rand_seeds=None,
-            user_vars={},
-            thread_id=None,
-            exec_time=None,
-            error_code=0,
+            **before,
         )
 
 
@@ -232,11 +207,6 @@ def _kind(sql: str, context: StatementContext | None) -> str:
     if first in _TRANSACTION_WORDS:
         return "other"
     return "dml" if first in _DML_WORDS else "ddl"
-
-
-def _one_line(text: str) -> str:
-    """Text that cannot end a comment."""
-    return " ".join(text.split())
 
 
 EXPLICIT_DEFAULTS_SINCE = {Flavour.MYSQL: (8, 0, 2), Flavour.MARIADB: (10, 10, 0)}

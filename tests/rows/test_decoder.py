@@ -345,29 +345,6 @@ def test_memory_of_a_batch_that_is_let_go_of_serves_the_next_one_and_shows_nothi
     assert texts == [str(number) for number in numbers]
 
 
-@pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
-@pytest.mark.parametrize("wrong", [False, True])
-def test_large_texts_are_decoded_as_small_ones(
-    server: str, wrong: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where bytes are none of their character set; both ways count the values that have such."""
-    data = (TESTDATA / server / "small" / "charsets.binlog").read_bytes()
-    if wrong:
-        data = data.replace(b"\xc3", b"\xff")
-    found = []
-    for limit in (1 << 40, -1):
-        monkeypatch.setattr(arrays, "_LARGE_VALUE", limit)
-        decoder = ChangeDecoder(BinlogFile(Bytes(data)), Catalog())
-        items: list[ChangeBatch | Statement] = []
-        for table in decoder.file.scan(Level.LEVEL_TABLES, verify=False):
-            items += decoder.decode(table, table.mask())
-        items += decoder.finish()
-        rows = {name: one.to_pylist() for name, one in rows_by_table(items).items()}
-        found.append((rows, [table.undecodable for table in decoder.tables]))
-    assert found[0] == found[1]
-    assert any(any(counts.values()) for counts in found[0][1]) is wrong
-
-
 class _Windows(Bytes):
     """Each window in memory of its own, so that it shows whether it is still held."""
 
@@ -407,7 +384,6 @@ def test_text_of_2_gib_by_escapes_is_an_error_that_names_the_column(
     """A hundred bytes stand for the 2 GiB that one array of Arrow can hold."""
     log = tmp_path / "mysql-bin.000001"
     log.write_bytes((SMALL / "charsets.binlog").read_bytes().replace(b"\xc3", b"\xff"))
-    monkeypatch.setattr(arrays, "_LARGE_VALUE", -1)
     assert decode(log, verify=False)
     monkeypatch.setattr(arrays, "_MOST_TEXT", 100)
     with pytest.raises(UnsupportedError, match=r"less than 2 GiB of text .* no gbk .*--schema") as caught:

@@ -160,12 +160,13 @@ def unsealed_catalog(record: bytes, rules: PersonalData | None) -> Catalog:
 
 def _tables_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from document["tables"]
-    for *_, tables in document["expected"]:
+    for *_, tables in (*document["temporary"], *document["expected"]):
         yield from tables
 
 
 def _all_tables(catalog: Catalog) -> list[Any]:
-    return [*catalog, *(table for tables in catalog.expected.values() for table in tables)]
+    temporary = [table for own in catalog.temporary.values() for table in own]
+    return [*catalog, *temporary, *(table for tables in catalog.expected.values() for table in tables)]
 
 
 __all__ = ["masked_statement", "scrub", "sealed_record", "unsealed_catalog"]

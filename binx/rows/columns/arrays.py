@@ -26,15 +26,9 @@ from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 
 FLOAT_SIZE = 4
 
-_LARGE_VALUE = 64 * 1024
-
+_OFFSET_BYTES = 4
 _MOST_TEXT = 0x7FFFFFFF
 """Bytes that a column's batch may have, as its offsets have 32 bits."""
-
-_OFFSET_BYTES = 4
-
-_TOGETHER = 4096
-"""Values that one call of a codec decodes."""
 
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
@@ -140,71 +134,36 @@ class ColumnArrays:
         return self._bytes_array(handed, rows) if self._compressed else self._bytes(handed)
 
     def _text(self, handed: Handed, rows: int) -> Column:
-        charset = self._charset
         if pa.types.is_binary(self.type):
             return self._binary(handed, rows)
         if self._compressed:
-            return self._utf8(self._bytes_array(handed, rows).cast(pa.string(), safe=False), charset)
-        if charset is not None and charset.name not in UNMAPPED_CHARSETS:
-            if keeps_ascii(charset) and are_ascii(handed.values, handed.data, rows):
-                return self._bytes(handed)
-            return self._converted(self._bytes_array(handed, rows), charset)
-        if are_utf8(handed.values, handed.data, rows):
+            array = self._bytes_array(handed, rows)
+            validity, offsets, data = array.buffers()
+            handed = Handed(validity, array.null_count, _bytes_of(offsets), _bytes_of(data), None)
+        charset = self._charset
+        if charset is None or charset.name in UNMAPPED_CHARSETS:
+            is_utf8 = are_utf8(handed.values, handed.data, rows)
+        else:
+            is_utf8 = keeps_ascii(charset) and are_ascii(handed.values, handed.data, rows)
+        if is_utf8:
             return self._bytes(handed)
-        return self._converted(self._bytes_array(handed, rows), charset or _UTF8MB4)
-
-    def _utf8(self, array: pa.Array, charset: Charset | None) -> pa.Array:
-        """The array, its bytes checked; one value that is not UTF-8 sends it through the slow way."""
-        if charset is not None and charset.name not in UNMAPPED_CHARSETS:
-            return self._converted(array.cast(pa.binary()), charset)
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid:
-            return self._converted(array.cast(pa.binary()), charset or _UTF8MB4)
-        return array
+        return self._converted(self._bytes(handed).array(pa.binary(), rows), charset or _UTF8MB4)
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
         """Text in another character set than UTF-8, or with bytes that are no UTF-8."""
         if charset.max_bytes == 1:
-            return self._single_bytes(array, charset)
-        if array.nbytes > len(array) * _LARGE_VALUE:
-            return self._converted_one_by_one(array, charset)
-        parts = [array.slice(start, _TOGETHER) for start in range(0, len(array), _TOGETHER)]
-        made = [_together(part, charset) or self._each_distinct(part, charset) for part in parts]
-        return pa.concat_arrays(made) if made else pa.nulls(0, pa.string())
-
-    def _single_bytes(self, array: pa.Array, charset: Charset) -> pa.Array:
-        made = _of_single_bytes(array, charset)
-        if made is None:
-            raise _too_much_text(charset)
-        text, undecodable = made
-        self.undecodable += undecodable
-        return text
-
-    def _each_distinct(self, array: pa.Array, charset: Charset) -> pa.Array:
-        undecodable: set[bytes] = set()
-
-        def decode(value: bytes) -> bytes:
-            if charset.decode_strictly(value) is None:
-                undecodable.add(value)
-            return charset.to_utf8(value)
-
-        text = _map_distinct(array, pa.string(), decode)
-        if undecodable:
-            import pyarrow.compute as pc
-
-            bad = pc.is_in(array, value_set=arrow_array(sorted(undecodable), pa.binary()))
-            self.undecodable += pc.sum(bad).as_py()
-        return text
-
-    def _converted_one_by_one(self, array: pa.Array, charset: Charset) -> pa.Array:
-        """The same of large values, which take much memory and are hardly alike: none is held twice."""
+            made = _of_single_bytes(array, charset)
+            if made is None:
+                raise _too_much_text(charset)
+            self.undecodable += made[1]
+            return made[0]
         text, ends, is_utf8 = bytearray(), numbers("i", [0]), charset.codec == "utf_8"
-        _, offsets, bytes_of = array.buffers()
-        places, data = memoryview(offsets).cast("i")[array.offset :], memoryview(bytes_of)
+        _, offsets, data = array.buffers()
+        places, view = memoryview(offsets).cast("i"), _bytes_of(data)
         for row, is_there in enumerate(array.is_valid().to_pylist()):
             if is_there:
-                begun, value = len(text), data[places[row] : places[row + 1]]
+                begun, value = len(text), view[places[row] : places[row + 1]]
+                # A large value is not held twice.
                 for piece in charset.utf8_pieces(value):
                     text += piece
                     if len(text) > _MOST_TEXT:
@@ -313,15 +272,12 @@ def utf8_table(charset: Charset) -> bytes:
 
 
 def whole_text(array: pa.Array, charset: Charset) -> pa.Array | None:
-    """Bytes in a character set as text, all values at once; None where some are no characters of the set.
+    """Bytes in a set of one byte a character as text, all values at once.
 
-    Also None where a value has what would part it from the next one, or where the text is 2 GiB or more.
+    None for other sets, where some bytes are no characters of the set, or the text is 2 GiB or more.
     """
-    if charset.max_bytes == 1:
-        made = _of_single_bytes(array, charset)
-        return None if made is None or made[1] else made[0]
-    parts = [_together(array.slice(start, _TOGETHER), charset) for start in range(0, len(array), _TOGETHER)]
-    return pa.concat_arrays(parts) if parts and all(part is not None for part in parts) else None
+    made = _of_single_bytes(array, charset) if charset.max_bytes == 1 else None
+    return None if made is None or made[1] else made[0]
 
 
 def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] | None:
@@ -340,26 +296,6 @@ def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] 
     return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count), made[2]
 
 
-def _together(array: pa.Array, charset: Charset) -> pa.Array | None:
-    """Values decoded by one call of the codec; None where some are no text, or hold what parts them."""
-    import pyarrow.compute as pc
-
-    mark = "\0".encode(charset.codec or "utf-8")
-    values = pc.fill_null(array, arrow_scalar(b"", pa.binary())) if array.null_count else array
-    lengths = pc.sum(pc.bit_wise_and(pc.binary_length(values), arrow_scalar(len(mark) - 1, pa.int32())))
-    if lengths.as_py():
-        # Characters would begin elsewhere in the values behind.
-        return None
-    whole = pa.ListArray.from_arrays(arrow_array([0, len(values)], pa.int32()), values)
-    text = charset.decode_strictly(pc.binary_join(whole, arrow_scalar(mark, pa.binary()))[0].as_buffer())
-    if text is None:
-        return None
-    found = pc.split_pattern(arrow_array([text], pa.string()), "\0").values
-    if len(found) != len(array):
-        return None
-    return pc.if_else(array.is_valid(), found, arrow_scalar(None, pa.string())) if array.null_count else found
-
-
 def _too_much_text(charset: Charset) -> UnsupportedError:
     return UnsupportedError(
         f"expected less than 2 GiB of text in UTF-8, found more: each byte that is no {charset.name} becomes"
@@ -369,6 +305,10 @@ def _too_much_text(charset: Charset) -> UnsupportedError:
 
 def _charset_of(logical: LogicalType) -> Charset | None:
     return None if logical.charset is None else charset_of_name(logical.charset)
+
+
+def _bytes_of(buffer: pa.Buffer | None) -> memoryview:
+    return memoryview(buffer or b"").cast("B")
 
 
 def _validity(handed: Handed) -> pa.Buffer | None:
@@ -441,6 +381,3 @@ _MAKERS: dict[Kind, _Maker] = {
     Kind.INET6: ColumnArrays._address,
     Kind.UUID: ColumnArrays._address,
 }
-
-
-_OFFSET_BYTES = 4

@@ -22,7 +22,7 @@ from binx.rows.columns.schema import (
 from binx.rows.ddl.catalog_statements import StatementAtWork
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import Charset, Statement
-from binx.rows.ddl.temporary import Names, folded, without_temporary
+from binx.rows.ddl.temporary import folded, parts_of
 
 _Place = tuple[str, int]
 
@@ -56,7 +56,7 @@ class Catalog:
         self._tables: dict[tuple[str, str], tuple[TableDefinition, ...]] = {}
         self.statements = 0
         self.databases: dict[str, Charset] = {}
-        self.temporary: dict[tuple[int, int], Names] = {}
+        self.temporary: dict[tuple[int, int], Catalog] = {}
         self.expected: dict[_Place, tuple[TableDefinition, ...]] = {}
 
     def copy(self) -> Catalog:
@@ -135,21 +135,26 @@ class Catalog:
         if parsed is None:
             return Followed(None, [])
         self.statements += 1
-        own: Names = frozenset()
-        if context.connection is not None:
-            own = self.temporary.pop(context.connection, own)
-        lasting, left = without_temporary(parsed, own, default_db, context)
-        if context.connection is not None and left:
-            self.temporary[context.connection] = left
-        if lasting is None:
+        connection = context.connection
+        own = Catalog() if connection is None else self.temporary.get(connection, Catalog()).copy()
+        own.databases = self.databases
+        names = frozenset(folded(table.db, table.name) for table in own)
+        parts = parts_of(parsed, names, default_db, context)
+        models = (own, self) if context.uses_temporary else (self,)
+        if parts.temporary is not None:
+            StatementAtWork(own, statement, default_db, context, provenance, models).do(parts.temporary)
+            if connection is not None:
+                self.temporary[connection] = own
+                if not len(own):
+                    del self.temporary[connection]
+        if parts.lasting is None:
             return Followed(None, [])
-        seen = own if context.uses_temporary else frozenset()
-        changes = StatementAtWork(self, statement, default_db, context, provenance, seen).do(lasting)
+        changes = StatementAtWork(self, statement, default_db, context, provenance, models).do(parts.lasting)
         for table in self.expected.get(context.place or ("", 0), ()):
             before = self.find(table.db, table.name)
             changes.append(Change(ChangeKind.ALTERED, table.db, table.name, table, before))
             self.put(table)
-        return Followed(lasting, changes)
+        return Followed(parts.lasting, changes)
 
     def expect(self, place: _Place, table: TableDefinition) -> None:
         """Have a table's definition known behind a statement, by the statement's place in the logs."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from enum import Enum
+from operator import itemgetter
 from typing import Any
 
 from binx.rows.columns.schema import (
@@ -28,9 +29,10 @@ def catalog_record(catalog: Catalog) -> bytes:
     """All that a catalog knows, as JSON in ASCII; the same for catalogs that know the same."""
     document = {
         "databases": {name: _facts(charset) for name, charset in sorted(catalog.databases.items())},
-        "tables": [_facts(table) for table in sorted(catalog, key=lambda table: (table.db, table.name))],
+        "tables": _tables(catalog),
         "temporary": [
-            [*connection, sorted(names)] for connection, names in sorted(catalog.temporary.items())
+            [*connection, _tables(own)]
+            for connection, own in sorted(catalog.temporary.items(), key=itemgetter(0))
         ],
         "expected": [
             [*place, [_facts(table) for table in tables]]
@@ -38,6 +40,10 @@ def catalog_record(catalog: Catalog) -> bytes:
         ],
     }
     return json.dumps(document, separators=(",", ":")).encode("ascii")
+
+
+def _tables(catalog: Catalog) -> list[_Facts]:
+    return [_facts(table) for table in sorted(catalog, key=lambda table: (table.db, table.name))]
 
 
 def recorded_catalog(record: bytes) -> Catalog:
@@ -50,8 +56,10 @@ def recorded_catalog(record: bytes) -> Catalog:
     catalog = Catalog()
     for table in document["tables"]:
         catalog.put(_table(table))
-    for server, number, names in document["temporary"]:
-        catalog.temporary[server, number] = frozenset((str(db), str(name)) for db, name in names)
+    for server, number, tables in document["temporary"]:
+        own = catalog.temporary[server, number] = Catalog()
+        for table in tables:
+            own.put(_table(table))
     for log, position, tables in document["expected"]:
         for table in tables:
             catalog.expect((log, position), _table(table))

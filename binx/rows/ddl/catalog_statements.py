@@ -31,7 +31,6 @@ from binx.rows.ddl.table_keys import (
     with_foreign_keys,
     with_index,
 )
-from binx.rows.ddl.temporary import Names, folded
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
@@ -41,7 +40,7 @@ class StatementAtWork:
     """One statement at work on a catalog.
 
     Args:
-        temporary: the temporary tables that it sees in the place of others.
+        models: where the table is looked for that one is made LIKE, in this order.
     """
 
     def __init__(
@@ -51,14 +50,14 @@ class StatementAtWork:
         default_db: str,
         context: StatementContext,
         provenance: Provenance,
-        temporary: Names,
+        models: tuple[Catalog, ...],
     ) -> None:
         self.catalog = catalog
         self.statement = statement
         self.default_db = default_db
         self.context = context
         self.provenance = provenance
-        self.temporary = temporary
+        self.models = models
 
     def do(self, parsed: Statement) -> list[Change]:
         """Change the catalog as the statement says, and tell what changed."""
@@ -116,7 +115,7 @@ class StatementAtWork:
             definition = self._made(parsed.table)._replace(unknown="some of its columns come from a query")
         else:
             definition = self._from_columns(parsed)
-        if may_exist and self.provenance is Provenance.DDL:
+        if may_exist and self.provenance is Provenance.DDL and not parsed.temporary:
             definition = definition._replace(provenance=Provenance.IF_NOT_EXISTS)
         if previous is not None and (previous.db, previous.name) != (definition.db, definition.name):
             previous = None
@@ -145,9 +144,8 @@ class StatementAtWork:
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         made = self._made(table)
-        if folded(self._db(model), model.name) in self.temporary:
-            return made._replace(unknown=f"it was created LIKE {model.name!r}, a temporary table")
-        found = self.catalog.lookup(self._db(model), model.name)
+        known = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
+        found = next((one for one in known if one is not None), None)
         if found is None:
             return made._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
         return found._replace(

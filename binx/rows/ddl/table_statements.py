@@ -22,7 +22,7 @@ from binx.rows.ddl.statements import (
     TableName,
 )
 from binx.rows.ddl.statements import Statement as SchemaStatement
-from binx.rows.ddl.temporary import without_temporary
+from binx.rows.ddl.temporary import parts_of
 from binx.rows.statements import Statement
 
 _WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)
@@ -59,7 +59,7 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
         schema_statement = parse(statement.sql, statement.context)
         if schema_statement is None:
             return None
-        lasting, _ = without_temporary(schema_statement, frozenset(), statement.db, statement.context)
+        lasting = parts_of(schema_statement, frozenset(), statement.db, statement.context).lasting
         return None if lasting is None else _of_schema(lasting, statement, tables)
     if not tables.takes_text(statement.sql, statement.db):
         return None

@@ -7,6 +7,8 @@ to their connection, but for MariaDB's RENAME TABLE. MySQL's is never about temp
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.statements import (
     AlterTable,
@@ -28,10 +30,15 @@ def folded(db: str, name: str) -> tuple[str, str]:
     return db.casefold(), name.casefold()
 
 
-def without_temporary(
-    parsed: Statement, own: Names, default_db: str, context: StatementContext
-) -> tuple[Statement | None, Names]:
-    """A statement without what it does to temporary tables, and the names of those behind it.
+class Parts(NamedTuple):
+    """What a statement does to temporary tables of its connection, and to others; None for nothing."""
+
+    temporary: Statement | None
+    lasting: Statement | None
+
+
+def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementContext) -> Parts:
+    """Tell what a statement does to temporary tables from what it does to others.
 
     Args:
         own: the temporary tables of its connection.
@@ -41,32 +48,23 @@ def without_temporary(
         return folded(default_db if table.db is None else table.db, table.name)
 
     match parsed:
-        case CreateTable(temporary=True):
-            return None, own | {key(parsed.table)}
-        case NotUnderstood(temporary=True):
-            return None, own | {*map(key, parsed.tables)}
-        case DropTables(temporary=True):
-            return None, own.difference(map(key, parsed.tables))
-        case RenameTables():
-            pairs: list[tuple[TableName, TableName]] = []
-            for old, new in parsed.pairs:
-                if context.mariadb and key(old) in own:
-                    own = own - {key(old)} | {key(new)}
-                else:
-                    pairs.append((old, new))
-            return RenameTables(tuple(pairs)) if pairs else None, own
-    if not context.uses_temporary:
-        return parsed, own
-    match parsed:
-        case AlterTable():
+        case CreateTable(temporary=True) | DropTables(temporary=True) | NotUnderstood(temporary=True):
+            return Parts(parsed, None)
+        case AlterTable() if context.uses_temporary:
             # Of a table made before the first log nothing more is known than that.
-            if parsed.new_name is not None:
-                own = own - {key(parsed.table)} | {key(parsed.new_name)}
-            return None, own
-        case DropTables():
-            lasting = tuple(table for table in parsed.tables if key(table) not in own)
-            left = own.difference(map(key, parsed.tables))
-            return DropTables(lasting) if lasting else None, left
-        case TruncateTable() if key(parsed.table) in own:
-            return None, own
-    return parsed, own
+            return Parts(parsed, None)
+        case TruncateTable() if context.uses_temporary and key(parsed.table) in own:
+            return Parts(parsed, None)
+        case DropTables() if context.uses_temporary:
+            mine = tuple(table for table in parsed.tables if key(table) in own)
+            others = tuple(table for table in parsed.tables if key(table) not in own)
+            return Parts(DropTables(mine) if mine else None, DropTables(others) if others else None)
+        case RenameTables() if context.mariadb:
+            pairs: dict[bool, list[tuple[TableName, TableName]]] = {True: [], False: []}
+            for old, new in parsed.pairs:
+                # Each name is what those to the left have made of it.
+                is_own = key(old) in own
+                own = own - {key(old)} | {key(new)} if is_own else own
+                pairs[is_own].append((old, new))
+            return Parts(*(RenameTables(tuple(pairs[own])) if pairs[own] else None for own in (True, False)))
+    return Parts(None, parsed)

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from binx.event.charset import Charset, charset
-from binx.rows.columns import arrays
 from binx.rows.columns.arrays import ColumnArrays, Handed, keeps_ascii
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, Kind, LogicalType
 
@@ -91,10 +90,7 @@ def test_text_is_what_each_value_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("alone", [True, False])
-def test_bytes_that_are_no_text_are_escaped_and_counted(
-    name: str, alone: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(arrays, "_TOGETHER", 16)
+def test_bytes_that_are_no_text_are_escaped_and_counted(name: str, alone: bool) -> None:
     values: list[bytes | None] = [DICE.randbytes(DICE.randrange(12)) for _ in range(200)]
     if not alone:
         values += texts(name)

@@ -137,7 +137,7 @@ def diff_document(found: LogDiff) -> str:
         "differences": [
             {
                 "gtid": one.gtid,
-                "changes": [{"left": _plain(pair.left), "right": _plain(pair.right)} for pair in one.pairs],
+                "changes": [{"left": _shown(pair.left), "right": _shown(pair.right)} for pair in one.pairs],
             }
             for one in found.differences
         ],
@@ -167,13 +167,5 @@ def _counted(gtids: GtidSet) -> dict[str, Any]:
     return {"gtids": str(gtids), "count": gtids.count}
 
 
-def _plain(change: ShownChange | None) -> Any:
-    """A change as JSON, long values whole."""
-    from binx.inspect.show import LongValue
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: plain(member) for name, member in value.items()}
-        return "".join(value.text()) if isinstance(value, LongValue) else value
-
-    return None if change is None else plain(change.shown)
+def _shown(change: ShownChange | None) -> Any:
+    return None if change is None else change.shown

@@ -26,7 +26,7 @@ from binx.stats.text import (
 )
 
 if TYPE_CHECKING:
-    from binx.inspect.show import LongValue, ShownEvent, ShownTransaction
+    from binx.inspect.show import ShownEvent, ShownTransaction
     from binx.log.events import RawEvent
 
 INDENT = " " * 14
@@ -35,8 +35,6 @@ _CHANGED = f"{INDENT[:-2]}*   "
 """Stands before the name of a column that an update changed."""
 _OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
 _NAME_MOST = 32
-_VALUE_MOST = 1024
-"""Characters that are shown of a value of 1 MiB and more."""
 
 _LONG = ("sql", "options", "columns")
 """Fields that have lines of their own."""
@@ -257,24 +255,16 @@ class ShowText:
 
 def value_text(value: Any) -> str:
     """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
-    from binx.inspect.show import LongValue
-
     if value is None:
         return "NULL"
-    if isinstance(value, LongValue):
-        return _long_text(value)
+    if isinstance(value, dict) and "start" in value:
+        opening = '"' if value["is_text"] else "0x"
+        return f"{opening}{safe_text(value['start'])}{ELLIPSIS} ({number_text(value['bytes'])} bytes)"
     if isinstance(value, dict) and list(value) == ["hex"]:
         return f"0x{value['hex']}"
     if isinstance(value, dict) and list(value) == ["document"]:
         return safe_text(value["document"])
     return safe_text(json.dumps(value, ensure_ascii=False))
-
-
-def _long_text(value: LongValue) -> str:
-    """The start of a long value, and how many bytes it has."""
-    start = next(value.text())[:_VALUE_MOST]
-    opening = '"' if value.is_text else "0x"
-    return f"{opening}{safe_text(start)}{ELLIPSIS} ({number_text(value.size)} bytes)"
 
 
 def _padded(names: Sequence[str]) -> dict[str, str]:

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import json
 import struct
-from array import array
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.kernels.transactions.selection import whole_transactions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
+from binx.slices.changes import Begin, Frame, RowTexts, Run, Selected, WholeTexts, ordered_changes
 from binx.slices.json_lines import JsonRows
-from binx.slices.pieces import Piece
-from binx.slices.transaction_facts import Frame
-
-_FRAMED = 4096
-"""Transactions whose lines are written at once."""
 
 _END = b"\n"
 """Ends a line; JSON has none within."""
@@ -50,7 +43,7 @@ def digested(
         JsonRows(lines=False),
         as_stored=True,
         facts=("gtid",),
-        frames=lines,
+        frames=lines.frame,
         unreadable=unreadable,
     )
     for item in items:
@@ -95,15 +88,12 @@ class _Lines:
     def __init__(self) -> None:
         self.gtids: list[str | None] = []
 
-    def frame(
-        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
-    ) -> Frame | None:
-        """As many as come; see :class:`~binx.slices.changes.Frames`."""
-        runs, stop = (piece.versions, piece.marks, piece.ends), min(stop, run + _FRAMED)
-        count = whole_transactions(part.table, taken, first, *runs, run, stop, False, 0, True)
+    def frame(self, run: Run) -> Frame | None:
+        """As many as come."""
+        count = run.usual()
         if not count:
             return None
-        self.gtids = [part.table.gtid(index) for index in taken[first : first + count]]
+        self.gtids = [run.part.table.gtid(index) for index in run.taken[run.first : run.first + count]]
         return Frame(count, bytes(8 * count), b"", _END)
 
 

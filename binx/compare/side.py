@@ -11,7 +11,6 @@ from binx.compare.contents import Digests, GtidKeys, digested, statement_facts
 from binx.compare.effects import ROWS_KEPT, Effect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.inspect.show import ReadableRows
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.chain.ends import FileEnds
 from binx.log.identifiers import marked_gtids
@@ -22,8 +21,8 @@ from binx.rows.decoder import TAKE, ChangeDecoder
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.slices.json_lines import JsonRows
-from binx.slices.json_values import json_values
 from binx.slices.search import Search
+from binx.slices.values import ReadableValues
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -208,12 +207,10 @@ class SideReading:
         decoders: list[ChangeDecoder] | None = None,
     ) -> Iterator[Begin | dict[str, Any] | Statement]:
         """The beginnings of some transactions, their row changes and statements."""
-        readable = ReadableRows()
-        values = json_values if as_stored else readable.values
         items = ordered_changes(
             self._search(Selection(gtids=gtids)).selected(),
             self._catalog.copy(),
-            JsonRows(lines=True, values=values),
+            JsonRows(lines=True, values=None if as_stored else ReadableValues()),
             as_stored=as_stored,
             facts=("gtid",),
             unreadable=self._unreadable,
@@ -221,8 +218,8 @@ class SideReading:
         )
         for item in items:
             if isinstance(item, RowTexts):
-                for text in item.each():
-                    yield _plain(json.loads(b"".join(text)) if as_stored else readable.document(text))
+                for place in range(item.first, item.last):
+                    yield _plain(json.loads(b"".join(item.piece.text(place, place + 1))))
             elif isinstance(item, Begin | Statement):
                 yield item
 

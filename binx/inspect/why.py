@@ -9,8 +9,7 @@ changes that are logged as text, of which nobody can say which rows they changed
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from binx.errors import AbsentError, UsageError
 from binx.inspect.followed_keys import FollowedKeys
-from binx.inspect.show import ReadableRows
+from binx.inspect.show import document
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
@@ -34,9 +33,9 @@ from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages
 from binx.rows.statements import ROWS, Statement
 from binx.slices.json_lines import JsonRows
-from binx.slices.json_values import json_values
-from binx.slices.pieces import Piece
+from binx.slices.rendering import Piece
 from binx.slices.search import Search
+from binx.slices.values import ReadableValues
 from binx.source.json_text import json_text
 from binx.where.condition import Condition
 from binx.where.rows import AskedCondition, ChangePlace
@@ -111,8 +110,7 @@ class RowLife:
         selection: which transactions are looked at; its tables must be one table's name.
         key: the primary key's values as text, in the key's order; empty where a condition is given.
         condition: what a change must fulfil, before or after; None where a key is given.
-        readable: give bytes as ``{"hex": …}``, which people can tell from text, and long values as
-            :class:`~binx.inspect.show.LongValue`; else as ``extract --format json`` does.
+        readable: write values for people; else as ``extract --format json`` does.
         on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
 
     Raises:
@@ -139,9 +137,7 @@ class RowLife:
         self._condition = None if condition is None else AskedCondition(condition)
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
-        readable_rows = ReadableRows()
-        self._read = readable_rows.document if readable else _document
-        self._render = JsonRows(lines=True, values=readable_rows.values if readable else json_values)
+        self._render = JsonRows(lines=True, values=ReadableValues() if readable else None)
         self._table_filter = TableFilter(selection.databases, selection.tables)
         self._is_met = False
         self._text: Statement | None = None
@@ -163,7 +159,7 @@ class RowLife:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
         for told, written in self._all():
-            yield replace(told, row=self._read(written.text()))
+            yield replace(told, row=document(written.text()))
 
     def lines(self) -> Iterator[tuple[RowChange, Iterator[bytes]]]:
         """Yield the changes, without their rows, and as lines of JSON in chunks to be taken before the next.
@@ -344,8 +340,3 @@ def _line(told: RowChange, written: _Written | _StatementText) -> Iterator[bytes
     # The row's line ends in a brace and a line feed.
     yield held.removesuffix(_LINE_END)
     yield f", {json_text(more)[1:]}\n".encode()
-
-
-def _document(text: Iterable[bytes]) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(b"".join(text))
-    return document

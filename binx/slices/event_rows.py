@@ -19,8 +19,8 @@ from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, End, RowTexts, WholeTexts
-from binx.slices.pieces import Piece
+from binx.slices.changes import Begin, Item, RowTexts
+from binx.slices.rendering import Piece
 
 _TYPE_OFFSET = 4
 _ROWS_POST_HEADER = 8
@@ -68,9 +68,7 @@ class EventRows:
 
 
 class _Rows:
-    def __init__(
-        self, begin: Begin, items: Iterator[Begin | RowTexts | WholeTexts | Statement | End]
-    ) -> None:
+    def __init__(self, begin: Begin, items: Iterator[Item]) -> None:
         self._begin = begin
         self._items = items
         self._texts: RowTexts | None = None
@@ -112,7 +110,7 @@ class _Rows:
 
 def events_with_rows(
     begin: Begin,
-    items: Iterator[Begin | RowTexts | WholeTexts | Statement | End],
+    items: Iterator[Item],
     decoders: Sequence[ChangeDecoder],
 ) -> Iterator[tuple[RawEvent, EventRows]]:
     """The events of one transaction, each with its row changes.

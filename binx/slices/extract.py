@@ -9,7 +9,7 @@ up to the last of those are walked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -232,18 +232,18 @@ class _Extraction:
         if self._options.reverse:
             self._write_undo(stream)
             return
-        from binx.slices.sql.write import STATEMENT_BYTES, KeptParts, check_sql, write_sql
+        from binx.slices.sql.write import STATEMENT_BYTES, check_sql, write_sql
 
-        kept = KeptParts()
-        found = kept.over(self._search.selected())
+        found = self._search.selected()
         self._warnings = check_sql(found, self._known_tables(), self._new_choice())
-        selected: Iterable[Selected] | None = kept.parts
-        if selected is None:
-            self._search = self._new_search(tells=False)
-            selected = self._search.selected()
-        statement_bytes = self._options.statement_bytes or STATEMENT_BYTES
+        self._search = self._new_search(tells=False)
         report = write_sql(
-            selected, stream, self._known_tables(), statement_bytes, self._choice, self._databases
+            self._search.selected(),
+            stream,
+            self._known_tables(),
+            self._options.statement_bytes or STATEMENT_BYTES,
+            self._choice,
+            self._databases,
         )
         self._written = report.transactions
         self._warnings += report.warnings

@@ -7,13 +7,13 @@ column that the log does not have is left out, so absent is not NULL; of a JSON 
 were logged, the operations stand in ``json_diff``. ``row`` numbers the changes within the transaction.
 
 A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``.
-:mod:`binx.slices.json_values` says how values are written.
+:mod:`binx.slices.values` says how values are written.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
+from functools import cache
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
@@ -21,21 +21,18 @@ import pyarrow as pa
 
 from binx.kernels.render.row_changes import Spelling
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
-from binx.kernels.transactions.selection import whole_transactions
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_schema
 from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.rows.images import BatchImages, ChangeGroup
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, RowTexts, Selected, WholeTexts, ordered_changes
-from binx.slices.json_values import NULL, json_values, plain_json
+from binx.slices.changes import Begin, Heads, RowTexts, Selected, WholeTexts, ordered_changes
 from binx.slices.options import RowChoice
-from binx.slices.pieces import BUFFER_BYTES, Changes, Part, Piece, Spelled, changes_of, columns, gathered
-from binx.slices.texts import Writer, with_misfits
-from binx.slices.transaction_facts import FRAMED, Frame, Heads
+from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, Spelled, changes_of, columns, gathered
+from binx.slices.values import ColumnTexts, JsonValues, ValueWriter, plain_json
 from binx.source.wording import encoded
 from binx.storage.output import Sink
 
@@ -87,7 +84,7 @@ def _row_lines(
     decoders: list[ChangeDecoder] | None,
 ) -> Iterator[bytes]:
     undone = False
-    items = ordered_changes(
+    for item in ordered_changes(
         selected,
         catalog,
         JsonRows(lines=True),
@@ -95,8 +92,7 @@ def _row_lines(
         facts=("kind",),
         choice=choice,
         decoders=decoders,
-    )
-    for item in items:
+    ):
         if isinstance(item, Begin):
             undone = item.facts["kind"] == "rollback"
         elif isinstance(item, RowTexts) and not undone:
@@ -110,17 +106,18 @@ def _transaction_lines(
     decoders: list[ChangeDecoder] | None,
 ) -> Iterator[bytes]:
     """Changes go out as they come; statements wait for their end, on disk if they are many."""
+    heads = _heads()
+    items = ordered_changes(
+        selected,
+        catalog,
+        JsonRows(lines=False),
+        raw_text=True,
+        separator=_SEPARATOR,
+        choice=choice,
+        decoders=decoders,
+        frames=lambda run: heads.frame(run, run.usual()),
+    )
     with SpooledTemporaryFile(BUFFER_BYTES) as statements:
-        items = ordered_changes(
-            selected,
-            catalog,
-            JsonRows(lines=False),
-            raw_text=True,
-            separator=_SEPARATOR,
-            choice=choice,
-            decoders=decoders,
-            frames=_Frames(),
-        )
         head = b""
         for item in items:
             if isinstance(item, WholeTexts):
@@ -144,27 +141,17 @@ def _transaction_lines(
                 yield b"]}\n"
 
 
-class _Frames:
-    def __init__(self) -> None:
-        fields = [
-            (f'{", " if place else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
-            for place, name in enumerate(_FACTS)
-        ]
-        texts = TransactionTexts(fields, b', "changes": [', True, b"null", None)
-        self._heads = Heads(texts, b'], "statements": []}\n', plain_json, _table_name)
-
-    def frame(
-        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
-    ) -> Frame | None:
-        """What stands around them; see :class:`~binx.slices.changes.Frames`."""
-        runs = (piece.versions, piece.marks, piece.ends)
-        stop = min(stop, run + FRAMED)
-        count = whole_transactions(part.table, taken, first, *runs, run, stop, False, 0, True)
-        return self._heads.frame(part, taken, first, count) if count else None
+def _heads() -> Heads:
+    fields = [
+        (f'{", " if place else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
+        for place, name in enumerate(_FACTS)
+    ]
+    texts = TransactionTexts(fields, b', "changes": [', True, b"null", None)
+    return Heads(texts, b'], "statements": []}\n', plain_json, lambda *name: f"{{{_named(*name)}")
 
 
-def _table_name(db: str, table: str) -> str:
-    return f'{{"db": {plain_json(db)}, "table": {plain_json(table)}'
+def _named(db: str, table: str) -> str:
+    return f'"db": {plain_json(db)}, "table": {plain_json(table)}'
 
 
 def _head(begin: Begin) -> bytes:
@@ -178,11 +165,10 @@ def _head(begin: Begin) -> bytes:
 
 def _statement(statement: Statement) -> bytes:
     """The fields of the data set's ``statements`` but for those that the transaction has."""
-    seconds, microseconds = statement.timestamp, statement.microseconds or 0
     document: dict[str, Any] = {
         "ordinal": statement.ordinal,
         "position": statement.position,
-        "event_timestamp": format_time(seconds * 1_000_000 + microseconds),
+        "event_timestamp": format_time(statement.timestamp * 1_000_000 + (statement.microseconds or 0)),
         **{name: getattr(statement, name) for name in _STATEMENT_FACTS},
     }
     return encoded(plain_json(document))
@@ -192,78 +178,52 @@ class JsonRows:
     """Makes JSON of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
 
     Args:
+        lines: whether each is a line of its own, which begins with what is said of the transaction.
         between: a comma stands before each change of a rows event but the first.
     """
 
-    def __init__(self, *, lines: bool, values: Writer = json_values, between: bool = False) -> None:
+    def __init__(self, *, lines: bool, values: ValueWriter | None = None, between: bool = False) -> None:
         self._lines = lines
-        self._values = values
+        self._values = values or JsonValues()
         self._between = between
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """One object for each row change of a batch."""
         images = BatchImages(changes)
-        objects = _BatchJson(images, self._values, lines=self._lines, between=self._between)
-        return changes_of(images, objects.parts)
+        values = cache(lambda place: self._values.column(images, place))
+        return changes_of(images, lambda group: self._parts(images, values, group))
 
-
-class _BatchJson:
-    def __init__(self, images: BatchImages, values: Writer, *, lines: bool, between: bool) -> None:
-        self._images = images
-        self._between = between
-        self._spelled = values
-        self._lines = lines
-        self._cache: dict[int, tuple[Spelled, ...]] = {}
-
-    def parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
-        rows = group.images.rows
-        yield from self._begin(rows)
-        table = self._images.changes.table
-        named = f'"db": {plain_json(table.db)}, "table": {plain_json(table.name)}'
-        yield encoded(f'{named}, "type": "{group.operation}", "row": ')
-        yield Part(b"", Spelled(Spelling.SPELL_SIGNED, self._images.system("_row")), rows)
-        statements = Spelled(Spelling.SPELL_SIGNED, self._images.system("_statement"))
-        yield Part(b', "statement": ', statements, rows)
-        for name, images in (("before", group.before), ("after", group.after)):
-            if images is not None:
+    def _parts(self, images: BatchImages, values: ColumnTexts, group: ChangeGroup) -> Parts:
+        rows, table = group.images.rows, images.changes.table
+        yield from self._begin(images, rows)
+        yield encoded(f'{_named(table.db, table.name)}, "type": "{group.operation}", "row": ')
+        yield Part(b"", Spelled(Spelling.SPELL_SIGNED, images.system("_row")), rows)
+        yield Part(b', "statement": ', Spelled(Spelling.SPELL_SIGNED, images.system("_statement")), rows)
+        for name, side in (("before", group.before), ("after", group.after)):
+            if side is not None:
                 yield encoded(f', "{name}": {{')
-                yield from self._members(images)
+                for number, place in enumerate(side.columns):
+                    lead = f"{', ' if number else ''}{plain_json(images.columns[place].source_name)}: "
+                    yield from columns(encoded(lead), values(place), side.rows)
                 yield b"}"
-        if group.before is not None and group.after is not None:
-            yield from self._differences(group.after)
+        differences = images.system("_json_diff")
+        if group.operation == "update" and differences is not None:
+            yield Part(b"", Spelled(Spelling.SPELL_TEXT, differences, b', "json_diff": '), rows)
         yield b"}\n" if self._lines else b"}"
 
-    def _begin(self, rows: pa.Array | None) -> Iterator[bytes | Part]:
+    def _begin(self, images: BatchImages, rows: pa.Array | None) -> Parts:
         if not self._lines:
             if self._between:
                 yield Part(_SEPARATOR, Spelled(Spelling.SPELL_BETWEEN))
             yield b"{"
             return
-        system = self._images.system
+        system = images.system
         yield Part(b'{"transaction": ', Spelled(Spelling.SPELL_JSON, system("_transaction")), rows)
         versions = Spelled(Spelling.SPELL_SIGNED, system("_commit_version"))
         yield Part(b', "commit_version": ', versions, rows)
         times = Spelled(
-            Spelling.SPELL_INSTANT, system("_commit_timestamp"), b'"', b'Z"', parameter=_MICROSECOND_DIGITS
+            *(Spelling.SPELL_INSTANT, system("_commit_timestamp"), b'"', b'Z"'),
+            parameter=_MICROSECOND_DIGITS,
         )
         yield Part(b', "commit_timestamp": ', times, rows)
         yield b", "
-
-    def _members(self, images: Images) -> Iterator[Part]:
-        for number, place in enumerate(images.columns):
-            name = plain_json(self._images.columns[place].source_name)
-            yield from columns(encoded(f"{', ' if number else ''}{name}: "), self._values(place), images.rows)
-
-    def _values(self, place: int) -> tuple[Spelled, ...]:
-        found = self._cache.get(place)
-        if found is None:
-            column, values = self._images.columns[place], self._images.column(place)
-            misfits = self._images.misfits.get(column.name)
-            found = with_misfits(self._spelled(values, column.type), values, misfits, NULL, plain_json)
-            self._cache[place] = found
-        return found
-
-    def _differences(self, after: Images) -> Iterator[Part]:
-        column = self._images.system("_json_diff")
-        if column is not None and column.null_count < len(column):
-            yield Part(b"", Spelled(Spelling.SPELL_TEXT, column, b', "json_diff": '), after.rows)

@@ -8,9 +8,12 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from binx.log.file import BinlogFile
     from binx.log.selection.table_filter import TableFilter
     from binx.rows.batches import ChangeBatch
     from binx.rows.statements import Statement
+    from binx.slices.changes import Renderer
+    from binx.slices.rendering import Changes
     from binx.where.condition import Condition
 
 
@@ -101,6 +104,15 @@ class RowChoice:
             wanted = pc.is_in(kinds, value_set=pa.array(self._codes, pa.int8()))
             batch = batch.with_rows(batch.batch.filter(wanted))
         return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
+
+    def rendered_by(self, render: Renderer) -> Renderer:
+        """A renderer of the row changes that are wanted."""
+
+        def chosen(changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
+            wanted = self.chosen(changes)
+            return render(wanted, file) if wanted.rows else []
+
+        return chosen
 
     def takes_statement(self, statement: Statement) -> bool:
         """Whether a statement is needed beside the rows: ends of XA transactions, and incidents.

@@ -44,7 +44,7 @@ from binx.storage.output import Sink
 if TYPE_CHECKING:
     from binx.rows.batches import ChangeBatch
     from binx.rows.decoder import ChangeDecoder
-    from binx.slices.pieces import Changes
+    from binx.slices.rendering import Changes
 
 _HEADER = Struct("<IBIIIH")
 _QUERY_HEADER = Struct("<IIBHH")

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC
+from functools import cache
 from tempfile import SpooledTemporaryFile
 
 from binx.event.format import Flavour
@@ -23,15 +24,20 @@ from binx.event.replication import Incident
 from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.session import session_options
 from binx.event.statement import Intvar, IntvarType, Rand, UserVar, XaPrepare
+from binx.kernels.render.row_changes import Spelling
 from binx.log.events import RawEvent
+from binx.log.file import BinlogFile
 from binx.log.selection.moments import in_zone
+from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings
+from binx.rows.images import BatchImages, ChangeGroup
 from binx.slices.changes import Begin, Selected, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
+from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
 from binx.slices.sql.literals import identifier
-from binx.slices.thl_rows import EVENT_CLASS, thl_rows
+from binx.slices.values import ColumnTexts, ThlValues
 from binx.source.wording import encoded
 from binx.storage.output import Sink
 
@@ -71,14 +77,7 @@ def write_thl(
         OutputError: the output cannot be written.
     """
     decoders: list[ChangeDecoder] = []
-    items = ordered_changes(
-        selected,
-        catalog,
-        thl_rows,
-        raw_text=True,
-        undone=True,
-        decoders=decoders,
-    )
+    items = ordered_changes(selected, catalog, _rows, raw_text=True, undone=True, decoders=decoders)
     for item in items:
         if isinstance(item, Begin):
             transaction = _Transaction(item, output, fragment_bytes)
@@ -86,6 +85,31 @@ def write_thl(
                 transaction.take(raw, rows)
             transaction.end()
     return decoder_warnings(decoders)
+
+
+_EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"
+"""What Tungsten calls the sort of its transactions; each names it."""
+
+_VALUES = ThlValues()
+
+
+def _rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
+    """The row changes of a batch; those of a rows event stand behind what is said of them all."""
+    images = BatchImages(changes)
+    values = cache(lambda place: _VALUES.column(images, place))
+    return changes_of(images, lambda group: _row(images, values, group))
+
+
+def _row(images: BatchImages, values: ColumnTexts, group: ChangeGroup) -> Parts:
+    table = images.changes.table
+    about = f" - ACTION = {group.operation.upper()}\n - SCHEMA = {table.db}\n - TABLE = {table.name}\n"
+    yield Part(encoded(about), Spelled(Spelling.SPELL_EVENT))
+    yield Part(b" - ROW# = ", Spelled(Spelling.SPELL_ORDINAL, close=b"\n"))
+    for prefix, side in (("COL", group.after), ("KEY", group.before)):
+        for place in side.columns if side is not None else ():
+            lead = f"  - {prefix}({place + 1}: {images.columns[place].source_name}) = "
+            yield from columns(encoded(lead), values(place), side.rows if side is not None else None)
+            yield b"\n"
 
 
 class _Transaction:
@@ -200,7 +224,7 @@ class _Transaction:
         yield f"- EVENTID = {facts['file']}:{self._position:0{_POSITION_DIGITS}d}{thread}"
         yield f"- SOURCEID = {facts['server_id']}"
         yield f"- METADATA = [{';'.join(self._metadata())}]"
-        yield f"- TYPE = {EVENT_CLASS}"
+        yield f"- TYPE = {_EVENT_CLASS}"
 
     def _metadata(self) -> Iterator[str]:
         facts = self._facts

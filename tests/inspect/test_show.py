@@ -21,7 +21,7 @@ from binx.log.events import RawEvent
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices import pieces
+from binx.slices import rendering
 from binx.slices.json_lines import write_json
 from binx.slices.search import Search
 from tests.conftest import TESTDATA
@@ -122,7 +122,7 @@ def test_rows_are_whole_however_they_are_copied(
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
         chain = [read_ends(file)]
         expected = [list(item.rows) for item in shown(chain) if isinstance(item, Kept)]
-        monkeypatch.setattr(pieces, "CHUNK_BYTES", copied)
+        monkeypatch.setattr(rendering, "CHUNK_BYTES", copied)
         assert [list(item.rows) for item in shown(chain) if isinstance(item, Kept)] == expected
 
 

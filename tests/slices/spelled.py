@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from binx.rows.images import numbers
-from binx.slices.pieces import Changes, Part, Piece, Spelled, assembled, columns, kernel_part
+from binx.slices.rendering import Changes, Part, Piece, Spelled, assembled, columns, kernel_part
 
 
 def texts_of(values: Iterable[Spelled], rows: int) -> list[bytes]:

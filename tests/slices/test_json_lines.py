@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from binx.rows.columns.types import Kind, LogicalType
-from binx.slices.json_values import json_values
+from binx.slices.values import JsonValues
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import json_of
 
@@ -195,7 +195,7 @@ def test_a_document_logged_in_part_is_whole_or_has_its_operations() -> None:
 
 
 def json_texts(array: pa.Array, logical: LogicalType) -> list[bytes]:
-    return texts_of(json_values(array, logical), len(array))
+    return texts_of(JsonValues().spelled(array, logical), len(array))
 
 
 @given(st.lists(st.none() | st.text(), min_size=1))

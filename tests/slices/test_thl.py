@@ -18,7 +18,6 @@ from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.json_lines import write_json
 from binx.slices.search import Search
 from binx.slices.thl import write_thl
-from binx.slices.thl_rows import EVENT_CLASS
 from tests.conftest import TESTDATA
 from tests.slices.make_thl import CASES, golden, listing
 from tests.stats.logs import Statement, log_of
@@ -121,7 +120,13 @@ def test_an_empty_transaction_says_so() -> None:
     with log_of([Statement(sql="BEGIN"), Statement(sql="COMMIT")]) as file:
         output = io.BytesIO()
         write_thl(Search([read_ends(file)], Selection()).selected(), output, Catalog())
-    assert output.getvalue().decode().endswith("- TYPE = " + EVENT_CLASS + "\n## Empty event ##\n")
+    assert (
+        output.getvalue()
+        .decode()
+        .endswith(
+            "- TYPE = " + "com.continuent.tungsten.replicator.event.ReplDBMSEvent" + "\n## Empty event ##\n"
+        )
+    )
 
 
 def test_extract_writes_it(tmp_path: Path) -> None:

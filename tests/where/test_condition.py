@@ -24,7 +24,7 @@ from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import Kind, LogicalType
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
-from binx.slices.sql.literals import sql_literals
+from binx.slices.sql.literals import SqlValues
 from binx.where.condition import Condition
 from binx.where.literals import literal_of
 from binx.where.values import COMPARISONS, Literal, Operand, compared
@@ -412,7 +412,7 @@ def test_whole_numbers_are_compared_with_numbers_of_any_size(
 @given(st.timedeltas(min_value=timedelta(hours=-838), max_value=timedelta(hours=838)))
 def test_times_of_day_go_beyond_a_day_and_below_zero(span: timedelta) -> None:
     spans, logical = pa.array([span], pa.duration("us")), LogicalType(Kind.TIME, "time", fraction=6)
-    (literal,) = texts_of(sql_literals(spans, logical), 1)
+    (literal,) = texts_of(SqlValues().spelled(spans, logical), 1)
     text = literal.decode().strip("'")
     operand = Operand(spans, logical, None)
     assert compared(operand, "=", Literal(text), "t").to_pylist() == [True]

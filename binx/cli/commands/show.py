@@ -191,7 +191,7 @@ class _Documents:
         if shown.row_count is not None:
             yield b', "rows": ['
             room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
-            yield from shown.rows.text(room)
+            yield from shown.rows_text(room)
             self._rows += shown.row_count
             yield b"]"
         if self._with_bytes:

@@ -21,16 +21,14 @@ cpdef enum Spelling:
     SPELL_INSTANT = 11
     SPELL_DATE = 12
     SPELL_TIME = 13
-    SPELL_ASKED = 14
-    SPELL_ESCAPED = 15
-    SPELL_EVENT = 16
-    SPELL_ORDINAL = 17
-    SPELL_BETWEEN = 18
+    SPELL_ESCAPED = 14
+    SPELL_EVENT = 15
+    SPELL_ORDINAL = 16
+    SPELL_BETWEEN = 17
 
 cpdef enum State:
     STATE_DONE = 0
     STATE_FULL = 1
-    STATE_ASKED = 2
 
 cdef enum:
     # Bytes of a long value that are spelled at a time; a multiple of three, for base64.
@@ -60,7 +58,6 @@ cdef struct Part:
     int64_t length
     int64_t mask_offset
     int64_t around
-    int64_t asker
     const uint8_t *data
     int64_t data_size
     const uint8_t *offsets

@@ -1,6 +1,6 @@
 """Row changes of several tables as one text in the log's order, straight from the columns' own memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 from typing_extensions import Buffer
@@ -10,10 +10,9 @@ class Spelling(IntEnum):
 
     ``NOTHING`` has no column; ``TEXT`` stands as it is; ``SQL`` and ``JSON`` are strings of UTF-8 in quotes;
     ``REAL`` is text that gets an exponent where it has none; ``SIGNED`` to ``TIME`` are numbers of fixed
-    width: DECIMAL unscaled, moments and spans in µs, days; ``ASKED`` is told by Python, value by value;
-    ``ESCAPED`` is text with ``\xNN`` for what is no UTF-8. The last three have no column: ``EVENT`` is a text
-    before the first row of a rows event, ``BETWEEN`` before each other row; ``ORDINAL`` the row's number in
-    its event.
+    width: DECIMAL unscaled, moments and spans in µs, days; ``ESCAPED`` is text with ``\xNN`` for what is no
+    UTF-8. The last three have no column: ``EVENT`` is a text before the first row of a rows event,
+    ``BETWEEN`` before each other row; ``ORDINAL`` the row's number in its event.
     """
 
     SPELL_NOTHING = 0
@@ -30,18 +29,16 @@ class Spelling(IntEnum):
     SPELL_INSTANT = 11
     SPELL_DATE = 12
     SPELL_TIME = 13
-    SPELL_ASKED = 14
-    SPELL_ESCAPED = 15
-    SPELL_EVENT = 16
-    SPELL_ORDINAL = 17
-    SPELL_BETWEEN = 18
+    SPELL_ESCAPED = 14
+    SPELL_EVENT = 15
+    SPELL_ORDINAL = 16
+    SPELL_BETWEEN = 17
 
 class State(IntEnum):
     """Why the writing stopped."""
 
     STATE_DONE = 0
     STATE_FULL = 1
-    STATE_ASKED = 2
 
 Column = tuple[Buffer | None, int, Buffer | None, int, int, Buffer | None, Buffer | None, int, int, int]
 """Data, bytes of a value, offsets, bytes of an offset, bytes that it counts, validity, codes into the data's
@@ -55,11 +52,10 @@ KernelPart = tuple[
     Column | None,
     Buffer | None,
     tuple[Buffer, int] | None,
-    Callable[[int], Iterator[bytes]] | None,
 ]
 """Spelling; texts before the part, around a value, for NULL, where the mask has no bit, around what is no
 text; digits of the fraction, or scale; whether it is an item of a list; column; rows of it; mask and its
-first bit; whom to ask."""
+first bit."""
 
 class ChangeTexts:
     """Row changes, to be written in the log's order.
@@ -158,9 +154,3 @@ class ChangeTexts:
 
     def taken(self) -> bytes:
         """The piece of text written since it was asked for last."""
-
-    def asked(self) -> tuple[Callable[[int], Iterator[bytes]], int]:
-        """Whom to ask for the value at hand, and the row in the column."""
-
-    def go_on(self, size: int) -> None:
-        """Go on behind the value that was asked for, of so many bytes."""

@@ -49,7 +49,6 @@ cdef class ChangeTexts:
     cdef Output parts
     cdef Order order
     cdef list held
-    cdef list askers
     cdef Writer writer
     cdef Bytes separator
     # Where the writing stands: row and part.
@@ -87,7 +86,6 @@ cdef class ChangeTexts:
         self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
     ):
         self.held = []
-        self.askers = []
         self.separator = self.hold(separator)
         self.writer.limit = limit
         self.writer.byte = -1
@@ -164,7 +162,7 @@ cdef class ChangeTexts:
         cdef Bytes memory
         cdef int i
         memset(&part, 0, sizeof(Part))
-        part.spelling, texts, part.parameter, part.listed, column, rows, mask, asker = given
+        part.spelling, texts, part.parameter, part.listed, column, rows, mask = given
         for i in range(TEXTS):
             if texts[i]:
                 part.texts[i] = self.hold(texts[i])
@@ -203,9 +201,6 @@ cdef class ChangeTexts:
                 raise ValueError("a column has fewer bytes than its values take")
         elif part.spelling != SPELL_NOTHING and part.spelling < SPELL_EVENT:
             raise ValueError("a part needs a column")
-        if part.spelling == SPELL_ASKED:
-            part.asker = len(self.askers)
-            self.askers.append(asker)
         append(&self.parts, &part, sizeof(Part))
         return 0
 
@@ -263,17 +258,6 @@ cdef class ChangeTexts:
         cdef bytes piece = bytes_in(out)
         out.size = 0
         return piece
-
-    def asked(self):
-        cdef Place place = place_at(&self.order, self.at)
-        cdef Part *part = self.first_part(place) + self.part
-        return self.askers[part.asker], row_of(part, place.row)
-
-    def go_on(self, int64_t size):
-        cdef Part *part = self.first_part(place_at(&self.order, self.at)) + self.part
-        append(&self.writer.out, part.texts[CLOSE].data, part.texts[CLOSE].size)
-        self.written += size + part.texts[CLOSE].size
-        self.part += 1
 
     cdef inline Part *first_part(self, Place place) noexcept nogil:
         return (<Part *> self.parts.data) + group_at(&self.order, place).first_part
@@ -360,8 +344,6 @@ cdef class ChangeTexts:
         cdef Bytes value
         for _ in range(group.parts):
             size += part.around + SHORT_VALUE
-            if part.spelling == SPELL_ASKED:
-                return self.statement_bytes + 1
             if part.offsets != NULL and part.spelling != SPELL_NOTHING:
                 i = row_of(part, place.row)
                 if not 0 <= i < part.length:

@@ -69,11 +69,10 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
         out.size = say(target, part, NULL_TEXT) - out.data
         return STATE_DONE
     target = say(target, part, OPEN)
-    if SPELL_SIGNED <= part.spelling <= SPELL_ASKED:
-        if part.spelling != SPELL_ASKED:
-            target = say(lay_number(target, part, part.data + i * part.width), part, CLOSE)
+    if SPELL_SIGNED <= part.spelling <= SPELL_TIME:
+        target = say(lay_number(target, part, part.data + i * part.width), part, CLOSE)
         out.size = target - out.data
-        return STATE_ASKED if part.spelling == SPELL_ASKED else STATE_DONE
+        return STATE_DONE
     value_at(part, i, &value)
     if part.spelling == SPELL_SQL:
         writer.text_class = text_class(value.data, value.size)

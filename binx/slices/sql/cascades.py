@@ -237,7 +237,7 @@ class _Steps:
                 ties = _ties(table.logged, keys, self._databases)
                 self._check.know(written for written, _ in ties.to)
                 dialect = SqlDialect.of(file.format)
-                self._follow(table, images, RestoringSql(table, images, dialect, ties, self._check))
+                self._follow(table, images, RestoringSql(table, images, dialect, self._check, ties))
             for child, values in self._wanted.items():
                 if child.parent == table.logged:
                     gone = gone_rows(child, table, images, file)

@@ -7,7 +7,8 @@ and trailing spaces count, and one row at most is touched.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,21 +16,21 @@ import pyarrow.compute as pc
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.kernels.render.row_changes import Spelling
+from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import DatabaseNames
-from binx.slices.pieces import Changes, Part, Spelled, changes_of, columns
-from binx.slices.sql.literals import NULL, sql_literals, text_literal, unknown_text
+from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
+from binx.slices.sql.literals import SqlValues, has_unknown_charset, text_literal
 from binx.slices.sql.session import RowMark, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
-from binx.slices.texts import TEXT, changed_values, with_misfits
+from binx.slices.values import TEXT, is_long
 
-_MEMBERS = frozenset({Kind.ENUM, Kind.SET})
 _NEVER_EMPTY = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 _FLOATS = frozenset({Kind.FLOAT32, Kind.FLOAT64})
+_VALUES, _COMPARED_VALUES = SqlValues(), SqlValues(compared=True)
 
 
 class SqlRows:
@@ -42,8 +43,7 @@ class SqlRows:
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """One statement for each row change of a batch."""
-        statements = BatchSql(self.table(changes), BatchImages(changes), self.dialect)
-        return statements.render(file)
+        return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render(file)
 
     def table(self, changes: ChangeBatch) -> SqlTable:
         """What the statements about the batch's table share.
@@ -73,7 +73,7 @@ class BatchSql:
         self._dialect = dialect
         # Which of the updates at hand changed a value; None where there is nothing that they could.
         self.changed: pa.BooleanArray | None = None
-        self._cache: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
+        self._spelled: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
     def render(self, file: BinlogFile) -> list[Changes]:
         """The statements, with what orders them."""
@@ -89,10 +89,9 @@ class BatchSql:
 
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
         """What stands around the rows of an INSERT; None for other changes, which have a statement each."""
-        return self._insert_around(group.after) if group.before is None and group.after else None
-
-    def _insert_around(self, images: Images) -> tuple[bytes, bytes, bytes]:
-        names = ", ".join(self._table.names[place] for place in self._inserted(images))
+        if group.before is not None or group.after is None:
+            return None
+        names = ", ".join(self._table.names[place] for place in self._inserted(group.after))
         return f"INSERT INTO {self._table.name} ({names}) VALUES ".encode(), b";\n", b""
 
     def _inserted(self, images: Images) -> list[int]:
@@ -100,17 +99,14 @@ class BatchSql:
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         picked = group.images.pick(marks)
-        if group.before is None and self._leaves_out_values(group.images):
+        absent = [place for place in self._table.writable if place not in group.images.columns]
+        columns = [self._table.columns[place] for place in absent]
+        # A strict session does not give a NOT NULL column its implicit default.
+        if group.before is None and any(not one.nullable and one.default is None for one in columns):
             return pc.bit_wise_or(picked, pa.scalar(int(RowMark.LENIENT), pa.uint8()))
         return picked
 
-    def _leaves_out_values(self, images: Images) -> bool:
-        """Whether inserts lack a NOT NULL column, whose implicit default a strict session does not give."""
-        table = self._table
-        absent = [table.columns[place] for place in table.writable if place not in images.columns]
-        return any(not column.nullable and column.default is None for column in absent)
-
-    def _parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+    def _parts(self, group: ChangeGroup) -> Parts:
         if group.before is None:
             assert group.after is not None
             yield from self._insert(group.after)
@@ -124,7 +120,7 @@ class BatchSql:
         yield from self._where(group.before)
         yield b";\n"
 
-    def _insert(self, after: Images) -> Iterator[bytes | Part]:
+    def _insert(self, after: Images) -> Parts:
         yield b"("
         for number, place in enumerate(self._inserted(after)):
             self._refuse_empty_values(place, after, None)
@@ -135,7 +131,7 @@ class BatchSql:
         """The columns whose values changed; all of them where none did, as an UPDATE must set something."""
         table, count = self._table, self._images.size_of(after)
         places = [place for place in table.writable if place in after.columns]
-        changed = {place: changed_values(self._images, place, before, after) for place in places}
+        changed = {place: self._changes(place, before, after) for place in places}
         differences = self._differences(after)
         any_changed = None if differences is None else differences.is_valid()
         for which in changed.values():
@@ -151,7 +147,7 @@ class BatchSql:
             if which is not None and which.true_count:
                 self._refuse_empty_values(place, after, which)
                 mask = None if which.true_count == count else which
-                for number, spelled in enumerate(self._all_literals(place, exact=False)):
+                for number, spelled in enumerate(self._values(place)):
                     lead, otherwise = (b"", b"") if number else (f"{name}=".encode(), unchanged)
                     yield Part(lead, spelled, after.rows, mask, otherwise, listed=not number)
             elif unchanged:
@@ -160,19 +156,18 @@ class BatchSql:
                 continue
             listed = True
         if differences is not None:
-            yield Part(
-                b"", Spelled(Spelling.SPELL_TEXT, differences), None, differences.is_valid(), listed=True
-            )
+            spelled = Spelled(Spelling.SPELL_TEXT, differences)
+            yield Part(b"", spelled, None, differences.is_valid(), listed=True)
         elif not listed:
             yield Part(f"{table.names[0]}={table.names[0]}".encode())
 
     def _refuse_empty_values(self, place: int, images: Images, which: pa.Array | None) -> None:
         """Raise RefusedError where a shape or vector shall become empty: servers have such, and take none."""
-        column = self._table.columns[place]
-        if column.type.kind not in _NEVER_EMPTY:
+        kind = self._table.columns[place].type.kind
+        if kind not in _NEVER_EMPTY:
             return
         values = images.pick(self._images.column(place))
-        if column.type.kind is Kind.VECTOR:
+        if kind is Kind.VECTOR:
             lengths = pc.list_value_length(values)
         else:
             _, wkb = values.flatten()
@@ -185,50 +180,53 @@ class BatchSql:
                 " or use --format binlog"
             )
 
-    def _where(self, before: Images) -> Iterator[bytes | Part]:
+    def _where(self, before: Images) -> Parts:
         """A condition that the row alone fulfils, or only rows equal to it."""
         table = self._table
-        key = table.key if table.key and all(place in before.columns for place in table.key) else ()
-        places = key or [place for place in before.columns if table.columns[place].generated is None]
+        if table.key and {*table.key} <= {*before.columns}:
+            yield from self._has_key(dict.fromkeys(table.key, before))
+            return
+        places = [place for place in before.columns if table.columns[place].generated is None]
         if not places:
             raise RefusedError(
                 f"a row of {table.name} was changed, and the log has none of its columns to find it by;"
                 " use --format binlog"
             )
-        for number, place in enumerate(places):
-            lead = b" AND " if number else b""
-            if key:
-                yield from self._literals(lead + f"{table.names[place]}=".encode(), place, before, exact=True)
-            else:
-                yield lead
-                yield from self._equal(place, before)
-        if not key:
-            yield b" LIMIT 1"
+        yield from joined(places, lambda place: self._equal(place, before))
+        yield b" LIMIT 1"
 
-    def _equal(self, place: int, before: Images) -> Iterator[bytes | Part]:
+    def _has_key(self, rows: Mapping[int, Images]) -> Parts:
+        """That a row has the key that some images tell."""
+        key = self._table.key
+        return self._has_values([self._table.names[place] for place in key], key, rows)
+
+    def _has_values(self, names: Iterable[str], places: Iterable[int], rows: Mapping[int, Images]) -> Parts:
+        """That columns of some table have the values of columns of this one."""
+        pairs = zip(names, places, strict=True)
+        return joined(pairs, lambda pair: self._compared(f"{pair[0]}=".encode(), pair[1], rows[pair[1]]))
+
+    def _equal(self, place: int, before: Images) -> Parts:
         """That a column has the very value that it had, null or not."""
         column = self._table.columns[place]
         name = self._table.names[place].encode()
-        literals = self._all_literals(place, exact=True, collated=True)
+        kind, rows = column.type.kind, before.rows
         collation = f" COLLATE {self._dialect.exact_collation}".encode()
-        kind = column.type.kind
-        if self._has_unknown_charset(place):
-            yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, before.rows)
+        literals = self._values(place, compared=kind in {Kind.TEXT, Kind.FLOAT32})
+        if has_unknown_charset(self._images, place) or kind in _NEVER_EMPTY:
+            yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, rows)
         elif kind is Kind.TEXT or (kind is Kind.JSON and column.type.base != "json"):
             (literal,) = literals
-            yield Part(name + b" <=> ", literal.within(b"", collation), before.rows)
+            yield Part(name + b" <=> ", literal.within(b"", collation), rows)
         elif kind is Kind.JSON:
             # Times and bytes that a statement put into a document equal no text, but print as one.
             (literal,) = literals
-            yield Part(b"(" + name + b" <=> CAST(", literal, before.rows)
+            yield Part(b"(" + name + b" <=> CAST(", literal, rows)
             yield b" AS JSON)"
             printed = literal.within(b" OR CAST(" + name + b" AS CHAR) <=> ", collation)
-            yield Part(b"", printed._replace(null=b""), before.rows)
+            yield Part(b"", printed._replace(null=b""), rows)
             yield b")"
-        elif kind in {Kind.GEOMETRY, Kind.VECTOR}:
-            yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, before.rows)
         else:
-            yield from columns(name + b" <=> ", literals, before.rows)
+            yield from columns(name + b" <=> ", literals, rows)
             if kind in _FLOATS and self._dialect.flavour is Flavour.MYSQL:
                 yield from self._sign_of_zero(place, before)
 
@@ -245,42 +243,53 @@ class BatchSql:
         texts = pc.if_else(pc.less(bits, pa.scalar(0, bits.type)), negative, positive)
         yield Part(b"", Spelled(Spelling.SPELL_TEXT, texts), None, zeros)
 
-    def _literals(self, lead: bytes, place: int, images: Images, *, exact: bool = False) -> Iterator[Part]:
-        return columns(lead, self._all_literals(place, exact=exact), images.rows)
+    def _literals(self, lead: bytes, place: int, images: Images) -> Iterator[Part]:
+        return columns(lead, self._values(place), images.rows)
 
-    def _all_literals(self, place: int, *, exact: bool, collated: bool = False) -> tuple[Spelled, ...]:
-        """A column's literals; ``collated`` ones take a collation of utf8mb4, unlike text of other sets."""
-        column = self._table.columns[place]
-        kind = column.type.kind
-        exact = (exact and kind is Kind.FLOAT32) or (collated and kind is Kind.TEXT)
-        found = self._cache.get((place, exact))
+    def _compared(self, lead: bytes, place: int, images: Images) -> Iterator[Part]:
+        """The value to compare a column with."""
+        kind = self._table.columns[place].type.kind
+        return columns(lead, self._values(place, compared=kind is Kind.FLOAT32), images.rows)
+
+    def _values(self, place: int, *, compared: bool = False) -> tuple[Spelled, ...]:
+        found = self._spelled.get((place, compared))
         if found is None:
-            values = self._images.column(place)
-            unknown = self._has_unknown_charset(place)
-            literals = unknown_text(values) if unknown else sql_literals(values, column.type, exact=exact)
-            misfits = self._images.misfits.get(column.name)
-            found = with_misfits(literals, values, misfits, NULL, str if kind in _MEMBERS else text_literal)
-            self._cache[place, exact] = found
+            found = (_COMPARED_VALUES if compared else _VALUES).column(self._images, place)
+            self._spelled[place, compared] = found
         return found
 
-    def _has_unknown_charset(self, place: int) -> bool:
-        """Whether a column has text of which neither the log nor a definition tells the character set."""
-        column = self._table.columns[place]
-        return column.type.kind is Kind.TEXT and column.provenance.charset is Provenance.NONE
+    def _changes(self, place: int, before: Images, after: Images) -> pa.BooleanArray:
+        """For which updates a column's value is another one than before, to the last bit."""
+        if place not in before.columns:
+            return pa.repeat(pa.scalar(True), self._images.size_of(after))
+        changed = None
+        for values in _comparable(self._images, place):
+            which = _differ(values, before, after)
+            changed = which if changed is None else pc.or_(changed, which)
+        return changed
 
     def _differences(self, after: Images) -> pa.Array | None:
         """Assignments of the JSON columns of which only parts were logged; null where there are none."""
         column = self._images.system("_json_diff")
         if column is None or column.null_count == len(column):
             return None
-        names = {
-            column.name: name for column, name in zip(self._table.columns, self._table.names, strict=True)
-        }
+        names = {one.name: name for one, name in zip(self._table.columns, self._table.names, strict=True)}
         texts = [
             None if text is None else _json_assignments(text, names) or None
             for text in after.pick(column).to_pylist()
         ]
         return pa.array(texts, TEXT)
+
+
+_Value = TypeVar("_Value")
+
+
+def joined(values: Iterable[_Value], parts: Callable[[_Value], Iterable[bytes | Part]]) -> Parts:
+    """Conditions that must all hold."""
+    for number, value in enumerate(values):
+        if number:
+            yield b" AND "
+        yield from parts(value)
 
 
 def _json_assignments(text: str, names: dict[str, str]) -> bytes:
@@ -300,3 +309,53 @@ def _json_assignments(text: str, names: dict[str, str]) -> bytes:
         if operations:
             assignments.append(f"{names[column]}={value}")
     return ", ".join(assignments).encode()
+
+
+def _differ(values: pa.Array, before: Images, after: Images) -> pa.BooleanArray:
+    """Whether values of some rows are others than those of other rows; of long ones none is copied."""
+    if (pa.types.is_binary(values.type) or pa.types.is_string(values.type)) and is_long(values):
+        assert before.rows is not None
+        assert after.rows is not None
+        pairs = zip(before.rows.to_pylist(), after.rows.to_pylist(), strict=True)
+        return arrow_array([not _is_same(values[one], values[other]) for one, other in pairs], pa.bool_())
+    old, new = before.pick(values), after.pick(values)
+    which = pc.not_equal(old, new)
+    if old.null_count or new.null_count:
+        which = pc.fill_null(which, pc.xor(old.is_null(), new.is_null()))
+    return which
+
+
+def _is_same(one: pa.Scalar, other: pa.Scalar) -> bool:
+    if not (one.is_valid and other.is_valid):
+        return bool(one.is_valid == other.is_valid)
+    return bool(one.as_buffer().equals(other.as_buffer()))
+
+
+def _comparable(images: BatchImages, place: int) -> Iterator[pa.Array]:
+    """Columns of which one differs where the column's values do."""
+    column = images.column(place)
+    kind = column.type
+    if pa.types.is_struct(kind):
+        yield from column.flatten()
+    elif pa.types.is_list(kind):
+        yield _bytes_of_floats(column)
+    elif pa.types.is_dictionary(kind):
+        yield column.indices
+    elif pa.types.is_floating(kind):
+        yield column.view(pa.int32() if kind == pa.float32() else pa.int64())
+    else:
+        yield column
+    misfits = images.misfits.get(images.columns[place].name)
+    if misfits is not None:
+        texts = dict(misfits)
+        yield pa.array([texts.get(row) for row in range(len(column))], pa.string())
+
+
+def _bytes_of_floats(array: pa.Array) -> pa.Array:
+    """A column of VECTOR as the bytes of its floats."""
+    counts = pa.Array.from_buffers(
+        pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
+    )
+    offsets = pc.shift_left(counts, pa.scalar(2, pa.int32())).buffers()[1]
+    data = pa.Array.from_buffers(pa.binary(), len(array), [None, offsets, array.values.buffers()[1]])
+    return pc.if_else(array.is_valid(), data, pa.scalar(None, pa.binary())) if array.null_count else data

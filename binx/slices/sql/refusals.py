@@ -9,7 +9,7 @@ from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, End, RowTexts, WholeTexts
+from binx.slices.changes import Begin, Item
 from binx.slices.sql.literals import comment_text
 from binx.source.wording import shortened
 
@@ -39,7 +39,7 @@ class PreparedXa:
         """Whether the transaction that came last is prepared, and its end must come next."""
         return self._prepared
 
-    def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> None:
+    def take(self, item: Item) -> None:
         """Follow the transactions.
 
         Raises:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,19 +11,16 @@ from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
-from binx.kernels.transactions.selection import whole_transactions
 from binx.kernels.transactions.table import GtidKind
 from binx.log.selection.moments import format_time
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, End, RowTexts, Selected, WholeTexts
+from binx.slices.changes import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
 from binx.slices.options import DatabaseNames
-from binx.slices.pieces import Piece
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
 from binx.slices.sql.session import SqlSession
-from binx.slices.transaction_facts import FRAMED, Frame, Heads
 from binx.source.wording import encoded
 
 _CREATE_TABLE = re.compile(r"\s*create\s+(or\s+replace\s+)?table\b", re.IGNORECASE)
@@ -133,7 +129,7 @@ class SqlScript:
             lines.append("SET @@session.gtid_next='AUTOMATIC';")
         return ("\n".join(lines) + "\n").encode()
 
-    def take(self, item: Begin | RowTexts | WholeTexts | Statement | End) -> Iterable[bytes]:
+    def take(self, item: Item) -> Iterable[bytes]:
         """The text of one item, in chunks.
 
         Raises:
@@ -157,24 +153,19 @@ class SqlScript:
         introduction = encoded(self._introduction())
         return (introduction, self._statement(self._databases.in_statement(item)))
 
-    def frame(
-        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
-    ) -> Frame | None:
-        """What stands around usual transactions; see :class:`~binx.slices.changes.Frames`."""
-        mark, table = self._session.rows_mark, part.table
+    def frame(self, run: Run) -> Frame | None:
+        """What stands around usual transactions; None where the next is none of them."""
+        mark, part = self._session.rows_mark, run.part
         if mark is None or self._prepared.is_prepared or part.file.format.flavour is not self._flavour:
             return None
-        runs = (piece.versions, piece.marks, piece.ends)
         without_gtid = self._gtid is None or self._flavour is Flavour.MARIADB
-        stop = min(stop, run + FRAMED)
-        count = whole_transactions(table, taken, first, *runs, run, stop, True, mark, without_gtid)
-        if not count:
-            return None
+        count = run.usual(commits=True, mark=mark, without_gtid=without_gtid)
         self._texts.second = self._session.second
-        frame = self._heads.frame(part, taken, first, count)
-        self._session.second = self._texts.second
-        self._gtid = table.gtid(taken[first + count - 1]) or self._gtid
-        self._prepared.ends_here = False
+        frame = self._heads.frame(run, count)
+        if frame is not None:
+            self._session.second = self._texts.second
+            self._gtid = part.table.gtid(run.taken[run.first + count - 1]) or self._gtid
+            self._prepared.ends_here = False
         return frame
 
     @property

@@ -25,7 +25,7 @@ from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
 from binx.slices.options import DatabaseNames, OnConflict, RowChoice
-from binx.slices.pieces import Changes, gathered
+from binx.slices.rendering import Changes, gathered
 from binx.slices.sql.cascades import Cascades, Restored
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.passes import ChangedAgain, without_rolled_back

@@ -16,7 +16,7 @@ from typing import TypeVar
 from binx.event.format import Flavour
 from binx.rows.columns.types import Kind
 from binx.slices.options import OnConflict
-from binx.slices.pieces import Part
+from binx.slices.rendering import Part
 from binx.slices.sql.literals import comment_text, text_literal
 from binx.slices.sql.tables import SqlDialect, SqlTable
 

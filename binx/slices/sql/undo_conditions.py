@@ -7,6 +7,7 @@ condition does not hold the statement does nothing, and the row is listed, inste
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -14,13 +15,12 @@ import pyarrow.compute as pc
 
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import OnConflict
-from binx.slices.pieces import Changes, Part, Piece, assembled, kernel_part
-from binx.slices.sql.change_rows import BatchSql
+from binx.slices.rendering import Changes, Part, Parts, Piece, assembled, kernel_part
+from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
 from binx.slices.sql.literals import identifier
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import TableCheck, UndoCheck
-from binx.slices.texts import changed_values
 
 
 class Ties(NamedTuple):
@@ -42,14 +42,23 @@ class ConditionsSql(BatchSql):
         table: SqlTable,
         images: BatchImages,
         dialect: SqlDialect,
+        check: UndoCheck,
         ties: Ties,
         checked: pa.BooleanArray | None = None,
     ) -> None:
         super().__init__(table, images, dialect)
+        self._check = check
         self._ties = ties
         self._checked = checked
 
-    def deletable(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+    def _table_check(self, operation: str | None = None) -> TableCheck:
+        return self._check.of(self._table, self._dialect, operation)
+
+    def _shown(self, check: TableCheck, rows: Mapping[int, Images]) -> dict[int, Iterator[Part]]:
+        """The values that tell people which row is meant."""
+        return {place: self._literals(b"", place, rows[place]) for place in check.shown if place in rows}
+
+    def deletable(self, known: Mapping[int, Images]) -> Parts:
         """That no row refers to the one to be deleted, as the foreign key would change that, or forbid it.
 
         Args:
@@ -61,31 +70,27 @@ class ConditionsSql(BatchSql):
                 parts = self._where_checked(next(iter(known.values())), parts)
             yield from parts
 
-    def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+    def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Parts:
         """That an update meets no other row with a key's values, and leaves none without what it needs."""
         before = group.before
         assert before is not None
-        assert group.after is not None
         for places in self._unique_keys():
-            which = self._changed(group, places)
-            if which is not None and all(place in known for place in self._table.key):
+            which = self._changed_keys(group, places)
+            if which is not None and {*self._table.key} <= {*known}:
                 yield from _where(which, self._unless_taken(places, before, known))
         for written, child in self._ties.to:
-            referenced = columns_of(self._table, child.key.referenced)
-            which = self._changed(group, referenced)
+            which = self._changed_keys(group, columns_of(self._table, child.key.referenced))
             if which is not None and child.key.on_update != CASCADE:
                 parts = self._unless_referred_to(written, child, known)
                 yield from self._where_checked(before, _where(which, parts), which)
         for written, child in self._ties.of:
             own = columns_of(self._table, child.key.columns)
-            which = self._changed(group, own)
+            which = self._changed_keys(group, own)
             if which is not None and own is not None:
-                parts = self.if_there(written, child, own, before)
+                parts = self._if_there(written, child, own, before)
                 yield from self._where_checked(before, _where(which, parts), which)
 
-    def _where_checked(
-        self, rows: Images, parts: Iterable[bytes | Part], which: pa.BooleanArray | None = None
-    ) -> Iterator[bytes | Part]:
+    def _where_checked(self, rows: Images, parts: Parts, which: pa.BooleanArray | None = None) -> Parts:
         """Parts for those of some rows that are undone with foreign key checks."""
         if self._checked is None:
             yield from parts
@@ -95,14 +100,14 @@ class ConditionsSql(BatchSql):
         if checked.true_count:
             yield from _where(checked, parts)
 
-    def may_lack(self, check: UndoCheck) -> bool:
+    def _may_lack(self) -> bool:
         """Whether rows that are inserted may lack what they refer to, which must not end the script."""
         some = self._checked is None or self._checked.true_count
-        return bool(self._ties.of and some) and check.on_conflict is OnConflict.SKIP
+        return bool(self._ties.of and some) and self._check.on_conflict is OnConflict.SKIP
 
-    def insert_if_there(self, before: Images, check: TableCheck) -> Iterator[bytes | Part]:
+    def _insert_if_there(self, before: Images) -> Parts:
         """An INSERT of a row that does nothing where what it refers to is gone, or its key is taken."""
-        table, inserted = self._table, self._inserted(before)
+        table, inserted, check = self._table, self._inserted(before), self._table_check("insert")
         names = ", ".join(table.names[place] for place in inserted)
         yield f"INSERT INTO {table.name} ({names}) SELECT ".encode()
         for number, place in enumerate(inserted):
@@ -111,12 +116,10 @@ class ConditionsSql(BatchSql):
         for written, child in self._ties.of:
             places = columns_of(table, child.key.columns)
             if places is not None and {*places} <= {*before.columns}:
-                yield from self._where_checked(before, self.if_there(written, child, places, before))
+                yield from self._where_checked(before, self._if_there(written, child, places, before))
         first = table.names[inserted[0]]
         yield f" ON DUPLICATE KEY UPDATE {first}={table.name}.{first}".encode()
-        shown = {
-            place: self._literals(b"", place, before) for place in check.shown if place in before.columns
-        }
+        shown = self._shown(check, dict.fromkeys(before.columns, before))
         yield from check.behind_row([b"ROW_COUNT()>0"], shown)
 
     def _unique_keys(self) -> Iterator[tuple[int, ...]]:
@@ -129,76 +132,56 @@ class ConditionsSql(BatchSql):
             if index.unique and index.whole and not any(index.prefixes) and places:
                 yield places
 
-    def _changed(self, group: ChangeGroup, places: tuple[int, ...] | None) -> pa.BooleanArray | None:
+    def _changed_keys(self, group: ChangeGroup, places: tuple[int, ...] | None) -> pa.BooleanArray | None:
         """For which updates one of some columns is another than before; None for none of them."""
-        assert group.before is not None
-        assert group.after is not None
-        if not places or not {*places} <= {*group.before.columns} & {*group.after.columns}:
+        before, after = group.before, group.after
+        assert before is not None
+        assert after is not None
+        if not places or not {*places} <= {*before.columns} & {*after.columns}:
             return None
-        changed = [changed_values(self._images, place, group.before, group.after) for place in places]
-        which = changed[0]
-        for more in changed[1:]:
-            which = pc.or_(which, more)
+        which = reduce(pc.or_, [self._changes(place, before, after) for place in places])
         return which if which.true_count else None
 
-    def _values(
-        self, names: Iterable[str], places: Iterable[int], rows: Mapping[int, Images]
-    ) -> Iterator[bytes | Part]:
-        """That columns of some table have the values of columns of this one."""
-        lead = ""
-        for name, place in zip(names, places, strict=True):
-            yield f"{lead}{name}=".encode()
-            yield from self._literals(b"", place, rows[place], exact=True)
-            lead = " AND "
-
-    def _unless_taken(
-        self, places: tuple[int, ...], before: Images, known: Mapping[int, Images]
-    ) -> Iterator[bytes | Part]:
-        table = self._table
-        yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {table.name} WHERE ".encode()
-        yield from self._values(
-            [table.names[place] for place in places], places, dict.fromkeys(places, before)
-        )
+    def _unless_taken(self, places: tuple[int, ...], before: Images, known: Mapping[int, Images]) -> Parts:
+        names = [self._table.names[place] for place in places]
+        yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {self._table.name} WHERE ".encode()
+        yield from self._has_values(names, places, dict.fromkeys(places, before))
         yield from self._not_itself(known)
         yield b" LIMIT 1) AS taken)"
 
-    def _not_itself(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
-        table = self._table
+    def _not_itself(self, known: Mapping[int, Images]) -> Parts:
         yield b" AND NOT ("
-        yield from self._values([table.names[place] for place in table.key], table.key, known)
+        yield from self._has_key(known)
         yield b")"
 
-    def _unless_referred_to(
-        self, written: Name, child: Child, known: Mapping[int, Images]
-    ) -> Iterator[bytes | Part]:
+    def _unless_referred_to(self, written: Name, child: Child, known: Mapping[int, Images]) -> Parts:
         places = columns_of(self._table, child.key.referenced)
         if places is None or len(places) != len(child.key.columns) or not {*places} <= {*known}:
             return
         name = ".".join(map(identifier, written))
         yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
-        yield from self._values(map(identifier, child.key.columns), places, known)
+        yield from self._has_values(map(identifier, child.key.columns), places, known)
         if child.name == self._table.logged:
             yield from self._not_itself(known)
         yield b" LIMIT 1) AS referring)"
 
-    def if_there(
-        self, written: Name, child: Child, places: tuple[int, ...], before: Images
-    ) -> Iterator[bytes | Part]:
+    def _if_there(self, written: Name, child: Child, places: tuple[int, ...], before: Images) -> Parts:
         """That there is what the row refers to; one with a NULL in its foreign key refers to nothing."""
         name = ".".join(map(identifier, written))
         yield b" AND ("
         for place in places:
-            yield from self._literals(b"", place, before, exact=True)
+            yield from self._compared(b"", place, before)
             yield b" IS NULL OR "
         own = columns_of(self._table, child.key.referenced) if child.name == child.parent else None
         if own is not None and {*own} <= {*before.columns}:
             # A row may refer to itself.
             for number, (place, referred) in enumerate(zip(places, own, strict=True)):
-                yield from self._literals(b" AND " if number else b"", place, before, exact=True)
-                yield from self._literals(b"=", referred, before, exact=True)
+                yield from self._compared(b" AND " if number else b"", place, before)
+                yield from self._compared(b"=", referred, before)
             yield b" OR "
         yield f"EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
-        yield from self._values(map(identifier, child.key.referenced), places, dict.fromkeys(places, before))
+        referenced = map(identifier, child.key.referenced)
+        yield from self._has_values(referenced, places, dict.fromkeys(places, before))
         yield b" LIMIT 1) AS referred_to))"
 
 
@@ -211,62 +194,48 @@ def _where(which: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Pa
 class RestoringSql(ConditionsSql):
     """The statements that restore rows of one batch."""
 
-    def __init__(
-        self, table: SqlTable, images: BatchImages, dialect: SqlDialect, ties: Ties, check: UndoCheck
-    ) -> None:
-        super().__init__(table, images, dialect, ties)
-        self._check = check
-
     def inserts(self, rows: Images) -> list[bytes]:
         """An INSERT for each row."""
-        check = self._check.of(self._table, self._dialect, "insert")
-        if self.may_lack(self._check):
-            return self._texts(rows, self.insert_if_there(rows, check), None)
-        return self._texts(rows, self._insert(rows), check.around_insert(self._inserted(rows)))
+        if self._may_lack():
+            return self._texts(rows, self._insert_if_there(rows))
+        around = self._table_check("insert").around_insert(self._inserted(rows))
+        return self._texts(rows, self._insert(rows), around)
 
     def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[bytes]:
         """For each row an UPDATE that gives columns of a foreign key their values, where these are NULL."""
-        check = self._check.of(self._table, self._dialect, "update")
-        shown = {place: self._literals(b"", place, rows) for place in self._table.key}
+        check, names = self._table_check("update"), self._table.names
 
-        def parts() -> Iterator[bytes | Part]:
+        def parts() -> Parts:
             yield f"UPDATE {self._table.name} SET ".encode()
             for number, place in enumerate(columns):
-                lead = b", " if number else b""
-                yield from self._literals(lead + f"{self._table.names[place]}=".encode(), place, rows)
-            lead = b" WHERE "
-            for place in self._table.key:
-                yield from self._literals(lead + f"{self._table.names[place]}=".encode(), place, rows)
-                lead = b" AND "
+                yield from self._literals(f"{', ' if number else ''}{names[place]}=".encode(), place, rows)
+            yield b" WHERE "
+            key = self._table.key
+            yield from joined(key, lambda place: self._literals(f"{names[place]}=".encode(), place, rows))
             for place in columns:
-                yield f" AND {self._table.names[place]} IS NULL".encode()
-            yield from self.if_there(written, child, columns, rows)
-            yield from check.behind_row([b"ROW_COUNT()>0"], shown)
+                yield f" AND {names[place]} IS NULL".encode()
+            yield from self._if_there(written, child, columns, rows)
+            yield from check.behind_row([b"ROW_COUNT()>0"], self._shown(check, dict.fromkeys(key, rows)))
 
-        return self._texts(rows, parts(), None)
+        return self._texts(rows, parts())
 
     def checks(self, rows: Images, columns: Iterable[int]) -> list[bytes]:
         """For each row, what counts it if it has its key and its values of some columns, or keeps its key."""
-        check = self._check.of(self._table, self._dialect)
-        shown = {place: self._literals(b"", place, rows) for place in self._table.key}
+        check, key = self._table_check(), dict.fromkeys(self._table.key, rows)
 
-        def parts() -> Iterator[bytes | Part]:
-            lead = f"SET @found=EXISTS (SELECT 1 FROM {self._table.name} WHERE "
-            for place in self._table.key:
-                yield from self._literals(
-                    f"{lead}{self._table.names[place]}=".encode(), place, rows, exact=True
-                )
-                lead = " AND "
+        def parts() -> Parts:
+            yield f"SET @found=EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
+            yield from self._has_key(key)
             for place in columns:
                 yield b" AND "
                 yield from self._equal(place, rows)
             yield b")"
-            yield from check.behind_row([b"@found"], shown)
+            yield from check.behind_row([b"@found"], self._shown(check, key))
 
-        return self._texts(rows, parts(), None)
+        return self._texts(rows, parts())
 
     def _texts(
-        self, rows: Images, parts: Iterable[bytes | Part], statement: tuple[bytes, bytes, bytes] | None
+        self, rows: Images, parts: Parts, statement: tuple[bytes, bytes, bytes] | None = None
     ) -> list[bytes]:
         count = self._images.size_of(rows)
         changes = Changes(

@@ -8,8 +8,6 @@ noted as obstacles, and their statements are empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,9 +16,9 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import DatabaseNames, OnConflict
-from binx.slices.pieces import Changes, Part
+from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.cascades import Cascades
-from binx.slices.sql.change_rows import SqlRows
+from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.foreign_keys import checked_rows, logs_cascades
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
@@ -60,7 +58,7 @@ class UndoRows(SqlRows):
         ties = self._cascades.ties_of(*table.logged)
         self._check.know(written for written, _ in ties.to)
         checked = checked_rows(images, file)
-        batch = _BatchUndo(table, images, self.dialect, self._obstacles, self._check, ties, checked)
+        batch = _BatchUndo(table, images, self.dialect, self._check, ties, checked, self._obstacles)
         return batch.render(file)
 
 
@@ -70,14 +68,13 @@ class _BatchUndo(ConditionsSql):
         table: SqlTable,
         images: BatchImages,
         dialect: SqlDialect,
-        obstacles: Obstacles,
         check: UndoCheck,
         ties: Ties,
         checked: pa.BooleanArray | None,
+        obstacles: Obstacles,
     ) -> None:
-        super().__init__(table, images, dialect, ties, checked)
+        super().__init__(table, images, dialect, check, ties, checked)
         self._obstacles = obstacles
-        self._check = check
         self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
@@ -86,21 +83,19 @@ class _BatchUndo(ConditionsSql):
             return group.images.pick(marks)
         return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
 
-    def _parts(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+    def _parts(self, group: ChangeGroup) -> Parts:
         obstacle = self._obstacle(group)
         if obstacle is not None:
-            self._note(group, obstacle)
+            transactions = group.images.pick(self._images.system("_transaction"))
+            names = transactions.unique().slice(0, EXAMPLES).to_pylist()
+            self._obstacles.add(obstacle, names, len(transactions))
             return
         if group.after is None:
             assert group.before is not None
-            if self.may_lack(self._check):
-                check = self._check.of(self._table, self._dialect, _UNDONE_BY[group.operation])
-                yield from self.insert_if_there(group.before, check)
-            else:
-                yield from self._insert(group.before)
+            yield from self._insert_if_there(group.before) if self._may_lack() else self._insert(group.before)
             return
         table, known = self._table, _known(group)
-        check = self._check.of(table, self._dialect, _UNDONE_BY[group.operation])
+        check = self._table_check(_UNDONE_BY[group.operation])
         self._check.compared(table, known)
         done: list[bytes | Part] = [b"ROW_COUNT()>=0" if self._force else b"ROW_COUNT()>0"]
         if group.before is None:
@@ -110,25 +105,23 @@ class _BatchUndo(ConditionsSql):
             changed = tuple(place for place in group.before.columns if place in group.after.columns)
             yield f"UPDATE {table.name} SET ".encode()
             yield from self._assignments(group.after, Images(group.before.rows, changed))
-            done = [self._updated(), *self._is_as_before(group)]
+            done = [self._updated(), *self._is_as_before(group.before)]
             yield b" WHERE "
-        yield from self._condition(known)
+        yield from self._is(known)
         if group.before is not None:
             yield from self.updatable(group, known)
         elif table.key:
             yield from self.deletable(known)
         if self._force and group.before is not None:
             yield f" AND (@found:={table.names[table.key[0]]}) IS NOT NULL".encode()
-        shown = {place: self._literals(b"", place, known[place]) for place in check.shown if place in known}
-        yield from check.behind_row(done, shown)
+        yield from check.behind_row(done, self._shown(check, known))
 
-    def _is_as_before(self, group: ChangeGroup) -> Iterator[bytes | Part]:
+    def _is_as_before(self, before: Images) -> Parts:
         """That a row is as it was: what a foreign key changed, and was logged, may be changed back by it."""
-        before = group.before
-        if before is None or self._force or self._checked is None or not logs_cascades(self._dialect):
+        if self._force or self._checked is None or not logs_cascades(self._dialect):
             return
         yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
-        yield from self._condition(dict.fromkeys(before.columns, before))
+        yield from self._is(dict.fromkeys(before.columns, before))
         yield b")"
 
     def _updated(self) -> bytes | Part:
@@ -145,55 +138,44 @@ class _BatchUndo(ConditionsSql):
         """What stands around the rows that were deleted, which one statement inserts together."""
         if group.after is not None or group.before is None or self._obstacle(group) is not None:
             return None
-        if self.may_lack(self._check):
+        if self._may_lack():
             return None
-        check = self._check.of(self._table, self._dialect, _UNDONE_BY[group.operation])
-        return check.around_insert(self._inserted(group.before))
+        return self._table_check("insert").around_insert(self._inserted(group.before))
 
     def _obstacle(self, group: ChangeGroup) -> str | None:
         table, known = self._table, _known(group)
         writable = set(table.writable)
         if group.after is None:
-            assert group.before is not None
-            lacks = not writable.issubset(group.before.columns)
+            lacks = not writable.issubset(known)
             return f"deletes in {table.name} whose images lack columns ({_NOT_FULL})" if lacks else None
-        if group.before is not None and not writable.intersection(group.after.columns).issubset(
-            group.before.columns
-        ):
+        changed = writable.intersection(group.after.columns)
+        if group.before is not None and not changed.issubset(group.before.columns):
             return f"updates in {table.name} whose images before lack what was changed ({_NOT_FULL})"
         differences = self._images.system("_json_diff")
         if differences is not None and group.after.pick(differences).is_valid().true_count:
             return f"updates in {table.name} of which the log has parts of JSON documents only"
-        if not all(place in known for place in table.key):
+        if not {*table.key} <= {*known}:
             return f"changes in {table.name} whose images lack the key"
         if not table.key and not writable.issubset(known):
             return f"inserts in {table.name}, which has no key, whose images lack columns ({_NOT_FULL})"
         return None
 
-    def _note(self, group: ChangeGroup, obstacle: str) -> None:
-        transactions = group.images.pick(self._images.system("_transaction"))
-        names = transactions.unique().slice(0, EXAMPLES).to_pylist()
-        self._obstacles.add(obstacle, names, len(transactions))
-
-    def _condition(self, known: Mapping[int, Images]) -> Iterator[bytes | Part]:
+    def _is(self, known: dict[int, Images]) -> Parts:
         """What only the row as the change left it fulfils, or rows equal to it."""
         table = self._table
-        lead = b""
-        for place in table.key:
-            yield from self._literals(
-                lead + f"{table.names[place]}=".encode(), place, known[place], exact=True
-            )
-            lead = b" AND "
+        yield from self._has_key(known)
         if self._force:
             return
-        for place, images in known.items():
-            column = table.columns[place]
-            # Of a key's text `=` tells only what its collation does.
-            if column.generated is not None or (place in table.key and column.type.kind is not Kind.TEXT):
-                continue
-            yield lead
-            yield from self._equal(place, images)
-            lead = b" AND "
+        # Of a key's text `=` tells only what its collation does.
+        compared = [
+            place
+            for place in known
+            if table.columns[place].generated is None
+            and (place not in table.key or table.columns[place].type.kind is Kind.TEXT)
+        ]
+        if table.key and compared:
+            yield b" AND "
+        yield from joined(compared, lambda place: self._equal(place, known[place]))
         if not table.key:
             yield b" LIMIT 1"
 

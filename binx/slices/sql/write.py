@@ -11,7 +11,6 @@ without MySQL's own types (DECIMAL, DATETIME) inside of them; the tables that ha
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -20,29 +19,23 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.changes import Begin, Frame, Run, Selected, ordered_changes
 from binx.slices.options import DatabaseNames, RowChoice
-from binx.slices.pieces import Changes, Piece, gathered
+from binx.slices.rendering import PACKET_BYTES, Changes, gathered
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
 from binx.slices.sql.tables import SqlDialect, TypedDocuments, UntoldTables, refuse_table
-from binx.slices.transaction_facts import Frame
 from binx.storage.output import Sink
 
-PACKET_BYTES = 16 * 1024 * 1024
-"""``max_allowed_packet`` of the clients ``mysql`` and ``mariadb``, and of MariaDB's server; that of MySQL's
-server is 64 MiB since 8.0. Sources: the manuals of both, on the system variable and the clients' options."""
-
 LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
-"""What it can be set to at most, in the clients and in the servers."""
+"""What ``max_allowed_packet`` can be set to at most, in the clients and in the servers."""
+
+STATEMENT_BYTES = 1024 * 1024
+"""Bytes up to which a statement inserts several rows, unless asked otherwise."""
 
 _LONGEST_CHARACTER = 4
 """Bytes of UTF-8."""
-
-
-STATEMENT_BYTES = 1024 * 1024
-"""Bytes up to which a statement inserts several rows, unless told otherwise."""
 
 
 class StatementSizes:
@@ -53,11 +46,6 @@ class StatementSizes:
         self._long = 0
         self._longest = 0
 
-    @property
-    def packet(self) -> int:
-        """Bytes beyond which a statement counts as long."""
-        return PACKET_BYTES
-
     def take(self, long_texts: int, longest: int) -> None:
         """Count some statements."""
         self._long += long_texts
@@ -65,11 +53,9 @@ class StatementSizes:
 
     def take_text(self, sql: str) -> None:
         """Measure a statement that is in the log as text."""
-        if len(sql) * _LONGEST_CHARACTER <= PACKET_BYTES:
-            return
-        length = len(sql.encode("utf-8", "surrogatepass"))
-        if length > PACKET_BYTES:
-            self.take(1, length)
+        if len(sql) * _LONGEST_CHARACTER > PACKET_BYTES:
+            length = len(sql.encode("utf-8", "surrogatepass"))
+            self.take(int(length > PACKET_BYTES), length)
 
     @property
     def warnings(self) -> list[str]:
@@ -100,9 +86,8 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
     def nothing(_: ChangeBatch, __: BinlogFile) -> list[Changes]:
         raise AssertionError("no rows are decoded")
 
-    checked: set[int] = set()
     decoders: list[ChangeDecoder] = []
-    prepared = PreparedXa()
+    prepared, untold = PreparedXa(), UntoldTables()
     items = ordered_changes(
         selected,
         catalog.copy(),
@@ -116,43 +101,11 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         prepared.take(item)
         if isinstance(item, Statement):
             refuse_statement(item)
-    untold = UntoldTables()
-    for decoder in decoders:
-        for changes in decoder.tables:
-            if id(changes) not in checked:
-                checked.add(id(changes))
-                refuse_table(changes.resolved)
-                untold.take(changes.resolved)
+    for changes in {id(changes): changes for decoder in decoders for changes in decoder.tables}.values():
+        refuse_table(changes.resolved)
+        untold.take(changes.resolved)
     warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
     return [*warnings, *untold.warnings()]
-
-
-KEPT_BYTES = 16 * 1024 * 1024
-"""Records of some 80,000 transactions."""
-
-
-class KeptParts:
-    """Keeps the parts of logs that a search yields, unless they take too much memory.
-
-    A log of few large transactions need not be searched a second time for what is known of these.
-
-    Attributes:
-        parts: all parts, once the search has ended; None where they were too many.
-    """
-
-    def __init__(self, limit: int = KEPT_BYTES) -> None:
-        self.parts: list[Selected] | None = []
-        self._left = limit
-
-    def over(self, selected: Iterable[Selected]) -> Iterator[Selected]:
-        """Go over the parts for the first time."""
-        for part in selected:
-            self._left -= part.table.bytes_held + len(part.mask)
-            if self._left < 0:
-                self.parts = None
-            elif self.parts is not None:
-                self.parts.append(part)
-            yield part
 
 
 class SqlReport(NamedTuple):
@@ -181,34 +134,25 @@ def write_sql(
         choice: which row changes are written; None for all, and for statements.
 
     Raises:
-        RefusedError: see :func:`~binx.slices.sql.write.check_sql`, which finds most reasons before the
-            first byte.
+        RefusedError: see :func:`check_sql`, which finds most reasons before the first byte.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
-    script = _Script(StatementSizes(statement_bytes), choice, databases or DatabaseNames({}))
-    for chunk in gathered(script.chunks(selected, catalog)):
+    writing = _Writing(StatementSizes(statement_bytes), choice, databases or DatabaseNames({}))
+    for chunk in gathered(writing.chunks(selected, catalog)):
         output.write(chunk)
-    return SqlReport(script.transactions, script.warnings)
+    transactions = 0 if writing.script is None else writing.script.transactions
+    return SqlReport(transactions, (*writing.typed.warnings(), *writing.sizes.warnings))
 
 
-class _Script:
+class _Writing:
     def __init__(self, sizes: StatementSizes, choice: RowChoice | None, databases: DatabaseNames) -> None:
-        self._sizes = sizes
+        self.sizes = sizes
+        self.typed = TypedDocuments()
+        self.script: SqlScript | None = None
         self._choice = choice
         self._databases = databases
-        self._typed = TypedDocuments()
         self._rows: SqlRows | None = None
-        self._writer: SqlScript | None = None
-
-    @property
-    def transactions(self) -> int:
-        return 0 if self._writer is None else self._writer.transactions
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What whoever runs the script must know, in sentences."""
-        return (*self._typed.warnings(), *self._sizes.warnings)
 
     def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
         items = ordered_changes(
@@ -219,33 +163,29 @@ class _Script:
             exact_members=True,
             undone=True,
             facts=FACTS,
-            frames=self,
-            sizes=self._sizes,
+            frames=self._frame,
+            sizes=self.sizes,
             choice=self._choice,
         )
         for item in items:
-            if self._writer is None:
+            if self.script is None:
                 assert isinstance(item, Begin)
                 partial = self._choice is not None
-                self._writer = SqlScript(item.file.format, partial=partial, databases=self._databases)
-                yield self._writer.head()
+                self.script = SqlScript(item.file.format, partial=partial, databases=self._databases)
+                yield self.script.head()
             if isinstance(item, Statement):
-                self._sizes.take_text(item.sql)
-            yield from self._writer.take(item)
-        if self._writer is not None:
-            yield self._writer.foot()
+                self.sizes.take_text(item.sql)
+            yield from self.script.take(item)
+        if self.script is not None:
+            yield self.script.foot()
 
-    def frame(
-        self, part: Selected, taken: array[int], first: int, piece: Piece, run: int, stop: int
-    ) -> Frame | None:
-        """What stands around usual transactions; the first of all is never one."""
-        if self._writer is None:
-            return None
-        return self._writer.frame(part, taken, first, piece, run, stop)
+    def _frame(self, run: Run) -> Frame | None:
+        """The first transaction of all is never a usual one."""
+        return None if self.script is None else self.script.frame(run)
 
     def _render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         dialect = SqlDialect.of(file.format)
         if self._rows is None or self._rows.dialect != dialect:
             self._rows = SqlRows(dialect, self._databases)
-        self._typed.take(changes)
+        self.typed.take(changes)
         return self._rows(changes, file)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from binx.event.charset import charset
 from binx.kernels.render.row_changes import ChangeTexts, Spelling
-from binx.slices import pieces
-from binx.slices.pieces import Changes, Part, Piece, Spelled, kernel_part
+from binx.slices import rendering
+from binx.slices.rendering import Changes, Part, Piece, Spelled, kernel_part
 from tests.slices.spelled import texts_of
 
 LONG = 300_000
@@ -73,7 +73,7 @@ def test_a_long_value_is_what_a_short_one_is(piece: bytes, monkeypatch: pytest.M
     sides = {"open": b"(", "close": b")", "odd_open": b"x'", "odd_close": b"'"}
     for spelling in LONG_SPELLINGS:
         whole = spelled(column, spelling, **sides)
-        monkeypatch.setattr(pieces, "CHUNK_BYTES", 1000)
+        monkeypatch.setattr(rendering, "CHUNK_BYTES", 1000)
         assert spelled(column, spelling, **sides) == whole
         monkeypatch.undo()
     (text, _) = spelled(column, Spelling.SPELL_JSON)
@@ -88,7 +88,7 @@ def test_a_chunk_is_bounded_however_long_the_value() -> None:
     numbers = integers([0])
     chunks = list(Piece([Changes(numbers, numbers, None, 1, [kernel_part(part)])]).text(0, 1))
     assert b"".join(chunks) == b"<" + b"78" * 10_000_000 + b">"
-    assert max(map(len, chunks)) < 3 * pieces.CHUNK_BYTES
+    assert max(map(len, chunks)) < 3 * rendering.CHUNK_BYTES
 
 
 @pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
@@ -194,24 +194,11 @@ def test_whole_transactions_have_their_heads_and_feet() -> None:
         piece.framed(0, 2, ends[:8], b"A(", b")")
 
 
-def test_what_is_asked_for_comes_in_its_place() -> None:
-    column = pa.array([b"a", None, b"c"], pa.binary())
-    asked: list[int] = []
-
-    def ask(row: int) -> list[bytes]:
-        asked.append(row)
-        return [b"<", str(row).encode(), b">"]
-
-    values = Spelled(Spelling.SPELL_ASKED, column, b"(", b")", b"NULL", ask=lambda row: iter(ask(row)))
-    assert texts_of([values], 3) == [b"(<0>)", b"NULL", b"(<2>)"]
-    assert asked == [0, 2]
-
-
 @pytest.mark.parametrize("offsets", [[0, 4], [-1, 2], [2, 1]])
 def test_offsets_that_do_not_fit_are_refused(offsets: list[int]) -> None:
     texts, numbers = ChangeTexts(b"", 1000, 1000, -1), array("q", [0])
     column = (b"abc", 0, array("i", offsets), 4, 1, None, None, 0, 0, 1)
-    part = (Spelling.SPELL_TEXT, (b"",) * 7, 0, False, column, None, None, None)
+    part = (Spelling.SPELL_TEXT, (b"",) * 7, 0, False, column, None, None)
     texts.add(numbers, numbers, None, None, 1, [part])
     texts.merge(False)
     texts.begin(0, 1)

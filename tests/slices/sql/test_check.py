@@ -12,7 +12,7 @@ from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.changes import Selected
-from binx.slices.sql.write import KeptParts, check_sql
+from binx.slices.sql.write import check_sql
 from tests.slices.sql.sql_of import everything
 
 TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
@@ -49,18 +49,6 @@ def test_a_table_that_only_another_selection_would_take_is_looked_at_when_it_is_
         selected = [Selected(scan, table, part.mask) for table, part in zip(scan, parts, strict=True)]
         with pytest.raises(RefusedError, match="schema dump with --schema"):
             check_sql(selected, Catalog())
-
-
-def test_parts_are_kept_as_long_as_they_are_small() -> None:
-    kept = KeptParts()
-    parts = list(kept.over(everything(SHOP[:2])))
-    assert kept.parts == parts
-
-
-def test_parts_that_take_too_much_memory_are_given_up() -> None:
-    kept = KeptParts(limit=1)
-    assert list(kept.over(everything(SHOP[:1])))
-    assert kept.parts is None
 
 
 def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -> None:

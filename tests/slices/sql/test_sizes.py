@@ -7,14 +7,16 @@ import pytest
 
 from binx.kernels.render.row_changes import Spelling
 from binx.rows.images import numbers
-from binx.slices.pieces import Changes, Part, Piece, Spelled, kernel_part
+from binx.slices import rendering
+from binx.slices.rendering import Changes, Part, Piece, Spelled, kernel_part
 from binx.slices.sql import write as sql_write
 from binx.slices.sql.write import StatementSizes
 
 
 @pytest.fixture(autouse=True)
 def small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_write, "PACKET_BYTES", 10)
+    for module in (sql_write, rendering):
+        monkeypatch.setattr(module, "PACKET_BYTES", 10)
     monkeypatch.setattr(sql_write, "LARGEST_PACKET_BYTES", 100)
 
 
@@ -24,7 +26,7 @@ def said(*lengths: int) -> list[str]:
         places = numbers(pa.array([0, 1], pa.int64()))
         texts = Spelled(Spelling.SPELL_TEXT, pa.array([b"x" * length, b"x"], pa.large_binary()))
         changes = Changes(places, places, None, 2, [kernel_part(Part(b"", texts))])
-        piece = Piece([changes], packet=sizes.packet)
+        piece = Piece([changes])
         assert len(b"".join(piece.text(0, 2))) == length + 1
         sizes.take(piece.long_texts, piece.longest)
     return sizes.warnings

@@ -25,7 +25,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices import changes as changes_module
 from binx.slices.changes import Selected, ordered_changes
-from binx.slices.sql.literals import comment_text, identifier, sql_literals, text_literal
+from binx.slices.sql.literals import SqlValues, comment_text, identifier, text_literal
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.write import check_sql, write_sql
 from tests.event import samples
@@ -75,7 +75,7 @@ def read_text_literal(literal: str, *, escapes: bool = False) -> str:
 
 
 def literals_of(array: pa.Array, logical: LogicalType, *, exact: bool = False) -> list[bytes]:
-    return texts_of(sql_literals(array, logical, exact=exact), len(array))
+    return texts_of(SqlValues(compared=exact).spelled(array, logical), len(array))
 
 
 @given(st.text())
@@ -188,7 +188,7 @@ def test_a_double_is_read_back(values: list[float | None]) -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_what_is_no_number_is_refused(value: float) -> None:
     with pytest.raises(RefusedError, match="NaN or infinity"):
-        sql_literals(pa.array([1.0, value]), LogicalType(Kind.FLOAT64, "double"))
+        SqlValues().spelled(pa.array([1.0, value]), LogicalType(Kind.FLOAT64, "double"))
 
 
 @given(st.lists(st.none() | st.decimals(-(10**27), 10**27, places=10), min_size=1))

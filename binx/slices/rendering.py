@@ -1,10 +1,10 @@
-"""What the texts of row changes consist of, and pieces of text that a kernel writes from columns' memory."""
+"""What the texts of row changes consist of, and texts that a kernel writes from columns' memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -14,6 +14,16 @@ from binx.rows.images import BatchImages, ChangeGroup, numbers
 if TYPE_CHECKING:
     from binx.kernels.render.row_changes import Column, KernelPart
 
+CHUNK_BYTES = 256 * 1024
+"""Bytes of text that are handed over at a time."""
+
+BUFFER_BYTES = 1024 * 1024
+"""How much is collected before it is written."""
+
+PACKET_BYTES = 16 * 1024 * 1024
+"""``max_allowed_packet`` of the clients ``mysql`` and ``mariadb``, and of MariaDB's server; that of MySQL's
+server is 64 MiB since 8.0. Sources: the manuals of both, on the system variable and the clients' options."""
+
 _FLOAT_BYTES = 4
 
 
@@ -22,14 +32,10 @@ class Spelled(NamedTuple):
 
     Attributes:
         spelling: how its values are written.
-        column: the values; None where they are asked for.
-        open: stands before each value that is not null.
-        close: stands behind it.
+        open, close: stand around each value that is not null.
         null: stands for null.
-        odd_open: stands before the digits of a string that is no UTF-8, in SQL.
-        odd_close: stands behind them.
+        odd_open, odd_close: stand around the digits of a string that is no UTF-8, in SQL.
         parameter: digits of a fraction, or the scale.
-        ask: gives the text of a row's value in pieces, null included.
     """
 
     spelling: Spelling
@@ -40,7 +46,6 @@ class Spelled(NamedTuple):
     odd_open: bytes = b""
     odd_close: bytes = b""
     parameter: int = 0
-    ask: Callable[[int], Iterator[bytes]] | None = None
 
     def within(self, opening: bytes, closing: bytes) -> Spelled:
         """The same with more around each value that is not null."""
@@ -65,6 +70,10 @@ class Part(NamedTuple):
     mask: pa.BooleanArray | None = None
     otherwise: bytes = b""
     listed: bool = False
+
+
+Parts = Iterator[bytes | Part]
+"""Parts of a row's text, and texts between them."""
 
 
 def columns(lead: bytes, values: Iterable[Spelled], rows: pa.Array | None) -> Iterator[Part]:
@@ -104,7 +113,6 @@ def kernel_part(part: Part) -> KernelPart:
         None if spelled.column is None else _memory(spelled.column),
         None if part.rows is None else numbers(part.rows),
         None if part.mask is None else (part.mask.buffers()[1], part.mask.offset),
-        spelled.ask,
     )
 
 
@@ -114,39 +122,21 @@ _NOTHING = Spelled(Spelling.SPELL_NOTHING)
 def _memory(array: pa.Array) -> Column:
     """A column's memory."""
     kind = array.type
+    validity, *buffers = array.buffers()
+    if not array.null_count:
+        validity = None
     if pa.types.is_dictionary(kind):
         codes = array.indices
         data, width, offsets, size, unit, *_ = _memory(array.dictionary)
-        return (data, width, offsets, size, unit, _validity(codes), codes.buffers()[1], *_place(codes))
-    validity, *buffers = array.buffers()
+        place = (codes.type.bit_width // 8, codes.offset, len(codes))
+        return (data, width, offsets, size, unit, validity, codes.buffers()[1], *place)
+    rest = (validity, None, 0, array.offset, len(array))
     if pa.types.is_list(kind):
         assert array.values.offset == 0
-        return (array.values.buffers()[1], 0, buffers[0], 4, _FLOAT_BYTES, *_rest(array, validity))
+        return (array.values.buffers()[1], 0, buffers[0], 4, _FLOAT_BYTES, *rest)
     if len(buffers) == 2:
-        size = 8 if pa.types.is_large_binary(kind) else 4
-        return (buffers[1], 0, buffers[0], size, 1, *_rest(array, validity))
-    return (buffers[0], kind.bit_width // 8, None, 0, 1, *_rest(array, validity))
-
-
-def _rest(array: pa.Array, validity: Any) -> tuple[Any, None, int, int, int]:
-    return validity if array.null_count else None, None, 0, array.offset, len(array)
-
-
-def _place(codes: pa.Array) -> tuple[int, int, int]:
-    return codes.type.bit_width // 8, codes.offset, len(codes)
-
-
-def _validity(array: pa.Array) -> Any:
-    return array.buffers()[0] if array.null_count else None
-
-
-CHUNK_BYTES = 256 * 1024
-"""Bytes of text that are handed over at a time."""
-
-BUFFER_BYTES = 1024 * 1024
-"""How much is collected before it is written."""
-
-_ANY = 1 << 62
+        return (buffers[1], 0, buffers[0], 8 if pa.types.is_large_binary(kind) else 4, 1, *rest)
+    return (buffers[0], kind.bit_width // 8, None, 0, 1, *rest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +200,12 @@ class Piece:
 
     Args:
         separator: stands between two changes of one transaction.
-        last_version: the transaction of the change that was written before the piece.
-        packet: bytes beyond which the text of a change counts as long; None: none does.
+        last_version: the transaction of the change that was written before.
         statement_bytes: bytes up to which a statement takes several changes together.
 
     Attributes:
-        versions: for each run of changes of one transaction and one mark its commit version.
-        ends: the place behind its last change.
+        versions, marks, ends: of each run of changes of one transaction and one mark the commit version, the
+            mark and the place behind its last change.
     """
 
     def __init__(
@@ -226,12 +215,9 @@ class Piece:
         backwards: bool = False,
         separator: bytes = b"",
         last_version: int = -1,
-        packet: int | None = None,
         statement_bytes: int = 0,
     ) -> None:
-        self._texts = ChangeTexts(
-            separator, CHUNK_BYTES, _ANY if packet is None else packet, last_version, statement_bytes
-        )
+        self._texts = ChangeTexts(separator, CHUNK_BYTES, PACKET_BYTES, last_version, statement_bytes)
         for one in changes:
             self._texts.add(
                 one.versions,
@@ -271,32 +257,17 @@ class Piece:
         self._texts.begin(first, last, ordinal)
         return self._chunks()
 
-    def framed(
-        self,
-        first: int,
-        last: int,
-        head_ends: bytes,
-        heads: bytes,
-        foot: bytes,
-    ) -> Iterator[bytes]:
+    def framed(self, first: int, last: int, head_ends: bytes, heads: bytes, foot: bytes) -> Iterator[bytes]:
         """The text of some runs, each of which is a whole transaction, in chunks."""
         self._texts.begin_framed(first, last, head_ends, heads, foot)
         return self._chunks()
 
     def _chunks(self) -> Iterator[bytes]:
-        texts = self._texts
-        while (state := texts.step()) != State.STATE_DONE:
-            if texts.size:
-                yield texts.taken()
-            if state == State.STATE_ASKED:
-                ask, row = texts.asked()
-                size = 0
-                for chunk in ask(row):
-                    size += len(chunk)
-                    yield chunk
-                texts.go_on(size)
-        if texts.size:
-            yield texts.taken()
+        state: int = State.STATE_FULL
+        while state == State.STATE_FULL:
+            state = self._texts.step()
+            if self._texts.size:
+                yield self._texts.taken()
 
 
 def _bytes(array: pa.Array) -> memoryview:

@@ -1,0 +1,381 @@
+"""Columns of values as text, whole columns at a time: how JSON, SQL and THL write each type.
+
+========================================  ===========================================================
+in JSON
+========================================  ===========================================================
+integers, BIT(2–64), YEAR                 numbers, all digits, also beyond 2^53
+FLOAT, DOUBLE                             numbers, the shortest digits that give the same value
+DECIMAL                                   strings, all digits
+BIT(1)                                    ``true`` and ``false``
+DATE, TIME, DATETIME                      strings as the server prints them: ``"2026-03-02 09:30:00.25"``
+TIMESTAMP                                 RFC 3339 in UTC: ``"2026-03-02T09:30:00.25Z"``
+text, ENUM, SET, INET4, INET6, UUID       strings, in SET with commas between
+BINARY, VARBINARY, BLOB                   strings in base64, as Debezium and Maxwell have them
+JSON                                      the document itself
+GEOMETRY and kin                          ``{"srid": 4326, "wkb": "…base64…"}``
+VECTOR                                    an array of numbers
+========================================  ===========================================================
+
+What a type cannot hold (zero and partial dates, say) is the text that the server prints. NULL is ``null``,
+and so is a JSON document that is ``null``. THL has the same without quotes, bytes in hexadecimal, BIT(1) as 1
+or 0, and NULL as ``NULL``. How SQL writes them stands in :mod:`binx.slices.sql.literals`.
+
+Texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, and offsets of 32 bits end at
+2 GiB.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.event.charset import DEFAULT_CHARSET, Charset
+from binx.event.charset import charset as charset_of_name
+from binx.kernels.render.row_changes import Spelling
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
+from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
+from binx.rows.images import BatchImages
+from binx.slices.rendering import Spelled
+
+TEXT = pa.large_binary()
+_EMPTY = pa.scalar(b"", TEXT)
+_EXACT_DIGITS = 18
+"""Digits of a DECIMAL that 64 bits hold."""
+
+_LONG_BYTES = 1024 * 1024
+_INTEGERS = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR})
+_MEMBERS = frozenset({Kind.ENUM, Kind.SET})
+_INTEGER_TEXT = r"^-?[0-9]+$"
+ColumnTexts = Callable[[int], tuple[Spelled, ...]]
+"""Gives for the place of a column its values as text."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def plain_json(value: object) -> str:
+    """A plain value in one line."""
+    return _ENCODER.encode(value)
+
+
+class ValueWriter:
+    """How a format writes columns; this is how JSON does.
+
+    Attributes:
+        null: stands for NULL.
+        quote: stands around what needs no escapes.
+        string: how text is spelled, with its quotes.
+        true, false: BIT(1).
+    """
+
+    null = b"null"
+    quote = b'"'
+    string = Spelling.SPELL_JSON
+    true, false = b"true", b"false"
+
+    def column(self, images: BatchImages, place: int) -> tuple[Spelled, ...]:
+        """A column of a batch with its misfits, of which it has nulls."""
+        column, values = images.columns[place], images.column(place)
+        spelled = self.spelled(values, column.type)
+        misfits = images.misfits.get(column.name)
+        if misfits is None:
+            return spelled
+        rows = pa.array([row for row, _ in misfits], pa.int64())
+        texts = pa.array([self.misfit(text, column.type).encode() for _, text in misfits], TEXT)
+        which = pc.is_in(pa.array(range(len(values)), pa.int64()), value_set=rows)
+        nulls = pc.if_else(values.is_valid(), pa.scalar(None, TEXT), pa.scalar(self.null, TEXT))
+        others = Spelled(Spelling.SPELL_TEXT, pc.replace_with_mask(nulls, which, texts))
+        return (*(one._replace(null=b"") for one in spelled), others)
+
+    def spelled(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
+        """Values of a type; one value may take several columns.
+
+        Args:
+            array: the column, of the type's Arrow type; JSON as its storage; text as text, or as bytes in its
+                own character set.
+            logical: its type.
+        """
+        first, *rest = self._spelled(array, logical)
+        return (first._replace(null=self.null), *rest)
+
+    def _spelled(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
+        kind = logical.kind
+        if kind is Kind.GEOMETRY:
+            return self.geometry(*array.flatten())
+        return (self._single(kind, array, logical),)
+
+    def _single(self, kind: Kind, array: pa.Array, logical: LogicalType) -> Spelled:
+        if kind in _INTEGERS:
+            return integers(array)
+        if kind in _MEMBERS:
+            return self.members(array, logical)
+        match kind:
+            case Kind.FLOAT32 | Kind.FLOAT64:
+                return self.reals(array)
+            case Kind.DECIMAL:
+                return self.decimals(array)
+            case Kind.BOOL:
+                return Spelled(
+                    Spelling.SPELL_TEXT, pc.if_else(array, constant(self.true), constant(self.false))
+                )
+            case Kind.DATE | Kind.DATETIME | Kind.TIMESTAMP | Kind.TIME:
+                return self.times(kind, array, logical.fraction)
+            case Kind.TEXT:
+                return self.text(array, logical)
+            case Kind.BINARY:
+                return self.binary(array)
+            case Kind.JSON:
+                return self.document(array, logical)
+            case Kind.VECTOR:
+                return self.vector(array)
+            case _:
+                return Spelled(self.string, array)
+
+    def misfit(self, text: str, _: LogicalType) -> str:
+        """What a column could not take, which is no text."""
+        return plain_json(text)
+
+    def quoted(self, spelling: Spelling, array: pa.Array, digits: int = 0) -> Spelled:
+        """Values between quotes that need no escapes; with the digits of a fraction, or a scale."""
+        return Spelled(spelling, array, self.quote, self.quote, parameter=digits)
+
+    def decimals(self, array: pa.Array) -> Spelled:
+        """DECIMAL, with all digits."""
+        if not pa.types.is_decimal(array.type):
+            return self.quoted(Spelling.SPELL_TEXT, array)
+        if array.type.precision <= _EXACT_DIGITS:
+            return self.quoted(Spelling.SPELL_DECIMAL, array, array.type.scale)
+        return self.quoted(Spelling.SPELL_TEXT, _long_decimals(array))
+
+    def times(self, kind: Kind, array: pa.Array, digits: int) -> Spelled:
+        """DATE, TIME, DATETIME and TIMESTAMP."""
+        return self.quoted(_TIMES[kind], array, digits)
+
+    def members(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """ENUM and SET by name; by number where the members are not known."""
+        return integers(array) if logical.members is None else Spelled(self.string, array)
+
+    def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        r"""Text whatever its character set, with ``\xNN`` for bytes that are no character."""
+        charset = mapped_charset(array, logical)
+        if charset is not None:
+            texts = whole_text(array, charset)
+            array = (
+                per_distinct(array, lambda value: charset.decode(value).encode()) if texts is None else texts
+            )
+        return Spelled(self.string, array)
+
+    def reals(self, array: pa.Array) -> Spelled:
+        """FLOAT and DOUBLE."""
+        return Spelled(Spelling.SPELL_TEXT, _json_reals(array))
+
+    def binary(self, array: pa.Array) -> Spelled:
+        """Bytes."""
+        return self.quoted(Spelling.SPELL_BASE64, array)
+
+    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """MySQL's documents are rendered by us; MariaDB's are whatever text the column took."""
+        texts = array if logical.base == "json" else per_distinct(as_text(array), _in_one_line)
+        return Spelled(Spelling.SPELL_TEXT, texts)
+
+    def geometry(self, srid: pa.Array, wkb: pa.Array) -> tuple[Spelled, ...]:
+        """A reference system, and a shape in it."""
+        return (
+            Spelled(Spelling.SPELL_UNSIGNED, srid, open=b'{"srid": '),
+            Spelled(Spelling.SPELL_BASE64, wkb, open=b', "wkb": "', close=b'"}'),
+        )
+
+    def vector(self, array: pa.Array) -> Spelled:
+        """A list of numbers."""
+        offsets = pa.Array.from_buffers(
+            pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
+        )
+        lists = pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), _json_reals(array.values))
+        texts = pc.binary_join(lists, constant(b", "))
+        if array.null_count:
+            texts = pc.if_else(array.is_valid(), texts, pa.scalar(None, TEXT))
+        return Spelled(Spelling.SPELL_TEXT, texts, b"[", b"]")
+
+
+_TIMES = {
+    Kind.DATE: Spelling.SPELL_DATE,
+    Kind.DATETIME: Spelling.SPELL_MOMENT,
+    Kind.TIMESTAMP: Spelling.SPELL_MOMENT,
+    Kind.TIME: Spelling.SPELL_TIME,
+}
+
+
+class JsonValues(ValueWriter):
+    """How JSON writes columns."""
+
+    def times(self, kind: Kind, array: pa.Array, digits: int) -> Spelled:
+        """TIMESTAMP in RFC 3339."""
+        if kind is not Kind.TIMESTAMP:
+            return super().times(kind, array, digits)
+        return Spelled(Spelling.SPELL_INSTANT, array, self.quote, b"Z" + self.quote, parameter=digits)
+
+
+class ThlValues(JsonValues):
+    """How Tungsten's listing writes columns."""
+
+    null = b"NULL"
+    quote = b""
+    string = Spelling.SPELL_ESCAPED
+    true, false = b"1", b"0"
+
+    def misfit(self, text: str, _: LogicalType) -> str:
+        """The text as it is."""
+        return text
+
+    def binary(self, array: pa.Array) -> Spelled:
+        """Bytes in hexadecimal."""
+        return Spelled(Spelling.SPELL_HEXADECIMAL, array)
+
+    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """A document as the log has it."""
+        return Spelled(Spelling.SPELL_TEXT if logical.base == "json" else Spelling.SPELL_ESCAPED, array)
+
+
+class ReadableValues(JsonValues):
+    """JSON that is read again to be shown to people.
+
+    Bytes are ``{"hex": …}`` and documents ``{"document": …}`` with their text, so that they are told from
+    text and from each other. Of a value of 1 MiB or more there is the start,
+    ``{"start": …, "is_text": …, "bytes": …, "digest": …}``.
+    """
+
+    def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """Text, or the start of it."""
+        if not is_long(array):
+            return super().text(array, logical)
+        charset = mapped_charset(array, logical) or _utf8()
+        return _long_starts(array, charset, charset.decode)
+
+    def binary(self, array: pa.Array) -> Spelled:
+        """Bytes, or the first of them."""
+        if is_long(array):
+            return _long_starts(array, None, lambda value: {"hex": value.hex()})
+        return Spelled(Spelling.SPELL_HEXADECIMAL, array, b'{"hex": "', b'"}')
+
+    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """A document, or the start of its text."""
+        if is_long(array):
+            return _long_starts(array, _utf8(), lambda value: {"document": value.decode()})
+        return Spelled(Spelling.SPELL_JSON, array, b'{"document": ', b"}")
+
+
+def _utf8() -> Charset:
+    charset = charset_of_name(DEFAULT_CHARSET)
+    assert charset is not None
+    return charset
+
+
+_START_CHARACTERS, _START_BYTES = 1024, 4096
+
+
+def _long_starts(array: pa.Array, charset: Charset | None, short: Callable[[bytes], object]) -> Spelled:
+    """A column with some long values."""
+
+    def text(value: memoryview) -> bytes:
+        document = short(bytes(value)) if len(value) < _LONG_BYTES else _long_start(value, charset)
+        return plain_json(document).encode()
+
+    texts = [text(memoryview(one.as_buffer())) if one.is_valid else None for one in array]
+    return Spelled(Spelling.SPELL_TEXT, pa.array(texts, TEXT))
+
+
+def _long_start(value: memoryview, charset: Charset | None) -> dict[str, object]:
+    first = bytes(value[:_START_BYTES])
+    start = first.hex() if charset is None else charset.decode(first)
+    return {
+        "start": start[:_START_CHARACTERS],
+        "is_text": charset is not None,
+        "bytes": len(value),
+        "digest": blake2b(value, digest_size=16).hexdigest(),
+    }
+
+
+def constant(text: bytes) -> pa.Scalar:
+    """A text that stands beside every value."""
+    return pa.scalar(text, TEXT)
+
+
+def mapped_charset(array: pa.Array, logical: LogicalType) -> Charset | None:
+    """The character set that a column's bytes are in; None where they are UTF-8."""
+    charset = None if logical.charset is None else charset_of_name(logical.charset)
+    if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
+        return None
+    return charset
+
+
+def integers(array: pa.Array) -> Spelled:
+    """Whole numbers."""
+    unsigned = pa.types.is_unsigned_integer(array.type)
+    return Spelled(Spelling.SPELL_UNSIGNED if unsigned else Spelling.SPELL_SIGNED, array)
+
+
+def as_text(array: pa.Array) -> pa.Array:
+    """Numbers as digits, text as it is."""
+    if pa.types.is_large_binary(array.type):
+        return array
+    return array.cast(pa.large_string()).cast(TEXT)
+
+
+def per_distinct(array: pa.Array, convert: Callable[[bytes], bytes]) -> pa.Array:
+    """Convert each distinct value once, in Python."""
+    words = array.dictionary_encode()
+    values = pa.array([convert(value) for value in words.dictionary.to_pylist()], TEXT)
+    return values.take(words.indices)
+
+
+def is_long(array: pa.Array) -> bool:
+    """Whether a column of bytes or text has a value of 1 MiB or more."""
+    if array.nbytes < _LONG_BYTES:
+        return False
+    # Typing knows this function only by the name that pyarrow makes when it is loaded.
+    compute: Any = pc
+    return bool((compute.max(compute.binary_length(array)).as_py() or 0) >= _LONG_BYTES)
+
+
+def _long_decimals(array: pa.Array) -> pa.Array:
+    """All digits of DECIMAL values, never with an exponent, which would make them floating-point."""
+    texts = array.cast(pa.string())
+    scientific = pc.fill_null(pc.match_substring(texts, "E"), False)
+    if pc.any(scientific).as_py():
+        plain = [format(value, "f") for value in array.filter(scientific).to_pylist()]
+        texts = pc.replace_with_mask(texts, scientific, pa.array(plain, pa.string()))
+    return as_text(texts)
+
+
+def _json_reals(array: pa.Array) -> pa.Array:
+    """Always with a point or an exponent, so that readers keep -0.0 and take no float for an integer.
+
+    JSON has no numbers for NaN and infinity; no server stores them, so they are strings.
+    """
+    texts = as_text(array)
+    pointed = pc.binary_join_element_wise(texts, constant(b".0"), _EMPTY)
+    texts = pc.if_else(pc.match_substring_regex(texts, _INTEGER_TEXT), pointed, texts)
+    finite = pc.is_finite(array)
+    if pc.all(finite).as_py():
+        return texts
+    quoted = pc.binary_join_element_wise(constant(b'"'), texts, constant(b'"'), _EMPTY)
+    return pc.if_else(finite, texts, quoted)
+
+
+def _in_one_line(text: bytes) -> bytes:
+    """A document as text in one line where it is JSON; else as a string."""
+    try:
+        # As text: of bytes Python would also take UTF-16 and UTF-32, and a mark of their order.
+        # Numbers are left alone: Python takes none of more than some thousand digits.
+        json.loads(text.decode(), parse_constant=_refuse, parse_int=str)
+    except (ValueError, RecursionError):
+        return plain_json(text.decode()).encode()
+    return b" ".join(text.splitlines()).replace(b"\r", b" ")
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

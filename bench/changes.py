@@ -1,14 +1,16 @@
 """A synthetic data set of row changes, as large as asked: what ``binx load`` is measured with.
 
-One table, ``bench.orders``, whose rows are inserted, updated (full images) and deleted so that about a
-quarter of the images' number is alive in the end. The files are written by the contract of the data set and
-with the exporter's own encodings, straight from arrays: a server would need hours to log as much.
+One large table, ``bench.orders``, whose rows are inserted, updated (full images) and deleted so that about a
+quarter of the images' number is alive in the end, or many small ones like it. The files are written by the
+contract of the data set and with the exporter's own encodings, straight from arrays: a server would need
+hours to log as much.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -70,12 +72,24 @@ class Shop:
         """How many rows the table has."""
         return int(self.alive.sum())
 
-    def write_log(self, folder: Path, images: int = ROWS_A_LOG) -> None:
-        """Let changes happen, and write them as the export of one binary log."""
+    def write_log(self, folder: Path, images: int = ROWS_A_LOG, *, recent: bool = False) -> None:
+        """Let changes happen, and write them as the export of one binary log.
+
+        Args:
+            folder: the data set.
+            images: how many row images, about.
+            recent: whether only the newest rows are changed.
+        """
+        write_export(folder, self.logs + 1, {TABLE: self.changes(images, recent=recent)})
+
+    def changes(self, images: int, *, recent: bool = False) -> pa.Table:
+        """Let changes happen, as :meth:`write_log` writes them; of one image it is an update."""
         inserts, deletes = images * 3 // 10, images * 5 // 100
-        updates = (images - inserts - deletes) // 2
+        updates = max((images - inserts - deletes) // 2, 1)
         new = np.arange(self.ids, self.ids + inserts)
         (live,) = np.nonzero(self.alive)
+        if recent:
+            live = live[-4 * (updates + deletes) :]
         old = self.random.choice(live, min(updates + deletes, len(live)), replace=False)
         deleted, updated = old[:deletes], old[deletes:]
         kinds = np.concatenate([np.full(len(new), 0), np.full(len(updated), 1), np.full(len(deleted), 2)])
@@ -84,9 +98,7 @@ class Shop:
         kinds, ids = kinds[order], ids[order]
         self.logs += 1
         self.ids += inserts
-        rows = _Images.of(kinds)
-        table = rows.table(self, ids, kinds)
-        _write_export(folder, self.logs, table)
+        return _Images.of(kinds).table(self, ids, kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +182,64 @@ def _voucher(ids: np.ndarray[Any, Any]) -> pa.Array:
     return pc.cast(pa.array(mixed), pa.string())
 
 
-def _write_export(folder: Path, number: int, rows: pa.Table) -> None:
-    """Write a log's images, their schema record, and the manifest last."""
+def write_export(folder: Path, number: int, changes: Mapping[str, pa.Table]) -> None:
+    """Write a log's images by table, their schema records, and the manifest last."""
     name = f"{BASE}.{number:06}"
     source = f"{name}.{IDENTITY}"
-    path = f"changes/{DB}/{TABLE}/{source}-157-0.parquet"
-    place = folder / path
+    files: list[dict[str, Any]] = []
+    counts: list[dict[str, Any]] = []
+    sums: list[dict[str, Any]] = []
+    for table, rows in changes.items():
+        path = f"changes/{DB}/{table}/{source}-157-0.parquet"
+        _write_changes(folder / path, rows)
+        schema = f"schemas/{DB}/{table}/{VERSION}.json"
+        _write_json(folder / schema, _schema_record(table))
+        with (folder / path).open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        facts = {"db": DB, "table": table, "schema_version": VERSION}
+        first, last = _commit_versions(rows)
+        files += [
+            {
+                "path": path, "kind": "changes", **facts, "rows": rows.num_rows,
+                "bytes": (folder / path).stat().st_size, "sha256": sha256, "partial_rows": 0,
+                "first_commit_version": first, "last_commit_version": last,
+            },
+            {"path": schema, "kind": "schema", **facts},
+        ]  # fmt: skip
+        kinds = {one["values"]: one["counts"] for one in rows["_change_type"].value_counts().to_pylist()}
+        counts.append({
+            "db": DB, "table": table, "inserts": kinds.get("insert", 0),
+            "updates": kinds.get("update_postimage", 0), "deletes": kinds.get("delete", 0),
+        })  # fmt: skip
+        sums.append({
+            "db": DB, "table": table, "images": rows.num_rows, "written": rows.num_rows,
+            "filtered": 0, "undecodable": 0,
+        })  # fmt: skip
+    versions = [_commit_versions(rows) for rows in changes.values()]
+    times = pa.concat_arrays([rows["_commit_timestamp"].combine_chunks() for rows in changes.values()])
+    document = {
+        "contract": 1,
+        "binx": "0.1.0",
+        "source": {
+            "name": name, "identity": IDENTITY, "file_number": number, "bytes": 0, "sha256": "0" * 64,
+            "server_id": SERVER_ID, "server_version": "9.7.0", "flavour": "mysql", "create_timestamp": 0,
+            "header_timestamp": int(_START.timestamp()) + number, "in_use": False,
+        },
+        "gtid_set": "",
+        "first_commit_version": min(first for first, _ in versions),
+        "last_commit_version": max(last for _, last in versions),
+        "first_commit_timestamp": pc.min(times).as_py().isoformat(),
+        "last_commit_timestamp": pc.max(times).as_py().isoformat(),
+        "files": files,
+        "tables": counts,
+        "conservation": sums,
+        "request": {"selection": {}},
+        "losses": [],
+    }  # fmt: skip
+    _write_json(folder / "_manifest" / f"{source}.json", document)
+
+
+def _write_changes(place: Path, rows: pa.Table) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     rows = rows.replace_schema_metadata({"binx.schema_version": VERSION})
     with pq.ParquetWriter(
@@ -187,60 +251,21 @@ def _write_export(folder: Path, number: int, rows: pa.Table) -> None:
         **writer_settings(rows.schema, rows, ("_transaction",)),
     ) as writer:
         writer.write_table(rows, row_group_size=_ROW_GROUP)
-    first, last = rows["_commit_version"][0].as_py(), rows["_commit_version"][-1].as_py()
-    schema = f"schemas/{DB}/{TABLE}/{VERSION}.json"
-    _write_json(folder / schema, _schema_record())
-    kinds = {entry["values"]: entry["counts"] for entry in rows["_change_type"].value_counts().to_pylist()}
-    with place.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    facts = {"db": DB, "table": TABLE, "schema_version": VERSION}
-    document = {
-        "contract": 1,
-        "binx": "0.1.0",
-        "source": {
-            "name": name, "identity": IDENTITY, "file_number": number, "bytes": 0, "sha256": "0" * 64,
-            "server_id": SERVER_ID, "server_version": "9.7.0", "flavour": "mysql", "create_timestamp": 0,
-            "header_timestamp": int(_START.timestamp()) + number, "in_use": False,
-        },
-        "gtid_set": "",
-        "first_commit_version": first,
-        "last_commit_version": last,
-        "first_commit_timestamp": rows["_commit_timestamp"][0].as_py().isoformat(),
-        "last_commit_timestamp": rows["_commit_timestamp"][-1].as_py().isoformat(),
-        "files": [
-            {
-                "path": path, "kind": "changes", **facts, "rows": rows.num_rows,
-                "bytes": place.stat().st_size, "sha256": sha256, "partial_rows": 0,
-                "first_commit_version": first, "last_commit_version": last,
-            },
-            {"path": schema, "kind": "schema", **facts},
-        ],
-        "tables": [
-            {
-                "db": DB, "table": TABLE, "inserts": kinds.get("insert", 0),
-                "updates": kinds.get("update_postimage", 0), "deletes": kinds.get("delete", 0),
-            }
-        ],
-        "conservation": [
-            {
-                "db": DB, "table": TABLE, "images": rows.num_rows, "written": rows.num_rows,
-                "filtered": 0, "undecodable": 0,
-            }
-        ],
-        "request": {"selection": {}},
-        "losses": [],
-    }  # fmt: skip
-    _write_json(folder / "_manifest" / f"{source}.json", document)
 
 
-def _schema_record() -> dict[str, Any]:
+def _commit_versions(rows: pa.Table) -> tuple[int, int]:
+    """The first and the last of a log's images."""
+    return rows["_commit_version"][0].as_py(), rows["_commit_version"][-1].as_py()
+
+
+def _schema_record(table: str) -> dict[str, Any]:
     columns = [
         {"name": name, "source_name": name, "arrow_type": str(kind),
          "primary_key_position": 0 if name == "id" else None}
         for name, kind in _COLUMNS.items()
     ]  # fmt: skip
     return {
-        "db": DB, "table": TABLE, "valid_from": 1, "ddl": "", "primary_key": ["id"],
+        "db": DB, "table": table, "valid_from": 1, "ddl": "", "primary_key": ["id"],
         "columns": columns, "warnings": [], "version": VERSION,
     }  # fmt: skip
 

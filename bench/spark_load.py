@@ -3,8 +3,11 @@
 The data set is made once and kept. Each measurement has a Spark session of its own; what it takes is told in
 seconds of wall time and of the processors (of Java and of Python's workers), both without starting the
 session. The plain job takes the last image of each key by ``row_number`` and writes it, which a load does
-besides writing the history, checking counts and committing. Compare processor seconds where other programs
-run at the same time.
+besides writing the history, checking counts and committing. The loads follow one another: all of a table, a
+million images that hit all of it, 60,000 of its newest rows, one row; the same row with ``--scd2``; many
+small tables, and a few changes of each. Compare processor seconds where other programs run at the same time.
+
+``--master 'local-cluster[2,1,2048]'`` measures a cluster of two workers with one core each.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.changes import ROWS_A_LOG, Shop
+from bench.changes import ROWS_A_LOG, Shop, write_export
 from bench.logs import CACHE
 from binx.spark.session import local_session
 
@@ -29,8 +32,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NEW_LOGS = 2
-_PLAIN, _TABLES = "plain", "tables"
-_VERSION = 1
+_RECENT_IMAGES = 60_000
+_SMALL_TABLES, _SMALL_ROWS, _SMALL_CHANGES = 300, 50, 10
+_BASE, _NEXT, _RECENT, _ONE, _SMALL, _SMALL_NEXT = "base", "next", "recent", "one", "small", "small-next"
+_PLAIN, _TABLES, _VERSIONS, _SMALL_OUT = "plain", "tables", "tables-scd2", "small-tables"
+_VERSION = 2
 _OWN_SETTINGS = {
     "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.shuffle.partitions": "8",
@@ -49,7 +55,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=1, help="how often (default: %(default)s)")
     parser.add_argument("--master", default="local[2]", help="Spark's master (default: %(default)s)")
     parser.add_argument("--keep", type=Path, default=CACHE, help="where the data set is kept")
-    parser.add_argument("--one", choices=sorted(_JOBS), help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", nargs="+", choices=_JOBS, default=list(_JOBS), help="only these, in order")
+    parser.add_argument("--one", choices=_JOBS, help=argparse.SUPPRESS)
     found = parser.parse_args(words)
     dataset = need_dataset(found.keep, found.rows)
     if found.one:
@@ -58,15 +65,15 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return _run_all(found, dataset)
     finally:
-        for made in (_PLAIN, _TABLES):
+        for made in (_PLAIN, _TABLES, _VERSIONS, _SMALL_OUT):
             shutil.rmtree(dataset / made, ignore_errors=True)
 
 
 def _run_all(found: argparse.Namespace, dataset: Path) -> int:
     """Each measurement in a process of its own, in turns."""
-    print(f"{dataset}\n{'job':<12} {'wall s':>8} {'cpu s':>8} {'load average':>14}")
+    print(f"{dataset}\n{'job':<16} {'wall s':>8} {'cpu s':>8} {'load average':>14}")
     for _ in range(found.rounds):
-        for name in ("plain", "full", "incremental"):
+        for name in found.jobs:
             ended = subprocess.run(
                 [sys.executable, "-m", "bench.spark_load", "--one", name, "--rows", str(found.rows),
                  "--master", found.master, "--keep", str(found.keep)],
@@ -76,22 +83,32 @@ def _run_all(found: argparse.Namespace, dataset: Path) -> int:
                 print(ended.stderr, file=sys.stderr)
                 return 1
             one = json.loads(ended.stdout.splitlines()[-1])
-            print(f"{name:<12} {one['wall']:>8.1f} {one['cpu']:>8.1f} {one['load']:>14.1f}", flush=True)
+            print(f"{name:<16} {one['wall']:>8.1f} {one['cpu']:>8.1f} {one['load']:>14.1f}", flush=True)
     return 0
 
 
 def need_dataset(keep: Path, rows: int) -> Path:
-    """The data set of so many images, made where it is not there: ``base``, and two more logs in ``next``."""
+    """The data sets, made where they are not there: so many images in ``base``, then what follows."""
     logs = max(1, rows // ROWS_A_LOG)
     folder = keep / f"changes-{logs}-v{_VERSION}"
     if not folder.exists():
         draft = folder.with_name(f".{folder.name}.making")
         shutil.rmtree(draft, ignore_errors=True)
-        shop = Shop((logs + _NEW_LOGS) * ROWS_A_LOG)
+        shop = Shop((logs + _NEW_LOGS) * ROWS_A_LOG + _RECENT_IMAGES)
         for _ in range(logs):
-            shop.write_log(draft / "base")
+            shop.write_log(draft / _BASE)
         for _ in range(_NEW_LOGS):
-            shop.write_log(draft / "next")
+            shop.write_log(draft / _NEXT)
+        shop.write_log(draft / _RECENT, _RECENT_IMAGES, recent=True)
+        shop.write_log(draft / _ONE, 1)
+        small = {
+            f"t{number:03}": Shop(_SMALL_ROWS + _SMALL_CHANGES, number) for number in range(_SMALL_TABLES)
+        }
+        first = {name: one.changes(_SMALL_ROWS) for name, one in small.items()}
+        write_export(draft / _SMALL, 1, first)
+        write_export(
+            draft / _SMALL_NEXT, 2, {name: one.changes(_SMALL_CHANGES) for name, one in small.items()}
+        )
         draft.rename(folder)
     return folder
 
@@ -142,23 +159,34 @@ def _plain(spark: SparkSession, dataset: Path) -> None:
     kept.write.mode("overwrite").option("compression", "zstd").parquet(str(dataset / _PLAIN))
 
 
-def _load(spark: SparkSession, dataset: Path, *inputs: str) -> None:
-    from binx.spark.lake.run import LoadOptions, load
+def _load(
+    output: str, *inputs: str, anew: bool = False, scd2: bool = False
+) -> Callable[[SparkSession, Path], None]:
+    """A load of some of the data sets, into an output that is emptied before it where that is wanted."""
 
-    given = tuple(str(dataset / name) for name in inputs)
-    load(LoadOptions(given, str(dataset / _TABLES)), lambda: nullcontext(spark))
+    def job(spark: SparkSession, dataset: Path) -> None:
+        from binx.spark.lake.run import LoadOptions, load
+
+        if anew:
+            shutil.rmtree(dataset / output, ignore_errors=True)
+        given = tuple(str(dataset / name) for name in inputs)
+        load(LoadOptions(given, str(dataset / output), scd2=scd2), lambda: nullcontext(spark))
+
+    return job
 
 
-def _full(spark: SparkSession, dataset: Path) -> None:
-    shutil.rmtree(dataset / _TABLES, ignore_errors=True)
-    _load(spark, dataset, "base")
-
-
-def _incremental(spark: SparkSession, dataset: Path) -> None:
-    _load(spark, dataset, "base", "next")
-
-
-_JOBS = {"plain": _plain, "full": _full, "incremental": _incremental}
+_JOBS: dict[str, Callable[[SparkSession, Path], None]] = {
+    "plain": _plain,
+    "full": _load(_TABLES, _BASE, anew=True),
+    "incremental": _load(_TABLES, _BASE, _NEXT),
+    "recent": _load(_TABLES, _BASE, _NEXT, _RECENT),
+    "one-row": _load(_TABLES, _BASE, _NEXT, _RECENT, _ONE),
+    "full-scd2": _load(_VERSIONS, _BASE, _NEXT, _RECENT, anew=True, scd2=True),
+    "one-row-scd2": _load(_VERSIONS, _BASE, _NEXT, _RECENT, _ONE, scd2=True),
+    "tables": _load(_SMALL_OUT, _SMALL, anew=True),
+    "tables-next": _load(_SMALL_OUT, _SMALL, _SMALL_NEXT),
+}
+"""What is measured, in the order in which one load follows the other."""
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def _installed_version(package: str) -> str | None:
     help=DESCRIPTION,
     commands=[click.Command(name) for name in NAMES],
     invoke_without_command=True,
-    context_settings={"help_option_names": list(HELP_NAMES), "auto_envvar_prefix": PROGRAM.upper()},
+    context_settings={"help_option_names": list(HELP_NAMES)},
 )
 @click.option(
     "--version",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from binx.cli.defaults import SHARED, Setting, read_config, settings_of, variable_name
-from binx.cli.pager import NO_PAGER, paged
-from binx.errors import BinxError, UsageError
+from binx.cli.defaults import SHARED, read_config, settings_of, variable_name
+from binx.errors import BinxError
 
 OUTPUT = "Output"
 OTHER = "Other"
@@ -30,50 +28,12 @@ class Example(NamedTuple):
 
 
 class Option(click.Option):
-    """An option that stands in a section of its command's help.
+    """An option that stands in a section of its command's help."""
 
-    In the environment and in the file of defaults it has its long name.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        *args: Any,
-        section: str = OUTPUT,
-        aliases: Sequence[str] = (),
-        **settings: Any,
-    ) -> None:
+    def __init__(self, names: Sequence[str], *args: Any, section: str = OUTPUT, **settings: Any) -> None:
         super().__init__(names, *args, **settings)
         self.section = section
-        self.aliases = tuple(aliases)
         self.long_name = next(name for name in self.opts if name.startswith("--")).removeprefix("--")
-        if self.long_name in SHARED:
-            self.envvar = variable_name(self.long_name)
-
-    def variable(self, ctx: click.Context) -> str | None:
-        """The strongest variable of the environment that sets this option: the command's own."""
-        names = [f"{ctx.auto_envvar_prefix}_{self.long_name}".replace("-", "_").upper(), self.envvar]
-        return next((name for name in names if isinstance(name, str) and os.environ.get(name)), None)
-
-    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """The text in the environment."""
-        name = self.variable(ctx)
-        return None if name is None else os.environ[name]
-
-    def value_from_envvar(self, ctx: click.Context) -> Any:
-        """The value in the environment: of paths there may be several, other texts may have spaces."""
-        text = self.resolve_envvar_value(ctx)
-        if text is None or not self.multiple:
-            return text
-        return text.split(os.pathsep) if isinstance(self.type, click.Path) else [text]
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Take the option by all of its names."""
-        names, self.opts = self.opts, [*self.opts, *self.aliases]
-        try:
-            super().add_to_parser(parser, ctx)
-        finally:
-            self.opts = names
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """What click adds to the help, without ranges, which the help tells where it matters."""
@@ -81,25 +41,12 @@ class Option(click.Option):
         extra.pop("range", None)
         return extra
 
-    def from_file(self, setting: Setting) -> Any:
-        """A value of the file of defaults as click takes it.
-
-        Raises:
-            UsageError: it is no value of such an option.
-        """
-        if self.is_flag:
-            return setting.value
-        values = setting.value if self.multiple and isinstance(setting.value, list) else [setting.value]
-        for value in values:
-            if isinstance(value, bool | list | dict):
-                raise UsageError(
-                    f"{setting.origin}: expected a text or a number for {self.long_name}, found {value!r}"
-                )
-        return [str(value) for value in values] if self.multiple else str(setting.value)
-
 
 class Command(click.Command):
-    """A command whose help has sections and examples."""
+    """A command whose help has sections and examples.
+
+    In the environment and in the file of defaults, its options have their long names.
+    """
 
     def __init__(
         self,
@@ -113,6 +60,11 @@ class Command(click.Command):
         super().__init__(name, context_settings=context, **settings)
         self.examples = tuple(examples)
         self.takes_defaults = takes_defaults
+        for long_name, one in self.options.items():
+            variables = [variable_name(name, long_name)]
+            if long_name in SHARED:
+                variables.append(variable_name(long_name))
+            one.envvar = [*variables, *([one.envvar] if isinstance(one.envvar, str) else ())]
 
     @property
     def options(self) -> dict[str, Option]:
@@ -131,17 +83,8 @@ class Command(click.Command):
         is_run = not extra.get("resilient_parsing") and not set(args).intersection(HELP_NAMES)
         if is_run and self.takes_defaults:
             settings = settings_of(self.name or "", self.options, read_config())
-            extra["default_map"] = {
-                self.options[name].name: self.options[name].from_file(one) for name, one in settings.items()
-            }
+            extra["default_map"] = {self.options[name].name: one.value for name, one in settings.items()}
         return super().make_context(info_name, args, parent, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; where it may have long output, in a pager."""
-        if NO_PAGER not in ctx.meta:
-            return super().invoke(ctx)
-        with paged():
-            return super().invoke(ctx)
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
         """The options by section, the common ones last."""
@@ -162,10 +105,9 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples as they would be typed."""
-        if self.examples:
-            formatter.write("\nExamples:\n")
-            for example in self.examples:
-                formatter.write(f"  # {example.purpose}\n  {example.line}\n")
+        formatter.write("\nExamples:\n")
+        for example in self.examples:
+            formatter.write(f"  # {example.purpose}\n  {example.line}\n")
 
 
 class _Path(click.Path):
@@ -182,8 +124,19 @@ class _Path(click.Path):
         return value
 
 
+class _Number(click.IntRange):
+    """A whole number, which help calls N."""
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """What help calls it."""
+        return "N"
+
+
 PATH = _Path(allow_dash=True)
 """A path or a URI, which the command itself opens."""
+
+NUMBER = _Number(min=0)
+COUNT = _Number(min=1, max=2**63 - 1)
 
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
@@ -220,6 +173,14 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Comman
 def option(*names: str, **settings: Any) -> Callable[[_Function], _Function]:
     """Give a command an option; see :class:`Option`."""
     return click.option(*names, cls=Option, **settings)
+
+
+def flag(
+    name: str, help_text: str, variable: str | None = None, section: str = OUTPUT
+) -> Callable[[Any], Any]:
+    """Give a command an option without a value."""
+    names = (name,) if variable is None else (name, variable)
+    return option(*names, is_flag=True, help=help_text, section=section)
 
 
 def combined(*decorators: Callable[[_Function], _Function]) -> Callable[[_Function], _Function]:

@@ -4,16 +4,8 @@ An option's value is, from the strongest: what the command line says; ``BINX_COM
 environment, such as ``BINX_TO_PARQUET_COMPRESSION``; ``BINX_OPTION`` for the options of :data:`SHARED`; the
 command's table in the file; the file's own keys for those of :data:`SHARED`; binx's own default.
 
-The file is TOML: ``$BINX_CONFIG``, or ``binx/config.toml`` in ``$XDG_CONFIG_HOME`` or ``~/.config``. Keys are
-the options' long names::
-
-    quiet = true
-
-    [to-parquet]
-    compression = "zstd"
-    memory = 128
-
-A name that no option has is an error, so that a default never goes unheeded.
+The file is TOML: ``$BINX_CONFIG``, or ``binx/config.toml`` in ``$XDG_CONFIG_HOME`` or ``~/.config``. A name
+in it that no option has is an error, so that a default never goes unheeded.
 """
 
 from __future__ import annotations
@@ -24,6 +16,8 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+import click
+
 from binx.errors import UsageError
 
 VARIABLE = "BINX_CONFIG"
@@ -32,6 +26,7 @@ VARIABLE = "BINX_CONFIG"
 SHARED = frozenset(
     {
         "identity",
+        "index-dir",
         "jobs",
         "key-file",
         "keyring",
@@ -49,7 +44,7 @@ SHARED = frozenset(
 
 
 class Setting(NamedTuple):
-    """A default in the file."""
+    """A default in the file, as click takes it."""
 
     value: Any
     origin: str
@@ -60,8 +55,9 @@ def config_path() -> str | None:
     given = os.environ.get(VARIABLE)
     if given is not None:
         return given or None
-    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(home, "binx", "config.toml")
+    return os.path.join(
+        os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "binx", "config.toml"
+    )
 
 
 def read_config() -> dict[str, Any]:
@@ -88,12 +84,14 @@ def read_config() -> dict[str, Any]:
         raise UsageError(f"the configuration file is not valid TOML: {error}", path=path) from error
 
 
-def settings_of(command: str, options: Collection[str], config: Mapping[str, Any]) -> dict[str, Setting]:
+def settings_of(
+    command: str, options: Mapping[str, click.Option], config: Mapping[str, Any]
+) -> dict[str, Setting]:
     """What the file sets for a command, by the long names of options.
 
     Raises:
         UsageError: a key of the file is neither a shared option nor a table, or an option that the command
-            lacks.
+            lacks, or its value is of no kind that options have.
     """
     path = config_path() or ""
     found: dict[str, Setting] = {}
@@ -107,12 +105,23 @@ def settings_of(command: str, options: Collection[str], config: Mapping[str, Any
                 path=path,
             )
         if name in options:
-            found[name] = Setting(value, path)
+            found[name] = Setting(_value(options[name], name, value, path), path)
     for name, value in config.get(command, {}).items():
         if name not in options:
             raise UsageError(f"[{command}] has {unknown('option', name, options)}", path=path)
-        found[name] = Setting(value, f"{path} [{command}]")
+        origin = f"{path} [{command}]"
+        found[name] = Setting(_value(options[name], name, value, origin), origin)
     return found
+
+
+def _value(option: click.Option, name: str, value: Any, origin: str) -> Any:
+    if option.is_flag:
+        return value
+    values = value if option.multiple and isinstance(value, list) else [value]
+    for one in values:
+        if isinstance(one, bool | list | dict):
+            raise UsageError(f"{origin}: expected a text or a number for {name}, found {one!r}")
+    return list(map(str, values)) if option.multiple else str(value)
 
 
 def variable_name(*words: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables of figures: fitted to the terminal for people, aligned with plain numbers in a pipe.
+"""Tables: fitted to the terminal for people, aligned with plain numbers in a pipe.
 
 What a terminal is too narrow for gives way in an order that each table says: long values get a short form,
 columns that matter least are left out, and only then are texts cut off.
@@ -6,7 +6,8 @@ columns that matter least are left out, and only then are texts cut off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -15,64 +16,92 @@ from binx.stats.text import fit_text, pad_text, safe_text, text_width
 if TYPE_CHECKING:
     from binx.stats.sections import Column, Section
 
-GAP = "  "
 UNKNOWN = "-"
 ROOMY = 110
 """Width of a terminal from which on values are shown at full length."""
 
-_HEAD, _TITLE, _END = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+_GAP = "  "
+_BOLD, _END = "\x1b[1m", "\x1b[0m"
 _LEAST = 12
+_NUMBERS = "number"
+_MEASURED = 200
 
 
-def plain_lines(section: Section) -> list[str]:
-    """A section for a pipe: aligned columns, plain numbers, no more decoration than a title."""
-    cells = _cells(section, [column.form.programs for column in section.columns])
-    titles = [column.title.lower() for column in section.columns]
-    lines = _aligned(section.columns, [titles, *cells], _widths([titles, *cells]))
-    return [section.title.lower(), *(GAP + line for line in lines)]
+def section_lines(section: Section, width: int | None, *, colour: bool = False) -> Iterator[str]:
+    """A table with its title: for a terminal of a width, or plain where that is None."""
+    if width is None:
+        yield section.title.lower()
+        cells = [[column.title.lower() for column in section.columns]]
+        for row in section.rows:
+            cells.append(
+                [
+                    _text(value, column.form.programs)
+                    for value, column in zip(row, section.columns, strict=True)
+                ]
+            )
+        right = [column.form.kind == _NUMBERS for column in section.columns]
+        yield from (_GAP + line for line in aligned_lines(cells, right))
+        return
+    yield _bold(fit_text(section.title, width), colour)
+    yield from screen_lines(section.columns, section.rows, width, colour=colour)
 
 
-def lines_for_people(section: Section, width: int, *, colour: bool) -> list[str]:
-    """A section for a terminal; no line is wider than that."""
-    forms = [column.form.people if width >= ROOMY else column.form.short for column in section.columns]
-    cells = [[column.title for column in section.columns], *_cells(section, forms)]
-    widths = _widths(cells)
-    kept = _kept(section.columns, widths, width)
-    columns = [section.columns[place] for place in kept]
-    fitted = _fitted(columns, [widths[place] for place in kept], width)
-    lines = _aligned(columns, [[texts[place] for place in kept] for texts in cells], fitted)
-    if colour:
-        lines[0] = f"{_HEAD}{lines[0]}{_END}"
-    return [_title(section.title, width, colour=colour), *lines]
+def aligned_lines(cells: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """Rows of texts as columns, which are as wide as they need to be.
+
+    Args:
+        right: which columns are flush right.
+    """
+    widths = [max(map(text_width, texts)) for texts in zip(*cells, strict=True)]
+    return [_GAP.join(map(_padded, texts, widths, right)).rstrip() for texts in cells]
 
 
-def list_for_people(title: str, texts: Sequence[str], width: int, *, colour: bool) -> list[str]:
-    """Sentences for a terminal, each beginning on a line of its own."""
-    lines = [_title(title, width, colour=colour)]
-    for text in texts:
-        lines += wrap(safe_text(text), width, initial_indent="- ", subsequent_indent="  ")
-    return lines
+def _padded(text: str, width: int, right: bool) -> str:
+    return pad_text(text, width, right=right)
 
 
-def plain_list(title: str, texts: Sequence[str]) -> list[str]:
-    """Sentences for a pipe, one a line."""
-    return [title.lower(), *(GAP + safe_text(text) for text in texts)]
-
-
-def _title(title: str, width: int, *, colour: bool) -> str:
-    fitted = fit_text(title, width)
-    return f"{_TITLE}{fitted}{_END}" if colour else fitted
-
-
-def _cells(section: Section, forms: Sequence[Callable[[Any], str]]) -> list[list[str]]:
-    return [
-        [UNKNOWN if value is None else write(value) for write, value in zip(forms, row, strict=True)]
-        for row in section.rows
+def screen_lines(
+    columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int, *, colour: bool
+) -> Iterator[str]:
+    """A head and a line a row for a terminal, as the rows come; widths are those of the first rows."""
+    forms = [
+        column.form.people if width >= ROOMY else column.form.short or column.form.people
+        for column in columns
     ]
+    cells = ([_text(value, form) for value, form in zip(row, forms, strict=True)] for row in rows)
+    first = [[column.title for column in columns], *islice(cells, _MEASURED)]
+    widths = [max(map(text_width, texts)) for texts in zip(*first, strict=True)]
+    kept = _kept(columns, widths, width)
+    columns = [columns[place] for place in kept]
+    fitted = _fitted(columns, [widths[place] for place in kept], width)
+    for number, texts in enumerate(chain(first, cells)):
+        line = fit_text(_line([texts[place] for place in kept], columns, fitted), width)
+        yield line if number else _bold(line, colour)
 
 
-def _widths(cells: list[list[str]]) -> list[int]:
-    return [max(map(text_width, texts)) for texts in zip(*cells, strict=True)]
+def sentences(title: str, texts: Sequence[str], width: int | None, *, colour: bool = False) -> Iterator[str]:
+    """Sentences below a title, each beginning on a line of its own."""
+    if width is None:
+        yield from (title.lower(), *(_GAP + safe_text(text) for text in texts))
+        return
+    yield _bold(title, colour)
+    for text in texts:
+        yield from wrap(safe_text(text), width, initial_indent="- ", subsequent_indent="  ")
+
+
+def _bold(text: str, colour: bool) -> str:
+    return f"{_BOLD}{text}{_END}" if colour else text
+
+
+def _text(value: Any, write: Any) -> str:
+    return UNKNOWN if value is None or value == UNKNOWN else write(value)
+
+
+def _line(texts: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+    return _GAP.join(
+        pad_text(fit_text(text, width) if column.cut else text, width, right=column.form.kind == _NUMBERS)
+        for text, column, width in zip(texts, columns, widths, strict=True)
+    ).rstrip()
 
 
 def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
@@ -81,16 +110,18 @@ def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[
     while True:
         needed = sum(min(widths[place], _LEAST) if columns[place].cut else widths[place] for place in kept)
         spare = [place for place in kept if columns[place].spare]
-        if needed + len(GAP) * (len(kept) - 1) <= width or not spare:
+        if needed + len(_GAP) * (len(kept) - 1) <= width or not spare:
             return kept
         kept.remove(max(spare, key=lambda place: columns[place].spare))
 
 
 def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
-    """The columns' widths, those that may be cut off narrowed, the widest most."""
+    """The columns' widths: those that may be cut off narrowed, the widest most, or the last one widened."""
     fitted = list(widths)
-    excess = sum(fitted) + len(GAP) * (len(fitted) - 1) - width
+    excess = sum(fitted) + len(_GAP) * (len(fitted) - 1) - width
     cuts = [place for place, column in enumerate(columns) if column.cut]
+    if excess < 0 and cuts and cuts[-1] == len(columns) - 1:
+        fitted[-1] -= excess
     while excess > 0 and cuts:
         widest = max(cuts, key=lambda place: fitted[place])
         if fitted[widest] <= 1:
@@ -98,13 +129,3 @@ def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> lis
         fitted[widest] -= 1
         excess -= 1
     return fitted
-
-
-def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]], widths: Sequence[int]) -> list[str]:
-    return [
-        GAP.join(
-            pad_text(fit_text(text, size), size, right=column.form.is_number)
-            for text, size, column in zip(texts, widths, columns, strict=True)
-        ).rstrip()
-        for texts in cells
-    ]

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from binx.cli.command import OTHER, PATH, combined, option, parsed
-from binx.cli.pager import NO_PAGER
-from binx.cli.terminal import LAYOUT, say_note, say_warning
+from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
+from binx.cli.progress import ProgressBar, progress_bar
+from binx.cli.terminal import LAYOUT, NO_PAGER, say_note, say_warning
 from binx.errors import BinxError, UsageError
+from binx.log.chain.chain import ends_problems
+from binx.log.chain.inputs import open_chain
 from binx.log.file import FORMAT_FROM, listen
 from binx.log.index.lookup import IndexUse
-from binx.log.selection.moments import parse_size, parse_zone
+from binx.log.scanning import OnDamage
+from binx.log.selection.moments import format_time, parse_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from binx.log.chain.ends import FileEnds
+    from binx.log.selection.selection import Selection
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.ddl.schema_dump import SchemaDump
 
 SPARK = "Spark"
-
-
-class _Number(click.IntRange):
-    """A whole number, which help calls N."""
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """What help calls it."""
-        return "N"
-
-
-NUMBER = _Number(min=0)
-COUNT = _Number(min=1, max=2**63 - 1)
-SIZE = parsed(parse_size)
 
 
 def _to_environment(variable: str) -> Callable[..., None]:
@@ -51,88 +42,83 @@ def _to_environment(variable: str) -> Callable[..., None]:
     return callback
 
 
-def _tell_steps(_: click.Context, __: click.Parameter, asked: bool) -> None:
-    listen(say_note if asked else None)
-
-
-_FILES = click.argument("files", metavar="FILE...", type=PATH, nargs=-1, required=True)
-_KEYRING = option(
-    "--keyring",
-    type=PATH,
-    multiple=True,
-    expose_value=False,
-    callback=_to_environment("BINX_KEYRING"),
-    help="Keyring file of the server, for encrypted logs; may be repeated.",
-    section=OTHER,
-)
-_KEY_FILE = option(
-    "--key-file",
-    type=PATH,
-    expose_value=False,
-    callback=_to_environment("BINX_KEY_FILE"),
-    help="File with one key (32 bytes or 64 hex digits), for encrypted logs.",
-    section=OTHER,
-)
-_IDENTITY = option(
-    "--identity",
-    type=PATH,
-    multiple=True,
-    expose_value=False,
-    callback=_to_environment("BINX_IDENTITY"),
-    help="File of age identities (from age-keygen), for age-encrypted files; may be repeated.",
-    section=OTHER,
-)
-KEYS = combined(_KEYRING, _KEY_FILE, _IDENTITY)
-"""The keys of encrypted logs and files."""
-
-
-VERBOSE = option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    expose_value=False,
-    callback=_tell_steps,
-    help="Report what is done with each file, and why.",
-    section=OTHER,
-)
-
-FILES = combined(_FILES, VERBOSE, KEYS)
-"""The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
-
-NO_CHECKSUMS = option("--no-checksums", is_flag=True, help="Do not verify event checksums.", section=OTHER)
-_ON_DAMAGE = option(
-    "--on-damage",
-    type=click.Choice(["stop", "salvage"]),
-    default="stop",
-    show_default=True,
-    help="On damage: stop, or read on behind it and list what could not be read.",
-    section=OTHER,
-)
-
-
-def _format_from(help_text: str) -> Callable[[Any], Any]:
+def _path_variable(
+    name: str, variable: str, help_text: str, *, multiple: bool = False
+) -> Callable[[Any], Any]:
     return option(
-        "--format-from",
+        name,
         type=PATH,
+        multiple=multiple,
         expose_value=False,
-        callback=_to_environment(FORMAT_FROM),
+        callback=_to_environment(variable),
         help=help_text,
         section=OTHER,
     )
 
 
-FORMAT_OF = _format_from("Read logs whose first event is damaged with the first event of this log.")
-"""What stands in for a damaged first event, for a command that reads on behind damage anyway."""
-
-ON_DAMAGE = combined(
-    _ON_DAMAGE,
-    _format_from(
-        "With --on-damage salvage: read logs whose first event is damaged with the first event of this log."
+KEYS = combined(
+    _path_variable(
+        "--keyring",
+        "BINX_KEYRING",
+        "Keyring file of the server, for encrypted logs; may be repeated.",
+        multiple=True,
+    ),
+    _path_variable(
+        "--key-file",
+        "BINX_KEY_FILE",
+        "File with one key (32 bytes or 64 hex digits), for encrypted logs.",
+    ),
+    _path_variable(
+        "--identity",
+        "BINX_IDENTITY",
+        "File of age identities (from age-keygen), for age-encrypted files; may be repeated.",
+        multiple=True,
     ),
 )
-"""What is done about damage."""
+"""The keys of encrypted logs and files."""
 
-SCHEMA = option(
+
+def _report_steps(_: click.Context, __: click.Parameter, wanted: bool) -> None:
+    listen(say_note if wanted else None)
+
+
+_VERBOSE = option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_report_steps,
+    help="Report what is done with each file, and why.",
+    section=OTHER,
+)
+FILES = combined(
+    click.argument("files", metavar="FILE...", type=PATH, nargs=-1, required=True), _VERBOSE, KEYS
+)
+"""The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
+
+_TWO_SIDES = combined(
+    click.argument("left", metavar="A", type=PATH),
+    click.argument("right", metavar="B", type=PATH),
+    _VERBOSE,
+    KEYS,
+)
+
+QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.", section=OTHER)
+NO_CHECKSUMS = flag("--no-checksums", "Do not verify event checksums.", section=OTHER)
+_FORMAT_HELP = "read logs whose first event is damaged with the first event of this log."
+FORMAT_OF = _path_variable("--format-from", FORMAT_FROM, _FORMAT_HELP.capitalize())
+_ON_DAMAGE = combined(
+    option(
+        "--on-damage",
+        type=click.Choice([one.value for one in OnDamage]),
+        default="stop",
+        show_default=True,
+        help="On damage: stop, or read on behind it and list what could not be read.",
+        section=OTHER,
+    ),
+    _path_variable("--format-from", FORMAT_FROM, f"With --on-damage salvage: {_FORMAT_HELP}"),
+)
+_SCHEMA = option(
     "--schema",
     metavar="FILE[@WHEN]",
     type=PATH,
@@ -140,6 +126,139 @@ SCHEMA = option(
     " GTID or a time; by default as its comments say (--source-data, GTID_PURGED). DDL in the logs goes on"
     " from there. For rows before it, a table is known only if no DDL in between changed it.",
 )
+_INDEX = combined(
+    flag("--no-index", "Ignore index files and read the logs.", section=OTHER),
+    option(
+        "--index-dir",
+        metavar="DIR",
+        type=PATH,
+        help="Folder of the index files.  [default: next to the logs]",
+        section=OTHER,
+    ),
+)
+
+
+@dataclass
+class Logs:
+    """The logs of a command line, and how they are read.
+
+    Attributes:
+        schema: a file of table definitions.
+    """
+
+    paths: tuple[str, ...]
+    quiet: bool
+    verify: bool
+    on_damage: OnDamage
+    index: IndexUse | None
+    schema: str | None
+
+    @cached_property
+    def _dump(self) -> SchemaDump | None:
+        if self.schema is None:
+            return None
+        from binx.rows.ddl.schema_dump import read_dump
+
+        return read_dump(self.schema)
+
+    @contextmanager
+    def opened(
+        self,
+        label: str,
+        selection: Selection | None = None,
+        *,
+        warns: bool = False,
+        paths: Sequence[str] | None = None,
+    ) -> Iterator[tuple[list[FileEnds], ProgressBar]]:
+        """The logs as a chain, and a progress bar for the time that they are read.
+
+        Args:
+            label: of the bar.
+            selection: what is said of its times and of the table definitions beforehand.
+            warns: whether to tell of gaps between the logs.
+            paths: the logs; by default all.
+        """
+        if selection is not None:
+            self.say_understood(selection)
+        with (
+            progress_bar(label, quiet=self.quiet) as bar,
+            open_chain(
+                self.paths if paths is None else paths, bar.advance, self.index, self.on_damage
+            ) as chain,
+        ):
+            bar.expect(sum(ends.file.size for ends in chain))
+            if warns and not self.quiet:
+                for problem in ends_problems(chain):
+                    say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+            yield chain, bar
+
+    def say_understood(self, selection: Selection) -> None:
+        """Tell how the times of a selection were interpreted, and what is unclear about a dump."""
+        since, until = selection.since, selection.until
+        if since is not None or until is not None:
+            first = "" if since is None else f" from {format_time(since)}"
+            last = "" if until is None else f"{' to' if first else ''} before {format_time(until)}"
+            self.notes([f"transactions committed{first}{last} (UTC)"])
+        self.notes(self._dump.unclear if self._dump else ())
+
+    def known_tables(self, chain: Sequence[FileEnds]) -> Catalog | None:
+        """The tables that the dump tells of in these logs."""
+        return None if self._dump is None else self._dump.known_in([ends.file for ends in chain])
+
+    def notes(self, notes: Sequence[str]) -> None:
+        """Tell how something was understood, unless quiet."""
+        for note in () if self.quiet else notes:
+            say_note(note)
+
+
+def log_options(
+    *, index: bool = False, schema: bool = False, damage: bool = True, sides: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options about the logs that a command reads; the function gets them as one ``logs``.
+
+    Args:
+        index: whether there are those about index files.
+        schema: whether there is that of table definitions.
+        damage: whether there are those about checksums and damage.
+        sides: whether the arguments are two sides, each a log or a folder of logs.
+    """
+    options = [
+        *([_SCHEMA] if schema else []),
+        *([NO_CHECKSUMS, _ON_DAMAGE] if damage else []),
+        *([_INDEX] if index else []),
+        QUIET,
+        _TWO_SIDES if sides else FILES,
+    ]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_logs(
+            quiet: bool,
+            files: tuple[str, ...] = (),
+            left: str = "",
+            right: str = "",
+            no_checksums: bool = False,
+            on_damage: str = "stop",
+            no_index: bool = True,
+            index_dir: str | None = None,
+            schema: str | None = None,
+            **values: Any,
+        ) -> Any:
+            use = None if no_index else IndexUse(index_dir, None if quiet else _warn)
+            paths = files or (left, right)
+            logs = Logs(paths, quiet, not no_checksums, OnDamage(on_damage), use, schema)
+            return function(logs=logs, **values)
+
+        decorated: Callable[..., Any] = combined(*options)(with_logs)
+        return decorated
+
+    return decorate
+
+
+def _warn(error: BinxError) -> None:
+    say_warning(str(error))
+
+
 ZONE = option(
     "--tz",
     "zone",
@@ -156,15 +275,40 @@ COMPRESSION = option(
     show_default=True,
     help="Compression of the Parquet files.",
 )
+DATA_SET = option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    required=True,
+    type=PATH,
+    help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
+)
+UNSIGNED_BIGINT = option(
+    "--unsigned-bigint",
+    type=click.Choice(["uint64", "decimal"]),
+    default="uint64",
+    show_default=True,
+    help="Parquet type for BIGINT UNSIGNED.",
+)
 
 
-def _noted(name: str) -> Callable[..., None]:
-    """An option that the command's context knows by a name."""
+def as_json_option(help_text: str) -> Callable[[Any], Any]:
+    """The option for programs."""
 
-    def callback(ctx: click.Context, _: click.Parameter, value: object) -> None:
-        ctx.meta[name] = value
+    def callback(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+        if value:
+            ctx.meta[NO_PAGER] = True
+        return value
 
-    return callback
+    return option("--json", "as_json", is_flag=True, callback=callback, help=help_text)
+
+
+def _layout(ctx: click.Context, _: click.Parameter, value: str | None) -> None:
+    ctx.meta[LAYOUT] = value
+
+
+def _pager(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[NO_PAGER] = value or ctx.meta.get(NO_PAGER, False)
 
 
 LOOK = combined(
@@ -172,67 +316,18 @@ LOOK = combined(
         "--layout",
         type=click.Choice(["screen", "text"]),
         expose_value=False,
-        callback=_noted(LAYOUT),
+        callback=_layout,
         help="As on a terminal, or as in a pipe.  [default: by what standard output is]",
     ),
     option(
         "--no-pager",
         is_flag=True,
         expose_value=False,
-        callback=_noted(NO_PAGER),
+        callback=_pager,
         help="Do not use a pager for long output on a terminal.",
     ),
 )
 """How output looks, for people and for programs that read text."""
-
-QUIET = option("-q", "--quiet", is_flag=True, help="Print only data and errors.", section=OTHER)
-
-
-def schema_dump(schema: str | None) -> SchemaDump | None:
-    """The dump that ``--schema`` names."""
-    if schema is None:
-        return None
-    from binx.rows.ddl.schema_dump import read_dump
-
-    return read_dump(schema)
-
-
-def known_tables(dump: SchemaDump | None, chain: Sequence[FileEnds]) -> Catalog | None:
-    """The tables that a dump tells of in these logs."""
-    return None if dump is None else dump.known_in([ends.file for ends in chain])
-
-
-INDEX_DIR = option(
-    "--index-dir",
-    metavar="DIR",
-    envvar="BINX_INDEX_DIR",
-    type=PATH,
-    help="Folder of the index files.  [default: next to the logs]",
-    section=OTHER,
-)
-
-_INDEX_OPTIONS = combined(
-    option("--no-index", is_flag=True, help="Ignore index files and read the logs.", section=OTHER), INDEX_DIR
-)
-
-
-def index_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options about index files; the function gets them as one ``index``, None for none.
-
-    It must have an option ``quiet``.
-    """
-
-    @wraps(function)
-    def with_index(no_index: bool, index_dir: str | None, **values: Any) -> Any:
-        warn = None if values["quiet"] else _warn
-        return function(index=None if no_index else IndexUse(index_dir, warn), **values)
-
-    decorated: Callable[..., Any] = _INDEX_OPTIONS(with_index)
-    return decorated
-
-
-def _warn(error: BinxError) -> None:
-    say_warning(str(error))
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -242,20 +337,22 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-MASTER = option(
-    "--master", metavar="URL", section=SPARK, help="Spark master URL.  [default: all cores of this machine]"
+SPARK_OPTIONS = combined(
+    option(
+        "--master",
+        metavar="URL",
+        section=SPARK,
+        help="Spark master URL.  [default: all cores of this machine]",
+    ),
+    option("--driver-memory", metavar="SIZE", section=SPARK, help="Memory of the Spark driver, such as 4g."),
+    option(
+        "--conf",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        type=parsed(_setting),
+        section=SPARK,
+        help="Any Spark setting; may be repeated.",
+    ),
 )
-DRIVER_MEMORY = option(
-    "--driver-memory", metavar="SIZE", section=SPARK, help="Memory of the Spark driver, such as 4g."
-)
-SETTINGS = option(
-    "--conf",
-    "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    type=parsed(_setting),
-    section=SPARK,
-    help="Any Spark setting; may be repeated.",
-)
-SPARK_OPTIONS = combined(MASTER, DRIVER_MEMORY, SETTINGS)
 """Where Spark runs, and how: ``master``, ``driver_memory`` and ``settings``."""

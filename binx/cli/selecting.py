@@ -7,20 +7,16 @@ from datetime import UTC
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from binx.cli.command import combined, option, parsed
-from binx.cli.options import COUNT, NUMBER, SIZE
-from binx.cli.terminal import say_note
+from binx.cli.command import COUNT, NUMBER, combined, option, parsed
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.gtid_names import has_short_uuids, position_of, with_whole_uuids
-from binx.log.selection.moments import format_time, parse_position, parse_zoned_time
+from binx.log.selection.moments import Position, parse_position, parse_size, parse_zoned_time
 from binx.log.selection.selection import Selection, wanted_gtids
 
 if TYPE_CHECKING:
-    from binx.rows.ddl.schema_dump import SchemaDump
+    from binx.log.backup_position import BackupPosition
     from binx.where.condition import Condition
 
 SELECTION = "Which transactions"
@@ -62,149 +58,80 @@ def parse_kinds(text: str) -> tuple[int, ...]:
     return tuple(number for found in numbers for number in found)
 
 
-def _answered(name: str, meant: str) -> Callable[[Any], Any]:
-    """An option of mysqlbinlog that means something else here, and is answered with the right one."""
+def _selecting(*names: str, help_text: str, **settings: Any) -> Callable[[Any], Any]:
+    return option(*names, section=SELECTION, help=help_text, **settings)
 
-    def callback(_: click.Context, __: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            raise click.UsageError(
-                f"No such option: {name}. Use {meant}: times without a zone mean UTC there, and local time"
-                f" in mysqlbinlog; {meant} '{value} local' is in this machine's zone"
-            )
 
-    return option(name, hidden=True, expose_value=False, callback=callback)
-
+_GTIDS: dict[str, Any] = {"metavar": "SET", "multiple": True, "type": parsed(gtid_set)}
+_GTID: dict[str, Any] = {"metavar": "GTID", "type": parsed(gtid_set)}
+_TIME: dict[str, Any] = {"metavar": "TIME", "type": parsed(_time_text)}
+_POSITION: dict[str, Any] = {"metavar": "POS", "type": parsed(parse_position)}
+_NUMBERS: dict[str, Any] = {"multiple": True, "type": NUMBER}
 
 _SELECTION_OPTIONS = combined(
-    option(
+    _selecting(
         "--gtid",
         "gtids",
-        aliases=["--include-gtids"],
-        metavar="SET",
-        multiple=True,
-        type=parsed(gtid_set),
-        section=SELECTION,
-        help="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
+        **_GTIDS,
+        help_text="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
         " commas. The first digits of a UUID are enough.",
     ),
-    option(
-        "--exclude-gtid",
-        "exclude_gtids",
-        aliases=["--exclude-gtids"],
-        metavar="SET",
-        multiple=True,
-        type=parsed(gtid_set),
-        section=SELECTION,
-        help="GTID not in this set.",
-    ),
-    option(
-        "--from-gtid",
-        metavar="GTID",
-        type=parsed(gtid_set),
-        section=SELECTION,
-        help="From this transaction on, in the order of the logs.",
-    ),
-    option(
-        "--until-gtid",
-        metavar="GTID",
-        type=parsed(gtid_set),
-        section=SELECTION,
-        help="Up to this transaction, itself included.",
-    ),
-    option(
+    _selecting("--exclude-gtid", "exclude_gtids", **_GTIDS, help_text="GTID not in this set."),
+    _selecting("--from-gtid", **_GTID, help_text="From this transaction on, in the order of the logs."),
+    _selecting("--until-gtid", **_GTID, help_text="Up to this transaction, itself included."),
+    _selecting(
         "--since",
-        metavar="TIME",
-        type=parsed(_time_text),
-        section=SELECTION,
-        help="Committed at or after this time: 11:50, today, yesterday, '20 minutes ago',"
+        **_TIME,
+        help_text="Committed at or after this time: 11:50, today, yesterday, '20 minutes ago',"
         " '2026-11-21 02:10 Europe/Berlin'. Without a zone: that of --tz, or UTC.",
     ),
-    option(
-        "--until",
-        metavar="TIME",
-        type=parsed(_time_text),
-        section=SELECTION,
-        help="Committed before this time.",
-    ),
-    _answered("--start-datetime", "--since"),
-    _answered("--stop-datetime", "--until"),
-    option(
+    _selecting("--until", **_TIME, help_text="Committed before this time."),
+    _selecting(
         "--start-position",
         "start",
-        metavar="POS",
-        type=parsed(parse_position),
-        section=SELECTION,
-        help="Starting at or after this position: POS, or FILE:POS with several files.",
+        **_POSITION,
+        help_text="Starting at or after this position: POS, or FILE:POS with several files.",
     ),
-    option(
-        "--stop-position",
-        "stop",
-        metavar="POS",
-        type=parsed(parse_position),
-        section=SELECTION,
-        help="Ending at or before this position.",
-    ),
-    option(
+    _selecting("--stop-position", "stop", **_POSITION, help_text="Ending at or before this position."),
+    _selecting(
         "--db",
         "databases",
-        aliases=["--database"],
         metavar="GLOB",
         multiple=True,
-        section=SELECTION,
-        help="Touching a table in this database; * and ? match.",
+        help_text="Touching a table in this database; * and ? match.",
     ),
-    option(
+    _selecting(
         "--table",
         "tables",
         metavar="DB.TABLE",
         multiple=True,
-        section=SELECTION,
-        help="Touching this table; * and ? match: 'shop.*'.",
+        help_text="Touching this table; * and ? match: 'shop.*'.",
     ),
-    option(
-        "--server-id",
-        "server_ids",
-        multiple=True,
-        type=NUMBER,
-        section=SELECTION,
-        help="First executed on this server.",
-    ),
-    option(
-        "--thread-id",
-        "thread_ids",
-        multiple=True,
-        type=NUMBER,
-        section=SELECTION,
-        help="Executed by this connection.",
-    ),
-    option(
-        "--xid", "xids", multiple=True, type=NUMBER, section=SELECTION, help="With this storage engine XID."
-    ),
-    option(
+    _selecting("--server-id", "server_ids", **_NUMBERS, help_text="First executed on this server."),
+    _selecting("--thread-id", "thread_ids", **_NUMBERS, help_text="Executed by this connection."),
+    _selecting("--xid", "xids", **_NUMBERS, help_text="With this storage engine XID."),
+    _selecting(
         "--kind",
         "kinds",
         metavar="LIST",
         multiple=True,
         type=parsed(parse_kinds),
-        section=SELECTION,
-        help="Of this kind: ddl, dml, xa, rollback and so on; separate several by commas.",
+        help_text="Of this kind: ddl, dml, xa, rollback and so on; separate several by commas.",
     ),
-    option(
+    _selecting(
         "--grep",
         "texts",
         metavar="TEXT",
         multiple=True,
-        section=SELECTION,
-        help="With this text in a statement, in upper or lower case; also in those logged with rows.",
+        help_text="With this text in a statement, in upper or lower case; also in those logged with rows.",
     ),
-    option(
+    _selecting(
         "--min-bytes",
         metavar="SIZE",
-        type=SIZE,
-        section=SELECTION,
-        help="At least this size in the file: 4096, 64K, 10M.",
+        type=parsed(parse_size),
+        help_text="At least this size in the file: 4096, 64K, 10M.",
     ),
-    option("--limit", type=COUNT, section=SELECTION, help="Only the first N that match."),
+    _selecting("--limit", type=COUNT, help_text="Only the first N that match."),
 )
 
 
@@ -215,12 +142,11 @@ def parse_condition(text: str) -> Condition:
     return Condition(text)
 
 
-WHERE = option(
+WHERE = _selecting(
     "--where",
     metavar="CONDITION",
     type=parsed(parse_condition),
-    section=SELECTION,
-    help="Changing a row that matches, before or after the change: \"status = 'paid'\".",
+    help_text="Changing a row that matches, before or after the change: \"status = 'paid'\".",
 )
 
 
@@ -230,7 +156,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def with_selection(**values: Any) -> Any:
         chosen = {name: values.pop(name) for name in Selection._fields}
-        paths = values["files"] if "files" in values else [values["left"], values["right"]]
+        paths = values["files"] if "files" in values else (values["left"], values["right"])
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet | ShortGtids, ...] = chosen[name]
             chosen[name] = GtidSet().union(*(resolved(one, paths) for one in sets)) if sets else None
@@ -244,10 +170,9 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 )
             chosen[place] = position_of(resolved(gtid, paths), paths, behind=behind)
         chosen["kinds"] = tuple(kind for kinds in chosen["kinds"] for kind in kinds)
-        zone = values.get("zone", UTC)
         for name in ("since", "until"):
             if chosen[name] is not None:
-                chosen[name] = parse_zoned_time(chosen[name], zone)
+                chosen[name] = parse_zoned_time(chosen[name], values.get("zone", UTC))
         selection = Selection(**chosen)
         selection.check()
         return function(selection=selection, **values)
@@ -256,14 +181,34 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
-def tell_understood(selection: Selection, dump: SchemaDump | None = None, *, quiet: bool) -> None:
-    """Tell how the times of a selection were interpreted, and what is unclear about a dump."""
-    if quiet:
-        return
-    since, until = selection.since, selection.until
-    if since is not None or until is not None:
-        first = "" if since is None else f" from {format_time(since)}"
-        last = "" if until is None else f"{' to' if first else ''} before {format_time(until)}"
-        say_note(f"transactions committed{first}{last} (UTC)")
-    for line in dump.unclear if dump else ():
-        say_note(line)
+def backup_options(section: str) -> Callable[[Any], Any]:
+    """The options that say where a backup stands in the logs: ``from_gtid`` and ``from_position``."""
+    return combined(
+        option(
+            "--from-gtid",
+            metavar="SET",
+            type=parsed(gtid_set),
+            section=section,
+            help="The GTIDs that the backup holds: its gtid_executed, of MariaDB its gtid_binlog_pos.",
+        ),
+        option(
+            "--from",
+            "from_position",
+            metavar="FILE:POS",
+            type=parsed(parse_position),
+            section=section,
+            help="The position of the backup in the logs.",
+        ),
+    )
+
+
+def backup_position(gtids: GtidSet | None, position: Position | None) -> BackupPosition | None:
+    """Where a backup stands, as the user says; None where nothing is said."""
+    from binx.log.backup_position import BackupPosition
+
+    if position is not None and position.file is None:
+        raise UsageError(f"expected --from FILE:POS, found the position {position} without a file")
+    if gtids is None and position is None:
+        return None
+    file, offset = ("", 0) if position is None else (position.file or "", position.offset)
+    return BackupPosition(file, offset, gtids or GtidSet())

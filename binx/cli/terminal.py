@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from binx.errors import BinxError, ExitCode, OutputError
+from binx.source.wording import encoded
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from binx.event.gtid.sets import GtidSet
     from binx.storage.output import Sink
 
 LAYOUT = "binx.layout"
 """How output is laid out, among what a click context knows: ``screen`` or ``text``."""
+
+NO_PAGER = "binx.no-pager"
+"""Whether long output goes to the terminal without a pager; commands that never have one do not know it."""
 
 _RED, _YELLOW = "1;31", "1;33"
 _CONTINUED = ("  ", "Try: ")
@@ -25,7 +31,7 @@ _CONTINUED = ("  ", "Try: ")
 
 _WIDTH = 80
 _NARROWEST = 40
-_BUFFER_CHARACTERS = 64 * 1024
+_BUFFER_BYTES = 64 * 1024
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -34,10 +40,14 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and not stream.closed and getattr(stream, "buffer", stream).isatty()
 
 
-def is_for_screen() -> bool:
-    """Whether standard output is laid out as for a terminal: as ``--layout`` says, or where it is one."""
+def screen() -> tuple[int | None, bool]:
+    """The width and whether there are colours where standard output is laid out as for a terminal.
+
+    The width is None where it is not: ``--layout`` says so, or it is no terminal.
+    """
     chosen = click.get_current_context().meta.get(LAYOUT)
-    return is_terminal(sys.stdout) if chosen is None else bool(chosen == "screen")
+    wanted = is_terminal(sys.stdout) if chosen is None else chosen == "screen"
+    return (terminal_width(sys.stdout), has_colour(sys.stdout)) if wanted else (None, False)
 
 
 def has_colour(stream: TextIO | None) -> bool:
@@ -98,7 +108,7 @@ def _shown(message: str) -> str:
 
 
 class TextOutput:
-    """Standard output for text, collected and written in large pieces.
+    """Standard output or a file for text, collected and written in large pieces.
 
     Args:
         stream: takes the bytes.
@@ -107,45 +117,37 @@ class TextOutput:
 
     def __init__(self, stream: Sink, *, hold: bool) -> None:
         self._stream = stream
-        self._limit = _BUFFER_CHARACTERS if hold else 0
+        self._limit = _BUFFER_BYTES if hold else 0
         self._parts: list[bytes] = []
         self._size = 0
 
-    def write(self, text: str) -> int:
-        """Add text.
-
-        Raises:
-            OutputError: it cannot be written, or its reader is gone.
-        """
-        self._parts.append(text.encode("utf-8", "backslashreplace"))
-        self._size += len(text)
-        if self._size > self._limit:
-            self.flush()
-        return len(text)
-
-    def write_bytes(self, data: bytes | memoryview) -> None:
-        """Add text that is UTF-8 already, and many lines at once."""
-        self.flush()
-        self._stream.write(data)
-
-    def write_chunks(self, chunks: Iterable[bytes]) -> None:
-        """Add text in UTF-8 that comes in chunks, of which no more than one is held."""
-        for chunk in chunks:
-            if len(chunk) < _BUFFER_CHARACTERS:
-                self._parts.append(chunk)
-                self._size += len(chunk)
-                if self._size > self._limit:
-                    self.flush()
-            else:
-                self.write_bytes(chunk)
+    def write(self, text: str) -> None:
+        """Add text."""
+        self.write_bytes(encoded(text))
 
     def line(self, text: str) -> None:
         """Add a line."""
         self.write(f"{text}\n")
 
+    def write_bytes(self, data: bytes) -> None:
+        """Add text that is UTF-8 already.
+
+        Raises:
+            OutputError: it cannot be written, or its reader is gone.
+        """
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > self._limit:
+            self.flush()
+
+    def write_chunks(self, chunks: Iterable[bytes]) -> None:
+        """Add text in UTF-8 that comes in chunks."""
+        for chunk in chunks:
+            self.write_bytes(chunk)
+
     def flush(self) -> None:
         """Write what is collected."""
-        text = b"".join(self._parts)
+        text = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._size = 0
         if text:
@@ -153,41 +155,84 @@ class TextOutput:
 
 
 @contextmanager
-def text_output(path: str = "-", *, plain: bool = False, told: bool = False) -> Iterator[TextOutput]:
+def text_output(path: str = "-", *, plain: bool = False, notes: bool = False) -> Iterator[TextOutput]:
     """Standard output, or a file that is there when the block ends without an error.
 
-    What was written to standard output before an error stands.
+    Long output of commands for people goes through a pager. What was written to standard output before an
+    error stands.
 
     Args:
         path: the file, or ``-``.
         plain: whether the text has no colours, so that a terminal need not be driven by any of it.
-        told: whether to tell of characters that a terminal gets otherwise than a file would.
+        notes: whether to tell of characters that a terminal gets otherwise than a file would.
 
     Raises:
         OutputError: it cannot be written.
     """
     from binx.storage.output import open_output
 
-    with open_output(path, binary=False, plain=plain) as stream:
+    failed: BaseException | None = None
+    with ExitStack() as stack:
+        is_paged = path == "-" and not plain and _wants_pager()
+        opened = None if is_paged else stack.enter_context(open_output(path, binary=False, plain=plain))
+        stream: Sink = _Pager(stack) if opened is None else opened
         output = TextOutput(stream, hold=path != "-" or not is_terminal(sys.stdout))
         try:
             yield output
-        except BinxError as error:
-            if not isinstance(error, OutputError):
-                output.flush()
-            raise
-        output.flush()
-    for note in stream.notes if told else ():
+        except (BinxError, BrokenPipeError) as error:
+            if path != "-":
+                raise
+            # A pager shows what came before the error.
+            failed = error
+        if not isinstance(failed, OutputError | BrokenPipeError):
+            output.flush()
+    for note in opened.notes if opened is not None and notes else ():
         say_note(note)
+    if failed is not None:
+        raise failed
 
 
-def say_damage(damage: Iterable[str]) -> bool:
-    """Tell what could not be read, each in a sentence; returns whether there was any."""
-    told = False
-    for one in damage:
+class _Pager:
+    """The pager, which is started by the first output, so that progress is seen until then."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._file: TextIO | None = None
+
+    def write(self, data: Buffer, /) -> int:
+        """Hand text to the pager.
+
+        Raises:
+            BrokenPipeError: the pager has ended.
+        """
+        if self._file is None:
+            # End where all fits on the screen, pass colours on, and leave the text there, as git does.
+            os.environ.setdefault("LESS", "FRX")
+            self._file = self._stack.enter_context(click.get_pager_file(color=True))
+        self._file.write(bytes(data).decode())
+        self._file.flush()
+        return len(bytes(data))
+
+
+def _wants_pager() -> bool:
+    """Whether ``BINX_PAGER``, ``PAGER`` or ``less`` shows the output of this command."""
+    pager = os.environ.get("BINX_PAGER", os.environ.get("PAGER", "less"))
+    if (
+        click.get_current_context().meta.get(NO_PAGER, True)
+        or not is_terminal(sys.stdout)
+        or not pager.strip()
+    ):
+        return False
+    os.environ["PAGER"] = pager
+    return os.environ.get("TERM", "dumb") != "dumb"
+
+
+def say_losses(sentences: Iterable[str]) -> bool:
+    """Tell of each loss; returns whether there was any."""
+    found = list(sentences)
+    for one in found:
         say_warning(one)
-        told = True
-    return told
+    return bool(found)
 
 
 def ending(missing: GtidSet | str, *, losses: bool = False) -> ExitCode:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, tzinfo
+from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,25 +20,26 @@ from binx.log.identifiers import source_of
 from binx.log.index.transactions import TransactionRows
 from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_offset
+from binx.slices.search import Numbered
+from binx.source.names import printable
 from binx.stats.dimensions import (
     MEASURES,
     MINUTE,
-    NONE,
     QUARTER,
-    STATEMENT_MEASURES,
-    Breakdown,
     Dimension,
-    Group,
-    distinct_columns,
+    key_columns,
+    measures_of,
     size_bound,
     size_step,
     time_floor,
 )
 from binx.stats.statements import StatementSums
-from binx.stats.transaction import Page
 
 GROUPS_MAXIMUM = 65_536
 """Groups that are kept, at least; behind twice as many, those with fewest bytes are given up."""
+
+NONE = -1
+"""The key of what a transaction does not have, such as a connection."""
 
 _INT64 = pa.int64()
 _PARTS_MAXIMUM = 256
@@ -47,26 +50,23 @@ _TABLE, _INSERTS, _UPDATES, _DELETES, _BYTES = range(5)
 
 
 class GroupSums:
-    """The sums while the logs are read."""
+    """The sums while the logs are read; keys are numbers."""
 
     def __init__(self, by: Sequence[Dimension], *, quick: bool = False, zone: tzinfo = UTC) -> None:
         self._by = tuple(dict.fromkeys(by))
         self._quick = quick
         self._zone = zone
-        self._columns = distinct_columns(self._by)
+        self._columns = key_columns(self._by)
         # A table's name has two columns and one number; so do a class of sizes and its bounds.
-        self._keys = [
-            key
-            for key in self._columns
-            if key not in ("below_bytes", "digest") and not (key == "db" and Dimension.TABLE in self._by)
-        ]
+        left_out = {"below_bytes", "digest"} | ({"db"} if Dimension.TABLE in self._by else set())
+        self._keys = [key for key in self._columns if key not in left_out]
         self._statements = StatementSums() if Dimension.STATEMENT in self._by else None
-        self._measures = STATEMENT_MEASURES if self._statements else MEASURES
+        self._measures = measures_of(self._by)
         # The texts of statements take more memory than other keys.
         self._share = _STATEMENTS_SHARE if self._statements else 1
         self._of_rows = any(one.of_rows for one in self._by)
         self._of_databases = Dimension.DB in self._by and Dimension.TABLE not in self._by
-        self._floors: dict[str, Callable[[int], int]] = {
+        self._floors = {
             one.value: time_floor(one, zone_offset(zone)) for one in (Dimension.HOUR, Dimension.DAY)
         }
         self._numbers: dict[object, int] = {}
@@ -77,78 +77,71 @@ class GroupSums:
         self._part_rows = 0
         self._complete = True
 
-    def take(self, page: Page) -> None:
-        """Add a page's marked transactions."""
-        if self._scan is not page.scan:
-            self._scan, self._table_numbers, self._source_numbers = page.scan, [], {}
-        part = self._summed(self._page_table(page))
-        self._parts.append(part)
-        self._part_rows += part.num_rows
+    def take(self, part: Numbered) -> None:
+        """Add the marked transactions."""
+        if self._scan is not part.scan:
+            self._scan, self._table_numbers, self._source_numbers = part.scan, [], {}
+        sums = self._summed(self._rows(part))
+        self._parts.append(sums)
+        self._part_rows += sums.num_rows
         if self._part_rows > _PART_ROWS_MAXIMUM // self._share or len(self._parts) >= _PARTS_MAXIMUM:
             self._put_together()
 
-    def breakdown(self) -> Breakdown:
-        """All groups."""
+    def breakdown(self) -> dict[str, Any]:
+        """All groups: in the order of time where the first dimension is one, else the largest first."""
         self._put_together()
-        groups: list[Group] = []
+        groups: list[dict[str, Any]] = []
         if self._parts:
             sums = self._parts.pop()
             order = [(name, "ascending") for name in self._keys]
             order.insert(1 if self._by[0].is_time else 0, ("bytes", "descending"))
             names = list(self._numbers)
-            for batch in sums.sort_by(order).to_batches(max_chunksize=_CONVERTED_AT_ONCE):
-                columns = batch.to_pydict()
-                keys = zip(*(columns[name] for name in self._keys), strict=True)
-                measures = zip(*(columns[name] for name in self._measures), strict=True)
-                for key, (transactions, size, *rows) in zip(keys, measures, strict=True):
-                    told = (None,) * len(rows) if self._quick else rows
-                    groups.append(Group(self._texts(key, names), transactions, size, *told))
+            unknown = dict.fromkeys(self._measures[2:]) if self._quick else {}
+            batches = sums.sort_by(order).to_batches(max_chunksize=_CONVERTED_AT_ONCE)
+            for row in chain.from_iterable(batch.to_pylist() for batch in batches):
+                keys = self._shown(row, names)
+                measures = {name: row[name] for name in self._measures} | unknown
+                groups.append({name: keys[name] for name in self._columns} | measures)
         complete = self._complete and (self._statements is None or self._statements.complete)
-        return Breakdown(tuple(one.value for one in self._by), self._columns, tuple(groups), complete)
+        return {"by": [one.value for one in self._by], "groups": groups, "complete": complete}
 
-    def _page_table(self, page: Page) -> pa.Table:
+    def _rows(self, part: Numbered) -> pa.Table:
         """One row a transaction, or one a transaction and table, or one a transaction and statement."""
-        rows = TransactionRows(page.file, page.scan, page.table, page.epoch, page.first_seqno)
-        count = len(rows)
+        rows = TransactionRows(part.scan.file, part.scan, part.table, part.epoch, part.first_seqno)
         if self._statements is not None:
-            places, numbers, sums = self._statements.of(page)
+            places, numbers, sums = self._statements.of(part)
             parents = arrow_array(places, _INT64)
-            ones = pa.repeat(_integer(1), len(places))
-            columns = dict(
-                zip(self._measures, [ones, *(arrow_array(one, _INT64) for one in sums)], strict=True)
-            )
-            for name in self._keys:
-                told = name == Dimension.STATEMENT.value
-                columns[name] = (
-                    arrow_array(numbers, _INT64) if told else self._key(name, page, rows).take(parents)
-                )
-            return pa.table(columns)
+            measures = [pa.repeat(_integer(1), len(places)), *(arrow_array(one, _INT64) for one in sums)]
+            keys = {
+                name: arrow_array(numbers, _INT64)
+                if name == Dimension.STATEMENT.value
+                else self._key(name, rows).take(parents)
+                for name in self._keys
+            }
+            return pa.table(dict(zip(self._measures, measures, strict=True)) | keys)
         offsets = rows.count_offsets
         inserts, updates, deletes = (rows.counts(which) for which in (_INSERTS, _UPDATES, _DELETES))
         changes = len(inserts)
         parents = pc.list_parent_indices(pa.ListArray.from_arrays(offsets, pa.nulls(changes, pa.null())))
-        marks = pa.Array.from_buffers(pa.uint8(), count, [None, pa.py_buffer(page.mask or page.table.mask())])
+        marks = pa.Array.from_buffers(pa.uint8(), len(rows), [None, pa.py_buffer(part.mask)])
         wanted = pc.equal(marks, arrow_scalar(1, pa.uint8()))
-
-        def take(values: pa.Array) -> pa.Array:
-            return values.take(parents) if self._of_rows else values
-
+        keys = {name: self._key(name, rows) for name in self._keys if name not in ("table", "db")}
         if self._of_rows:
-            measures = [inserts, updates, deletes]
-            sizes, changed = rows.counts(_BYTES), pc.add(pc.add(inserts, updates), deletes)
+            wanted = wanted.take(parents)
+            keys = {name: values.take(parents) for name, values in keys.items()}
+            of_tables = rows.counts(_TABLE)
+            for name in {"table", "db"}.intersection(self._keys):
+                keys[name] = self._table_keys(part.scan, name).take(of_tables)
+            changed = pc.add(pc.add(inserts, updates), deletes)
+            sums = [rows.counts(_BYTES), changed, inserts, updates, deletes]
         else:
-            measures = [_sums_between(values, offsets) for values in (inserts, updates, deletes)]
-            sizes, changed = rows.numbers("bytes"), rows.numbers("rows")
-        ones = pa.repeat(_integer(1), len(sizes))
-        columns = dict(zip(MEASURES, [ones, sizes, changed, *measures], strict=True))
-        for name in self._keys:
-            if name in ("table", "db"):
-                columns[name] = self._table_keys(page.scan, name).take(rows.counts(_TABLE))
-            else:
-                columns[name] = take(self._key(name, page, rows))
+            sums = [rows.numbers("bytes"), rows.numbers("rows")]
+            sums += [_sums_between(values, offsets) for values in (inserts, updates, deletes)]
+        ones = pa.repeat(_integer(1), len(wanted))
+        columns = dict(zip(MEASURES, [ones, *sums], strict=True)) | keys
         if self._of_databases:
             columns["place"] = parents
-        return pa.table(columns).filter(take(wanted))
+        return pa.table(columns).filter(wanted)
 
     def _summed(self, rows: pa.Table) -> pa.Table:
         if self._of_databases:
@@ -177,16 +170,16 @@ class GroupSums:
                 self._statements.keep(set(sums[Dimension.STATEMENT.value].to_pylist()))
         self._parts, self._part_rows = [sums], sums.num_rows
 
-    def _key(self, name: str, page: Page, rows: TransactionRows) -> pa.Array:
+    def _key(self, name: str, rows: TransactionRows) -> pa.Array:
         """A dimension's number of each transaction."""
         if name in ("server_id", "kind"):
             return rows.numbers(name)
         if name == "thread_id":
             return pc.if_else(rows.flagged(FLAG_HAS_THREAD), rows.numbers(name), _integer(NONE))
         if name == "from_bytes":
-            return _size_steps(rows.numbers("bytes"))
+            return _mapped(rows.numbers("bytes"), lambda size: size_step(size.bit_length()))
         if name == "file":
-            return pa.repeat(_integer(self._number(page.file.name)), len(rows))
+            return pa.repeat(_integer(self._number(rows.file.name)), len(rows))
         if name == "source":
             return _mapped(rows.numbers("source"), lambda slot: self._source(rows, slot))
         seconds = pc.divide(rows.numbers("commit_timestamp"), _integer(MICROSECONDS))
@@ -199,8 +192,7 @@ class GroupSums:
 
     def _source(self, rows: TransactionRows, slot: int) -> int:
         if slot not in self._source_numbers:
-            places = rows.numbers("source")
-            key = rows.table.source_key(pc.index(places, _integer(slot)).as_py())
+            key = rows.table.source_key(pc.index(rows.numbers("source"), _integer(slot)).as_py())
             self._source_numbers[slot] = NONE if key is None else self._number(str(source_of(key)))
         return self._source_numbers[slot]
 
@@ -211,26 +203,26 @@ class GroupSums:
             self._table_numbers.append(self._number((db, table) if name == "table" else db))
         return arrow_array(self._table_numbers, _INT64)
 
-    def _texts(self, key: Sequence[int], names: Sequence[object]) -> tuple[str | int | None, ...]:
-        """A group's keys as they are shown, one a column."""
+    def _shown(self, keys: dict[str, int], names: Sequence[Any]) -> dict[str, str | int | None]:
+        """A group's keys as they are shown."""
         shown: dict[str, str | int | None] = {}
-        for name, number in zip(self._keys, key, strict=True):
-            if name == "table":
-                shown["db"], shown["table"] = names[number]  # type: ignore[misc]
-            elif name in ("db", "file", "source"):
-                shown[name] = None if number == NONE else str(names[number])
-            elif name == "from_bytes":
+        for name in self._keys:
+            number = keys[name]
+            if name == "from_bytes":
                 shown[name], shown["below_bytes"] = size_bound(number), size_bound(number + 1)
-            elif name == Dimension.STATEMENT.value and self._statements is not None:
-                told = self._statements.told(number)
-                shown[name], shown["digest"] = (None, None) if told is None else told
-            elif name == "kind":
-                shown[name] = KIND_NAMES[number]
             elif name in ("minute", "hour", "day"):
                 shown[name] = self._time(name, number)
+            elif name == "kind":
+                shown[name] = KIND_NAMES[number]
+            elif name == Dimension.STATEMENT.value and self._statements is not None:
+                shown[name], shown["digest"] = self._statements.digest(number)
+            elif number == NONE:
+                shown[name] = None
+            elif name == "table":
+                shown["db"], shown["table"] = map(printable, names[number])
             else:
-                shown[name] = None if number == NONE else number
-        return tuple(shown[column] for column in self._columns)
+                shown[name] = printable(names[number]) if name in ("db", "file", "source") else number
+        return shown
 
     def _time(self, name: str, second: int) -> str:
         """When a minute, an hour or a day begins; a damaged file's that no calendar has stays a number."""
@@ -257,12 +249,3 @@ def _mapped(keys: pa.Array, value_of: Callable[[int], int]) -> pa.Array:
     encoded = keys.dictionary_encode()
     values = arrow_array([value_of(key) for key in encoded.dictionary.to_pylist()], _INT64)
     return values.take(encoded.indices)
-
-
-def _size_steps(sizes: pa.Array) -> pa.Array:
-    """The class of each size."""
-    largest = pc.max(sizes).as_py() or 0
-    steps = pa.repeat(_integer(0), len(sizes))
-    for step in range(1, size_step(largest.bit_length()) + 1):
-        steps = pc.add(steps, pc.greater_equal(sizes, _integer(size_bound(step))).cast(_INT64))
-    return steps

@@ -6,11 +6,12 @@ Each file is read once, and what is kept does not grow with the number of transa
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from binx.errors import BinxError, DamagedError, UnsupportedError, UsageError
 from binx.event.format import ChecksumAlgorithm
@@ -28,21 +29,27 @@ from binx.log.scan import Scan
 from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
-from binx.stats.dimensions import Dimension
-from binx.stats.figures import EventFigures, FileFigures, Point, Statistics
+from binx.slices.search import Numbered
+from binx.source.json_text import json_text
+from binx.source.names import printable
+from binx.stats.dimensions import Dimension, largest_groups
 from binx.stats.findings import HUGE_BYTES, LONG_SECONDS, Evidence, findings
+from binx.stats.lines import COLUMNS, LineWriter
+from binx.stats.listing import Ranking
 from binx.stats.sums import (
+    Record,
     StatementReader,
     TableSums,
     bursts,
-    compression_figures,
-    histogram,
-    kind_figures,
-    server_figures,
-    size_figures,
-    thread_figures,
+    by_kind,
+    by_server,
+    by_size,
+    by_thread,
+    compression,
+    over_time,
+    records,
 )
-from binx.stats.transaction import Page, Ranking, described_without_text
+from binx.stats.text import moment_json
 
 if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums
@@ -51,7 +58,7 @@ INTERVALS_MAXIMUM = 65_536
 """Intervals of selected transactions' GTIDs that are kept, at most."""
 
 _RANKED_LEAST = 4
-_DAMAGES_TOLD = 3
+_DAMAGES_SHOWN = 3
 
 
 def gather(
@@ -65,20 +72,20 @@ def gather(
     on_damage: OnDamage = OnDamage.STOP,
     top: int = 10,
     on_progress: Callable[[int], None] | None = None,
-) -> Statistics:
-    """The figures of logs, which are brought into the order of their chain.
+) -> Record:
+    """The figures of logs, which are brought into the order of their chain, as the JSON of ``stats`` has it.
 
-    A file that is damaged counts up to the damage, and the rest of it as ``damaged_bytes``; where damage is
-    salvaged, these are the damaged bytes alone, and what is whole behind them counts.
-    Where each file has its index attached, a quick look takes all from there and knows what a full pass does.
-    Files that cannot hold what was asked for are passed over.
+    ``docs/statistics.md`` explains each. A damaged file counts up to the damage, and the rest of it as
+    ``damaged_bytes``; where damage is salvaged, these are the damaged bytes alone, and what is whole behind
+    them counts. Where each file has its index attached, a quick look takes all from there and knows what a
+    full pass does. Files that cannot hold what was asked for are passed over.
 
     Args:
         files: the logs, open.
         selection: which transactions; None for all. Those that touch a wanted table count as a whole.
         by: what the figures are broken down by, all of these together.
         zone: by whose clock the hours and days of the breakdown begin.
-        quick: read the index alone, see :class:`Statistics` for what stays unknown; no quick look is taken
+        quick: read the index alone, so that what rows and events tell is null; no quick look is taken
             where the selection needs a full one.
         verify: whether checksums are compared.
         on_damage: whether reading goes on behind damage.
@@ -100,33 +107,49 @@ def gather(
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
     read = 0
     for one, epoch in zip(ends, epochs(ends), strict=True):
-        if not selection.is_everything and (
+        if selection.is_everything or not (
             selector.complete or selector.rules_out(one.file, one.previous_gtids)
         ):
-            read += one.file.size
-            if on_progress is not None:
-                on_progress(read)
-            continue
-        if on_damage is OnDamage.SALVAGE:
-            scan: TransactionScan = one.file.scan(Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
-        elif stored:
-            scan = one.file.transactions(level, verify=verify)
-        else:
-            scan = one.file.scan(level, verify=verify)
-        gathering.begin(one, scan, epoch)
-        try:
-            for table in scan:
-                gathering.take(table)
-                if on_progress is not None:
-                    on_progress(read + scan.position)
-        except (DamagedError, UnsupportedError) as error:
+            if on_damage is OnDamage.SALVAGE:
+                scan: TransactionScan = one.file.scan(Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
+            elif stored:
+                scan = one.file.transactions(level, verify=verify)
+            else:
+                scan = one.file.scan(level, verify=verify)
+            gathering.begin(one, scan, epoch)
+            error: BinxError | None = None
+            try:
+                for table in scan:
+                    gathering.take(table)
+                    if on_progress is not None:
+                        on_progress(read + scan.position)
+            except (DamagedError, UnsupportedError) as found:
+                error = found
             gathering.end(error)
-        else:
-            gathering.end(None)
         read += one.file.size
         if on_progress is not None:
             on_progress(read)
-    return gathering.statistics(ends)
+    return gathering.figures(ends)
+
+
+def figures_json(figures: Record, top: int | None = None) -> str:
+    """The figures as one JSON object; the same logs give the same text.
+
+    Args:
+        top: how many groups of the breakdown, those with most bytes; None for all.
+    """
+    breakdown = figures["breakdown"]
+    if breakdown is not None:
+        figures = figures | {"breakdown": breakdown | {"groups": largest_groups(breakdown["groups"], top)}}
+    return json_text(figures, indent=2)
+
+
+def incomplete(figures: Mapping[str, Any]) -> list[str]:
+    """What there was too much of to keep all: those with most bytes are in the figures."""
+    names = {"tables": "tables", "servers": "servers", "threads": "connections"}
+    found = [shown for name, shown in names.items() if not figures[f"{name}_complete"]]
+    breakdown = figures["breakdown"]
+    return found if breakdown is None or breakdown["complete"] else [*found, "groups"]
 
 
 def _check_dimensions(by: Sequence[Dimension], *, quick: bool, stored: bool) -> None:
@@ -148,15 +171,6 @@ def _group_sums(by: Sequence[Dimension], zone: tzinfo, *, quick: bool) -> GroupS
     return GroupSums(by, quick=quick, zone=zone)
 
 
-def _commit_time(point: Point) -> int:
-    return point.commit_timestamp
-
-
-def _count_above(page: Page, measure: Measure, bound: int) -> int:
-    """How many of a page's transactions have more than that of a measure."""
-    return len(rank(page.table, page.mask, measure, False, len(page.table), bound))
-
-
 class _Gathering:
     """What is known so far; for each file ``begin``, ``take`` for its tables and ``end``."""
 
@@ -169,9 +183,9 @@ class _Gathering:
         self._top = top
         self._tally = Tally()
         self._groups = _group_sums(by, zone, quick=quick)
-        most = max(top, _RANKED_LEAST)
-        self._largest = Ranking(Measure.MEASURE_BYTES, most, described_without_text)
-        self._longest = Ranking(Measure.MEASURE_DURATION, top, described_without_text, floor=0)
+        writer = LineWriter(COLUMNS, as_json=True)
+        self._largest = Ranking(Measure.MEASURE_BYTES, max(top, _RANKED_LEAST), writer)
+        self._longest = Ranking(Measure.MEASURE_DURATION, top, writer, floor=0)
         self._huge_count = 0
         self._long_count = 0
         self._tables = TableSums()
@@ -179,7 +193,9 @@ class _Gathering:
         self._events: dict[int, list[int]] = {}
         self._unknown_events: Counter[int] = Counter()
         self._gtids: GtidSet | None = GtidSet()
-        self._files: list[FileFigures] = []
+        self._first: list[tuple[int, Record]] = []
+        self._last: list[tuple[int, Record]] = []
+        self._files: list[Record] = []
         self._seqno = 1
 
     def begin(self, ends: FileEnds, scan: TransactionScan, epoch: int) -> None:
@@ -187,8 +203,8 @@ class _Gathering:
         self._ends = ends
         self._scan = scan
         self._epoch = epoch
-        self._first: Point | None = None
-        self._last: Point | None = None
+        self._file_first: tuple[int, Record] | None = None
+        self._file_last: tuple[int, Record] | None = None
         self._file_gtids: GtidSet | None = GtidSet()
         self._count = 0
         self._bytes = 0
@@ -199,31 +215,27 @@ class _Gathering:
         mask = table.mask()
         if not self._everything:
             mask = self._selector.mask(self._ends.file, self._scan, table)
-        seqno, self._seqno = self._seqno, self._seqno + len(table)
+        part = Numbered(self._scan, table, mask, self._epoch, self._seqno, True)
+        self._seqno += len(table)
         count = mask.count(1)
         if not count:
             return
-        marks = None if self._everything else mask
-        page = Page(self._ends.file, self._scan, table, self._epoch, seqno, mask=marks)
-        self._tally.add(table, marks)
-        self._largest.take(page)
-        self._longest.take(page)
-        self._huge_count += _count_above(page, Measure.MEASURE_BYTES, HUGE_BYTES)
-        self._long_count += _count_above(page, Measure.MEASURE_DURATION, LONG_SECONDS)
+        self._tally.add(table, None if self._everything else mask)
+        self._largest.take(part)
+        self._longest.take(part)
+        self._huge_count += len(rank(table, mask, Measure.MEASURE_BYTES, False, len(table), HUGE_BYTES))
+        self._long_count += len(rank(table, mask, Measure.MEASURE_DURATION, False, len(table), LONG_SECONDS))
         if self._groups is not None:
-            self._groups.take(page)
+            self._groups.take(part)
         self._take_gtids(table, mask)
-        earliest, latest = self._extremes(page)
-        # Of equals the first is the one that stands first, the last the one that stands last.
-        self._first = min(self._first or earliest, earliest, key=_commit_time)
-        self._last = max(latest, self._last or latest, key=_commit_time)
+        self._take_extremes(part)
         self._count += count
         # A statement that cannot be read ends the account here, where all sums have the same transactions.
         if not self._quick:
-            self._statements.take(self._ends.file, table, mask)
+            self._statements.take(part)
 
     def end(self, error: BinxError | None) -> None:
-        """Close the file's account."""
+        """Close the file's account; header, transaction, unfinished and damaged bytes add up to its size."""
         file, scan, description = self._ends.file, self._scan, self._ends.file.format
         unread = file.size - scan.accounted
         damage = scan.damage if isinstance(scan, Scan) else ()
@@ -231,9 +243,9 @@ class _Gathering:
         behind = f"; the {unread:,} bytes from there on were not read" if unread else ""
         problem = None if error is None else f"{error}{behind}"
         if damage:
-            problem = f"{file.path}: {'; '.join(map(str, damage[:_DAMAGES_TOLD]))}"
-            if len(damage) > _DAMAGES_TOLD:
-                problem += f"; and {len(damage) - _DAMAGES_TOLD:,} more"
+            problem = f"{file.path}: {'; '.join(map(str, damage[:_DAMAGES_SHOWN]))}"
+            if len(damage) > _DAMAGES_SHOWN:
+                problem += f"; and {len(damage) - _DAMAGES_SHOWN:,} more"
         events = None
         if not self._quick:
             counted = self._take_events(scan)
@@ -242,108 +254,107 @@ class _Gathering:
         gtids = self._file_gtids
         self._gtids = None if gtids is None or self._gtids is None else self._gtids | gtids
         previous = self._ends.previous_gtids
+        self._first += [self._file_first] if self._file_first else []
+        self._last += [self._file_last] if self._file_last else []
         self._files.append(
-            FileFigures(
-                path=file.path,
-                name=file.name,
-                bytes=file.size,
-                server_version=description.server_version,
-                flavour=description.flavour.value,
-                server_id=description.server_id,
-                create_timestamp=description.header_timestamp * MICROSECONDS,
-                at_startup=description.at_startup,
-                epoch=self._epoch,
-                checksum=ChecksumAlgorithm(description.checksum).name,
-                in_use=description.in_use,
-                ending="damaged" if scan.ending is None else scan.ending.value,
-                next_file=self._ends.next_file,
-                transactions=self._count,
-                events=events,
-                first=self._first,
-                last=self._last,
-                gtid_set=None if gtids is None else str(gtids),
-                previous_gtids=None if previous is None else str(previous),
-                header_bytes=file.size - self._bytes - damaged - scan.unfinished,
-                transaction_bytes=self._bytes,
-                unfinished_bytes=scan.unfinished,
-                damaged_bytes=damaged,
-                problem=problem,
-            )
+            {
+                "path": printable(file.path),
+                "name": printable(file.name),
+                "bytes": file.size,
+                "server_version": printable(description.server_version),
+                "flavour": description.flavour.value,
+                "server_id": description.server_id,
+                "create_timestamp": moment_json(description.header_timestamp * MICROSECONDS),
+                "at_startup": description.at_startup,
+                "epoch": self._epoch,
+                "checksum": ChecksumAlgorithm(description.checksum).name,
+                "in_use": description.in_use,
+                "ending": "damaged" if scan.ending is None else scan.ending.value,
+                "next_file": None if self._ends.next_file is None else printable(self._ends.next_file),
+                "transactions": self._count,
+                "events": events,
+                "first": None if self._file_first is None else self._file_first[1],
+                "last": None if self._file_last is None else self._file_last[1],
+                "gtid_set": None if gtids is None else str(gtids),
+                "previous_gtids": None if previous is None else str(previous),
+                "header_bytes": file.size - self._bytes - damaged - scan.unfinished,
+                "transaction_bytes": self._bytes,
+                "unfinished_bytes": scan.unfinished,
+                "damaged_bytes": damaged,
+                "problem": None if problem is None else printable(problem),
+            }
         )
 
-    def statistics(self, ends: Sequence[FileEnds]) -> Statistics:
+    def figures(self, ends: Sequence[FileEnds]) -> Record:
         """All figures."""
-        tally = self._tally
+        tally, quick, selector = self._tally, self._quick, self._selector
         transactions, transaction_bytes, rows = tally.totals
-        known = not self._quick
-        known_events = known and self._everything
-        selector = self._selector
+        known_events = self._everything and not quick
         missing = GtidSet()
         if self._everything and self._gtids is not None:
             missing = missing_gtids(self._gtids, [one.previous_gtids for one in ends])
-        over_time = histogram(tally, quick=self._quick)
-        kinds = kind_figures(tally, quick=self._quick)
+        histogram = over_time(tally, quick=quick)
+        kinds = by_kind(tally, quick=quick)
+        largest, longest = (
+            [json.loads(line) for line in ranking.lines] for ranking in (self._largest, self._longest)
+        )
+        steps, event_steps = tally.backward_steps, tally.backward_event_steps
         evidence = Evidence(
             files=self._files,
             unknown_events=self._unknown_events,
             problems=ends_problems(ends),
-            kinds=kinds,
-            largest=self._largest.items,
+            kinds={one["kind"]: one["transactions"] for one in kinds},
+            largest=largest,
             huge_count=self._huge_count,
-            longest=self._longest.items,
+            longest=longest,
             long_count=self._long_count,
             transaction_bytes=transaction_bytes,
-            tables=self._tables.facts,
-            with_text=tally.with_text[0] - self._statements.only_tables_made if known else 0,
-            backward_steps=tally.backward_steps[0],
-            largest_step=tally.backward_steps[1],
-            backward_event_steps=tally.backward_event_steps[0],
-            largest_event_step=tally.backward_event_steps[1],
-            missing_gtids=str(missing),
-            missing_count=missing.count,
+            tables=self._tables,
+            with_text=0 if quick else tally.with_text[0] - self._statements.only_tables_made,
+            backward_steps=steps[0] + event_steps[0],
+            largest_step=max(steps[1], event_steps[1]),
+            missing_gtids=missing,
             cascades=self._statements.cascades,
-            versions=frozenset((one.file.format.flavour, one.file.format.version) for one in ends),
+            versions={(one.file.format.flavour, one.file.format.version) for one in ends},
         )
-        return Statistics(
-            files=tuple(self._files),
-            transactions=transactions,
-            events=sum(file.events or 0 for file in self._files) if known_events else None,
-            bytes=sum(file.bytes for file in self._files),
-            first=min(filter(None, (file.first for file in self._files)), key=_commit_time, default=None),
-            last=max(
-                filter(None, (file.last for file in reversed(self._files))), key=_commit_time, default=None
-            ),
-            tables=self._tables.tables() if known else None,
-            kinds=kinds,
-            largest=self._largest.items[: self._top],
-            longest=self._longest.items,
-            histogram=over_time,
-            warnings=findings(evidence),
-            quick=self._quick,
-            complete=all(file.problem is None for file in self._files),
-            rows=rows if known else None,
-            statements=tally.statements if known else None,
-            ddl=sum(kind.transactions for kind in kinds if kind.kind == "ddl"),
-            ddl_statements=tuple(self._statements.ddl) if known else None,
-            servers=server_figures(tally, quick=self._quick),
-            threads=thread_figures(tally, self._top, quick=self._quick),
-            threads_complete=not tally.threads_forgotten,
-            sizes=size_figures(tally),
-            event_types=self._event_types() if known_events else None,
-            compression=compression_figures(tally),
-            checksummed_bytes=sum(file.bytes for file in self._files if file.checksum != "OFF"),
-            gtid_set=None if self._gtids is None else str(self._gtids),
-            missing_gtids=str(missing),
-            servers_complete=not tally.servers_forgotten,
-            tables_complete=self._tables.complete,
-            databases=self._tables.databases() if known else None,
-            bursts=bursts(over_time),
-            selection=selector.selection.facts(),
-            selected_bytes=transaction_bytes,
-            absent_gtids=str(selector.missing()),
-            notes=tuple(selector.notes),
-            breakdown=None if self._groups is None else self._groups.breakdown(),
-        )
+        return {
+            "files": self._files,
+            "transactions": transactions,
+            "events": sum(file["events"] or 0 for file in self._files) if known_events else None,
+            "bytes": sum(file["bytes"] for file in self._files),
+            "first": min(self._first, key=_moment, default=_NO_POINT)[1],
+            "last": max(reversed(self._last), key=_moment, default=_NO_POINT)[1],
+            "tables": None if quick else self._tables.by_table(),
+            "kinds": kinds,
+            "largest": largest[: self._top],
+            "longest": longest,
+            "histogram": histogram,
+            "warnings": findings(evidence),
+            "quick": quick,
+            "complete": all(file["problem"] is None for file in self._files),
+            "rows": None if quick else rows,
+            "statements": None if quick else tally.statements,
+            "ddl": evidence.kinds.get("ddl", 0),
+            "ddl_statements": None if quick else self._statements.ddl,
+            "servers": by_server(tally, quick=quick),
+            "threads": by_thread(tally, self._top, quick=quick),
+            "threads_complete": not tally.threads_forgotten,
+            "sizes": by_size(tally),
+            "event_types": self._event_types() if known_events else None,
+            "compression": compression(tally),
+            "checksummed_bytes": sum(file["bytes"] for file in self._files if file["checksum"] != "OFF"),
+            "gtid_set": None if self._gtids is None else str(self._gtids),
+            "missing_gtids": str(missing),
+            "servers_complete": not tally.servers_forgotten,
+            "tables_complete": self._tables.complete,
+            "databases": None if quick else self._tables.by_database(),
+            "bursts": bursts(histogram),
+            "selection": selector.selection.facts(),
+            "selected_bytes": transaction_bytes,
+            "absent_gtids": str(selector.missing()),
+            "notes": list(map(printable, selector.notes)),
+            "breakdown": None if self._groups is None else self._groups.breakdown(),
+        }
 
     def _take_gtids(self, table: TransactionTable, mask: bytearray) -> None:
         if self._file_gtids is None:
@@ -352,23 +363,27 @@ class _Gathering:
         if not self._everything and sum(1 for _ in self._file_gtids) > INTERVALS_MAXIMUM:
             self._file_gtids = None
 
-    def _extremes(self, page: Page) -> tuple[Point, Point]:
-        """The earliest and the latest of a page's transactions, of which there is one at least."""
-        times = array("q", measures(page.table, page.mask, Measure.MEASURE_COMMIT_TIME))
-        latest = len(times) - 1 - times[::-1].index(max(times))
-        indexes = page.indexes()
-        return (
-            self._point(page.table, indexes[times.index(min(times))]),
-            self._point(page.table, indexes[latest]),
-        )
+    def _take_extremes(self, part: Numbered) -> None:
+        """Look for the first that was committed at the earliest time, and the last at the latest."""
+        times = array("q", measures(part.table, part.mask, Measure.MEASURE_COMMIT_TIME))
+        earliest, latest = min(times), max(times)
+        indexes = None if self._everything else part.table.marked(part.mask)
+        if self._file_first is None or earliest < self._file_first[0]:
+            place = times.index(earliest)
+            self._file_first = earliest, self._point(part, indexes[place] if indexes else place)
+        if self._file_last is None or latest >= self._file_last[0]:
+            place = len(times) - 1 - times[::-1].index(latest)
+            self._file_last = latest, self._point(part, indexes[place] if indexes else place)
 
-    def _point(self, table: TransactionTable, index: int) -> Point:
-        return Point(
-            transaction=transaction_id(self._ends.file, table, index),
-            commit_timestamp=table.value("commit_timestamp", index),
-            file=self._ends.file.name,
-            start=table.value("start", index),
-        )
+    def _point(self, part: Numbered, index: int) -> Record:
+        """A transaction's place in the logs."""
+        file, value = part.scan.file, part.table.value
+        return {
+            "transaction": transaction_id(file, part.table, index),
+            "commit_timestamp": moment_json(value("commit_timestamp", index)),
+            "file": printable(file.name),
+            "start": value("start", index),
+        }
 
     def _take_events(self, scan: TransactionScan) -> int:
         """Add the scan's events by type; returns how many there are."""
@@ -381,6 +396,15 @@ class _Gathering:
             sums[2] += totals.inner.get(number, 0)
         return sum(totals.events.values())
 
-    def _event_types(self) -> tuple[EventFigures, ...]:
-        figures = [EventFigures(event_name(number), *sums) for number, sums in self._events.items()]
-        return tuple(sorted(figures, key=lambda one: (-one.bytes, one.type)))
+    def _event_types(self) -> list[Record]:
+        rows = sorted((-sums[1], event_name(number), sums) for number, sums in self._events.items())
+        return records(
+            ("type", "events", "bytes", "compressed_events"), [(name, *sums) for _, name, sums in rows]
+        )
+
+
+_NO_POINT: tuple[int, Record | None] = (0, None)
+
+
+def _moment(point: tuple[int, Record | None]) -> int:
+    return point[0]

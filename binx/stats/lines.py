@@ -1,18 +1,21 @@
-"""Transactions as lines, whole pages at a time: JSON objects, or fields with tabs between."""
+"""Transactions as lines, many at a time: JSON objects, or fields with tabs between."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from itertools import pairwise
 
-from binx.errors import UsageError
+from binx.errors import DamagedError, UnsupportedError, UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
+from binx.log.events import first_statement
 from binx.log.identifiers import anonymous_id
 from binx.log.selection.moments import zone_offset
+from binx.slices.search import Numbered
+from binx.source.names import printable
 from binx.source.wording import encoded
-from binx.stats.text import json_string, safe_text
-from binx.stats.transaction import Page
+from binx.stats.text import safe_text
 
 COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in TextColumn)[
     : TextColumn.COLUMN_DURATION + 1
@@ -34,6 +37,9 @@ JSON_COLUMNS = COLUMNS[: TextColumn.COLUMN_DURATION]
 PLAIN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "file", "start", "tables")
 """What a plain line has unless other columns are asked for."""
 
+_STATEMENT = 500
+"""Characters of a schema statement that are shown, at most."""
+
 
 def parse_columns(text: str) -> tuple[str, ...]:
     """Read a list of columns with commas between.
@@ -51,53 +57,65 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 class LineWriter:
-    """Makes lines of pages."""
+    """Makes lines of transactions.
+
+    Attributes:
+        unread: statements that could not be read, in sentences.
+    """
 
     def __init__(
         self, columns: Sequence[str] | None = None, *, as_json: bool = False, zone: tzinfo = UTC
     ) -> None:
         chosen = columns or (JSON_COLUMNS if as_json else PLAIN_COLUMNS)
+        self.unread: list[str] = []
         self._json = as_json
-        self._lines = TransactionTexts(
+        self._texts = TransactionTexts(
             [(_lead(place, name, as_json), COLUMNS.index(name), b"") for place, name in enumerate(chosen)],
             b"}\n" if as_json else b"\n",
             as_json,
             b"null" if as_json else b"-",
             None if zone is UTC else zone_offset(zone),
         )
-        self._page: Page | None = None
+        self._last: Numbered | None = None
 
-    def lines(self, page: Page) -> bytes:
-        """The lines of a page's transactions that are wanted."""
-        return self._render(page, page.mask)[0]
+    def lines(self, part: Numbered) -> bytes:
+        """The lines of the marked transactions."""
+        return self._render(part, part.mask)[0]
 
-    def each(self, page: Page, indexes: Sequence[int]) -> list[bytes]:
-        """A line for each of some places in a page, which ascend."""
-        mask = bytearray(len(page.table))
+    def each(self, part: Numbered, indexes: Sequence[int]) -> list[bytes]:
+        """A line for each of some transactions, whose indexes ascend."""
+        mask = bytearray(len(part.table))
         for index in indexes:
             mask[index] = 1
-        text, ends = self._render(page, mask)
-        places = [0, *memoryview(ends).cast("q")]
-        return [text[start:end] for start, end in pairwise(places)]
+        text, ends = self._render(part, mask)
+        return [text[start:end] for start, end in pairwise([0, *memoryview(ends).cast("q")])]
 
-    def _render(self, page: Page, mask: bytearray | None) -> tuple[bytes, bytes]:
+    def _render(self, part: Numbered, mask: bytearray) -> tuple[bytes, bytes]:
         """Lines, and where each ends in them: 8 bytes each, native byte order."""
-        if self._page is None or self._page.scan is not page.scan:
-            self._begin_file(page)
-        self._page = page
-        first_seqno = page.first_seqno if page.numbered else -1
-        return self._lines.render(page.table, mask, first_seqno)
+        if self._last is None or self._last.scan is not part.scan:
+            self._begin_file(part)
+        self._last = part
+        return self._texts.render(part.table, mask, part.first_seqno if part.is_numbered else -1)
 
-    def _begin_file(self, page: Page) -> None:
+    def _begin_file(self, part: Numbered) -> None:
+        file, scan = part.scan.file, part.scan
         name_of = _json_name if self._json else _plain_name
-        shown = json_string if self._json else safe_text
-        self._lines.begin_file(
-            encoded(shown(page.file.name)),
-            page.file.commit_version(0),
-            page.epoch,
-            lambda number: encoded(name_of(*page.scan.table_name(number))),
-            lambda start: anonymous_id(page.file, start).encode(),
-            None if self._json else lambda start, end: encoded(safe_text(page.statement_text(start, end))),
+
+        def statement(start: int, end: int) -> bytes:
+            try:
+                text = first_statement(file, start, end, part.table.format)
+            except (DamagedError, UnsupportedError) as error:
+                self.unread.append(f"{error}; the statement is listed without its text")
+                return b""
+            return encoded(safe_text(" ".join(text.split())[:_STATEMENT]))
+
+        self._texts.begin_file(
+            encoded(_json_string(file.name) if self._json else safe_text(file.name)),
+            file.commit_version(0),
+            part.epoch,
+            lambda number: encoded(name_of(*scan.table_name(number))),
+            lambda start: anonymous_id(file, start).encode(),
+            None if self._json else statement,
         )
 
 
@@ -113,4 +131,8 @@ def _plain_name(db: str, table: str) -> str:
 
 
 def _json_name(db: str, table: str) -> str:
-    return f'{{"db": {json_string(db)}, "table": {json_string(table)}'
+    return f'{{"db": {_json_string(db)}, "table": {_json_string(table)}'
+
+
+def _json_string(text: str) -> str:
+    return json.dumps(printable(text), ensure_ascii=False)

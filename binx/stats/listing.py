@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import pickle
 import sqlite3
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.kernels.transactions.selection import Measure, measures
+from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
-from binx.log.scanning import OnDamage, TransactionScan
+from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, required_level
-from binx.slices.search import Search
+from binx.slices.search import Numbered, Search
 from binx.stats.lines import LineWriter
-from binx.stats.transaction import ListedTransaction, Page, Ranking, described
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.where.condition import Condition
 
-Item = TypeVar("Item")
-
-_AT_ONCE = 4096
-
 RANKED_MAXIMUM = 10_000
 """Transactions that a sorted listing with a limit holds in memory; with a larger limit all go to disk."""
+
+_LINES_AT_ONCE = 4096
 
 
 class Order(Enum):
@@ -45,15 +41,24 @@ class Order(Enum):
     DURATION = "duration"
 
 
-class Listing:
-    """The transactions of a chain of logs; iterate once, over it or over :meth:`lines`.
+_MEASURES = {
+    Order.BYTES: Measure.MEASURE_BYTES,
+    Order.ROWS: Measure.MEASURE_ROWS,
+    Order.TIME: Measure.MEASURE_COMMIT_TIME,
+    Order.DURATION: Measure.MEASURE_DURATION,
+}
 
-    The memory is bounded whatever is asked: a sorted listing without a small limit goes through files in the
-    folder for temporary ones. Of equals, those that stand earlier in the logs come first. Logs that cannot
-    hold what is selected are passed over, and the search ends when all GTIDs asked for are found.
+
+class Listing:
+    """The transactions of a chain of logs as lines; iterate once.
+
+    A sorted listing without a small limit goes through a temporary file. Of equals, those that stand earlier
+    in the logs come first. Logs that cannot hold what is selected are passed over, and the search ends when
+    all GTIDs asked for are found.
 
     Args:
         chain: the logs in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
+        writer: makes the lines.
         selection: which transactions; its limit counts before the order does.
         reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
         quick: read the index alone, so that rows and tables stay unknown.
@@ -67,6 +72,7 @@ class Listing:
     def __init__(
         self,
         chain: Sequence[FileEnds],
+        writer: LineWriter,
         *,
         selection: Selection | None = None,
         order: Order = Order.LOG,
@@ -86,20 +92,21 @@ class Listing:
             raise UsageError("sorting by rows needs row counts, which --quick does not read")
         if where is not None and quick:
             raise UsageError("--where needs rows, which --quick does not read")
+        selection = selection or Selection()
         self._search = Search(
-            chain, selection or Selection(), verify=verify, where=where, tables=tables, on_damage=on_damage
+            chain, selection, verify=verify, where=where, tables=tables, on_damage=on_damage
         )
         if where is not None:
             from binx.rows.ddl.catalog import Catalog
 
             self._search.leave_out_undecodable(tables or Catalog(), intact=True)
+        self._writer = writer
         self._order = order
         self._smallest = (order is Order.TIME) != reverse
         self._limit = limit
-        self._level = Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES
+        self._level = max(Level.LEVEL_INDEX if quick else Level.LEVEL_TABLES, required_level(selection))
         self._cut_short = False
         self._uncounted: dict[str, None] = {}
-        self._unread: list[str] = []
 
     @property
     def missing(self) -> GtidSet:
@@ -109,7 +116,7 @@ class Listing:
     @property
     def damage(self) -> list[str]:
         """What was passed over as it could not be read, as far as the listing has come, in sentences."""
-        return [*self._search.damage, *self._unread]
+        return [*self._search.damage, *self._writer.unread]
 
     @property
     def notes(self) -> list[str]:
@@ -120,103 +127,76 @@ class Listing:
         ]
         return [*self._search.selector.notes, *self._search.warnings, *uncounted]
 
-    def __iter__(self) -> Iterator[ListedTransaction]:
-        """The transactions.
+    def __iter__(self) -> Iterator[bytes]:
+        """The lines, many at a time.
 
         Raises:
             DamagedError, UnsupportedError: after all that could be read.
         """
         if self._order is Order.LOG:
-            for page in self._in_log_order():
-                yield from described(page, page.indexes())
-        elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
-            yield from self._ranked(described)
-        else:
-            for texts in self._sorted(_pickled):
-                yield from map(pickle.loads, texts)
+            return self._in_log_order()
+        if self._limit is not None and self._limit <= RANKED_MAXIMUM:
+            return self._ranked(self._limit)
+        return self._sorted()
 
-    def lines(self, writer: LineWriter) -> Iterator[bytes]:
-        """The same as text, many lines at a time.
-
-        Raises:
-            DamagedError, UnsupportedError: after all that could be read.
-        """
-        if self._order is Order.LOG:
-            for page in self._in_log_order():
-                yield writer.lines(page)
-        elif self._limit is not None and self._limit <= RANKED_MAXIMUM:
-            yield from self._ranked(writer.each)
-        else:
-            yield from map(b"".join, self._sorted(lambda page: writer.each(page, page.indexes())))
-
-    def _pages(self) -> Iterator[Page]:
-        last: TransactionScan | None = None
-        level = max(self._level, required_level(self._search.selector.selection))
-        for part in self._search.numbered(level):
-            scan = part.scan
-            yield Page(
-                scan.file,
-                scan,
-                part.table,
-                part.epoch,
-                part.first_seqno,
-                mask=part.mask,
-                numbered=part.is_numbered,
-                unread=self._unread,
-            )
-            if last is not None and last is not scan:
-                self._note_uncounted(last)
-            last = scan
-        if last is not None:
-            self._note_uncounted(last)
+    def _parts(self) -> Iterator[Numbered]:
+        for part in self._search.numbered(self._level):
+            for name in part.scan.uncounted_tables():
+                self._uncounted[".".join(name)] = None
+            yield part
         self._search.check_columns()
 
-    def _note_uncounted(self, scan: TransactionScan) -> None:
-        for name in scan.uncounted_tables():
-            self._uncounted[".".join(name)] = None
-
-    def _in_log_order(self) -> Iterator[Page]:
+    def _in_log_order(self) -> Iterator[bytes]:
         left = self._limit
-        for page in self._pages():
-            if left is not None and page.mask is not None:
-                indexes = page.indexes()
+        for part in self._parts():
+            if left is not None:
+                indexes = part.table.marked(part.mask)
                 for index in indexes[left:]:
-                    page.mask[index] = 0
+                    part.mask[index] = 0
                 left -= min(left, len(indexes))
-            yield page
+            yield self._writer.lines(part)
             if left == 0:
                 self._cut_short = True
                 return
 
-    def _ranked(self, describe: Callable[[Page, Sequence[int]], Sequence[Item]]) -> Iterator[Item]:
+    def _ranked(self, limit: int) -> Iterator[bytes]:
         """The best few, and only then what went wrong."""
-        assert self._limit is not None
-        ranking = Ranking(_measure(self._order), self._limit, describe, smallest=self._smallest)
+        ranking = Ranking(_MEASURES[self._order], limit, self._writer, smallest=self._smallest)
         damage = self._take_all(ranking.take)
-        yield from ranking.items
+        yield b"".join(ranking.lines)
         if damage is not None:
             raise damage
 
-    def _sorted(self, texts_of: Callable[[Page], Iterable[bytes]]) -> Iterator[list[bytes]]:
-        """The texts of all, and only then what went wrong."""
-        sorter = TextSorter()
-        measure = _measure(self._order)
+    def _sorted(self) -> Iterator[bytes]:
+        """All, by a temporary database, and only then what went wrong."""
+        with _disk_errors(), closing(sqlite3.connect("", isolation_level=None)) as database:
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("CREATE TABLE lines (key INTEGER, ordinal INTEGER, line BLOB)")
+            database.execute("BEGIN")
 
-        def take(page: Page) -> None:
-            values = array("q", measures(page.table, page.mask, measure))
-            keys = values if self._smallest else [-value for value in values]
-            sorter.add(keys, (page.first_seqno + index for index in page.indexes()), texts_of(page))
+            def take(part: Numbered) -> None:
+                keys = array("q", measures(part.table, part.mask, _MEASURES[self._order]))
+                indexes = part.table.marked(part.mask)
+                ordinals = (part.first_seqno + index for index in indexes)
+                lines = zip(keys, ordinals, self._writer.each(part, indexes), strict=True)
+                database.executemany("INSERT INTO lines VALUES (?, ?, ?)", lines)
 
-        damage = self._take_all(take)
-        yield from sorter.texts(self._limit)
+            damage = self._take_all(take)
+            direction = "ASC" if self._smallest else "DESC"
+            found = database.execute(
+                f"SELECT line FROM lines ORDER BY key {direction}, ordinal LIMIT ?",
+                (-1 if self._limit is None else self._limit,),
+            )
+            while rows := found.fetchmany(_LINES_AT_ONCE):
+                yield b"".join(line for (line,) in rows)
         if damage is not None:
             raise damage
 
-    def _take_all(self, take: Callable[[Page], None]) -> BinxError | None:
-        """Go through all pages as far as they can be read; gives what ended it."""
+    def _take_all(self, take: Callable[[Numbered], None]) -> BinxError | None:
+        """Go through all transactions as far as they can be read; returns what ended it."""
         try:
-            for page in self._pages():
-                take(page)
+            for part in self._parts():
+                take(part)
         except OutputError:
             raise
         except BinxError as error:
@@ -224,52 +204,51 @@ class Listing:
         return None
 
 
-def _pickled(page: Page) -> Iterator[bytes]:
-    """A page's transactions for the way through a file of our own and back."""
-    return (pickle.dumps(one) for one in described(page, page.indexes()))
+class Ranking:
+    """The lines of the few transactions with most (or least) of a measure; of equals, the first ones.
 
-
-def _measure(order: Order) -> Measure:
-    return {
-        Order.BYTES: Measure.MEASURE_BYTES,
-        Order.ROWS: Measure.MEASURE_ROWS,
-        Order.TIME: Measure.MEASURE_COMMIT_TIME,
-        Order.DURATION: Measure.MEASURE_DURATION,
-    }[order]
-
-
-class TextSorter:
-    """Sorts texts by a key, the least first; of equals, those with the lesser ordinal.
-
-    Raises:
-        OutputError: there is no room for temporary files; so do all methods.
+    Args:
+        smallest: whether those with least are wanted.
+        floor: take only what goes beyond this value.
     """
 
-    def __init__(self) -> None:
-        with _told():
-            # A database without a name is a file that goes with the connection.
-            self._database = sqlite3.connect("", isolation_level=None)
-            self._database.execute("PRAGMA journal_mode = OFF")
-            self._database.execute("CREATE TABLE texts (key INTEGER, ordinal INTEGER, text BLOB)")
-            self._database.execute("BEGIN")
+    def __init__(
+        self,
+        measure: Measure,
+        limit: int,
+        writer: LineWriter,
+        *,
+        smallest: bool = False,
+        floor: int | None = None,
+    ) -> None:
+        self._measure = measure
+        self._limit = limit
+        self._writer = writer
+        self._smallest = smallest
+        self._floor = floor
+        self._kept: list[tuple[int, int, bytes]] = []
 
-    def add(self, keys: Iterable[int], ordinals: Iterable[int], texts: Iterable[bytes]) -> None:
-        """Take in some texts; no two have the same ordinal."""
-        with _told():
-            rows = zip(keys, ordinals, texts, strict=True)
-            self._database.executemany("INSERT INTO texts VALUES (?, ?, ?)", rows)
+    def take(self, part: Numbered) -> None:
+        """Look at the marked transactions; candidates are written at once."""
+        sign = 1 if self._smallest else -1
+        if self._kept and len(self._kept) == self._limit:
+            self._floor = sign * self._kept[-1][0]
+        ranked = rank(part.table, part.mask, self._measure, self._smallest, self._limit, self._floor)
+        ranked.sort(key=lambda pair: pair[1])
+        lines = self._writer.each(part, [index for _, index in ranked])
+        for (value, index), line in zip(ranked, lines, strict=True):
+            self._kept.append((sign * value, part.first_seqno + index, line))
+        self._kept.sort(key=lambda kept: kept[:2])
+        del self._kept[self._limit :]
 
-    def texts(self, limit: int | None = None) -> Iterator[list[bytes]]:
-        """All texts in their order, or the first, some thousands at a time; once."""
-        query = "SELECT text FROM texts ORDER BY key, ordinal LIMIT ?"
-        with _told(), closing(self._database):
-            found = self._database.execute(query, (-1 if limit is None else limit,))
-            while rows := found.fetchmany(_AT_ONCE):
-                yield [text for (text,) in rows]
+    @property
+    def lines(self) -> list[bytes]:
+        """Those of the transactions so far, the best first."""
+        return [line for _, _, line in self._kept]
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _disk_errors() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

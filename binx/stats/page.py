@@ -1,32 +1,48 @@
-"""Figures as one HTML page that needs nothing else: no scripts, no other files, no network."""
+"""Figures as one HTML page that needs nothing else: no scripts, no other files, no network.
+
+It is well-formed as HTML and as XML, and no text from a log can become markup.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import html
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
 from binx import __version__
 from binx.log.selection.moments import zone_name
-from binx.source.wording import counted
-from binx.stats.charts import Child, Markup, element, joined, meter, mixture, time_charts
-from binx.stats.figures import Statistics
-from binx.stats.sections import BARS, Section, breakdown_section, sections
-from binx.stats.text import bytes_text, duration_text, number_text, second_text
+from binx.source.wording import counted, shortened
+from binx.stats.gather import incomplete
+from binx.stats.sections import BARS, Record, Section, breakdown_section, sections, share
+from binx.stats.text import (
+    bytes_text,
+    duration_text,
+    moment_of,
+    number_text,
+    period_text,
+    safe_text,
+    second_text,
+)
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _NAMES_SHOWN = 3
 _CHARACTERS = 400
-_CHANGES = ("Inserts", "Updates", "Deletes")
-_LEGEND = {"insert": "inserts", "update": "updates", "delete": "deletes"}
+_WIDTH, _HEIGHT = 1040, 170
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 22, 22
+_LABELS = 6
+_DAY = 86_400
+_METER = 1_000
+_LEAST = 1.0
 
 
-def html_page(figures: Statistics, *, top: int = 10, zone: tzinfo = UTC) -> str:
-    """One page with all figures: charts inline, no scripts, nothing from elsewhere.
-
-    The same figures give the same page. It is well-formed XML too.
-    """
-    title = f"Binary logs: {_files(figures)}"
+def html_page(figures: Record, *, top: int = 10, zone: tzinfo = UTC) -> str:
+    """One page with all figures; the same figures give the same page."""
+    names = [file["name"] for file in figures["files"]]
+    files = ", ".join(names) or "none"
+    if len(names) > _NAMES_SHOWN:
+        files = f"{names[0]} to {names[-1]}, {len(names):,} files"
+    title = f"Binary logs: {files}"
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -38,7 +54,7 @@ def html_page(figures: Statistics, *, top: int = 10, zone: tzinfo = UTC) -> str:
     body = element(
         "body",
         element("h1", title),
-        *_about(figures, zone),
+        *(element("p", text, class_="soft") for text in _about(figures, zone)),
         element("div", *_tiles(figures), class_="tiles"),
         _warnings(figures),
         *_tables(figures, top, zone),
@@ -48,81 +64,78 @@ def html_page(figures: Statistics, *, top: int = 10, zone: tzinfo = UTC) -> str:
     return f"<!DOCTYPE html>\n{page}\n"
 
 
-def _files(figures: Statistics) -> str:
-    names = [file.name for file in figures.files]
-    if len(names) <= _NAMES_SHOWN:
-        return ", ".join(names) or "none"
-    return f"{names[0]} to {names[-1]}, {len(names):,} files"
-
-
-def _about(figures: Statistics, zone: tzinfo) -> Iterator[Markup]:
+def _about(figures: Record, zone: tzinfo) -> Iterator[str]:
     servers = dict.fromkeys(
-        f"{file.flavour} {file.server_version}, server id {file.server_id}" for file in figures.files
+        f"{file['flavour']} {file['server_version']}, server id {file['server_id']}"
+        for file in figures["files"]
     )
-    shown = list(servers)[:_NAMES_SHOWN]
-    more = len(servers) - len(shown)
-    yield element("p", "; ".join(shown) + (f" and {more:,} more" if more else ""), class_="soft")
-    if figures.first is not None and figures.last is not None:
-        first, last = (second_text(point.commit_timestamp, zone) for point in (figures.first, figures.last))
-        yield element("p", f"From {first} to {last} ({zone_name(zone)})", class_="soft")
-    if figures.selection:
-        asked = "; ".join(f"{name}: {value}" for name, value in figures.selection.items())
-        yield element("p", f"Only transactions with {asked}", class_="soft")
-    if figures.quick:
-        yield element("p", "Quick overview: rows, tables and event types were not read.", class_="soft")
+    more = len(servers) - _NAMES_SHOWN
+    yield "; ".join(list(servers)[:_NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    if figures["first"] is not None:
+        first, last = (
+            second_text(moment_of(figures[name]["commit_timestamp"]), zone) for name in ("first", "last")
+        )
+        yield f"From {first} to {last} ({zone_name(zone)})"
+    if figures["selection"]:
+        chosen = "; ".join(f"{name}: {value}" for name, value in figures["selection"].items())
+        yield f"Only transactions with {chosen}"
+    if figures["quick"]:
+        yield "Quick overview: rows, tables and event types were not read."
 
 
-def _tiles(figures: Statistics) -> Iterator[Markup]:
-    yield _tile(bytes_text(figures.bytes), f"in {counted(len(figures.files), 'file')}")
-    yield _tile(number_text(figures.transactions), "transactions")
-    if figures.rows is not None and figures.tables is not None:
-        yield _tile(number_text(figures.rows), f"row changes in {counted(len(figures.tables), 'table')}")
-    if figures.first is not None and figures.last is not None:
-        span = max(figures.last.commit_timestamp - figures.first.commit_timestamp, 0)
-        yield _tile(duration_text(span), "from first to last commit")
-    if figures.largest:
-        yield _tile(bytes_text(figures.largest[0].bytes), "largest transaction")
-    if figures.selected_bytes:
-        yield _tile(f"{figures.compression.bytes / figures.selected_bytes:.1%}", "in compressed transactions")
-    if figures.bytes:
-        yield _tile(f"{figures.checksummed_bytes / figures.bytes:.1%}", "with checksums")
+def _tiles(figures: Record) -> Iterator[Markup]:
+    texts = [
+        (bytes_text(figures["bytes"]), f"in {counted(len(figures['files']), 'file')}"),
+        (number_text(figures["transactions"]), "transactions"),
+    ]
+    if figures["tables"] is not None:
+        tables = counted(len(figures["tables"]), "table")
+        texts.append((number_text(figures["rows"]), f"row changes in {tables}"))
+    if figures["first"] is not None:
+        first, last = (moment_of(figures[name]["commit_timestamp"]) for name in ("first", "last"))
+        texts.append((duration_text(max(last - first, 0)), "from first to last commit"))
+        texts.append((bytes_text(figures["largest"][0]["bytes"]), "largest transaction"))
+    compressed = share(figures["compression"]["bytes"], figures["selected_bytes"])
+    checksummed = share(figures["checksummed_bytes"], figures["bytes"])
+    for part, label in ((compressed, "in compressed transactions"), (checksummed, "with checksums")):
+        if part is not None:
+            texts.append((f"{part:.1%}", label))
+    for value, label in texts:
+        yield element("div", element("b", value), element("span", label), class_="tile")
 
 
-def _tile(value: str, label: str) -> Markup:
-    return element("div", element("b", value), element("span", label), class_="tile")
-
-
-def _warnings(figures: Statistics) -> Markup:
-    texts = [finding.message for finding in figures.warnings]
+def _warnings(figures: Record) -> Markup:
+    texts = [one["message"] for one in figures["warnings"]]
     texts += [
         f"too many {what} to count them all; those with the most bytes were kept"
-        for what in figures.incomplete
+        for what in incomplete(figures)
     ]
     if not texts:
-        return joined()
-    items = [element("li", text) for text in texts]
-    return element("section", element("h2", "Warnings"), element("ul", *items), class_="warnings")
+        return Markup()
+    items = element("ul", *(element("li", text) for text in texts))
+    return element("section", element("h2", "Warnings"), items, class_="warnings")
 
 
-def _tables(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Markup]:
+def _tables(figures: Record, top: int, zone: tzinfo) -> Iterator[Markup]:
     """The charts and the tables that a terminal has too."""
-    if figures.breakdown is not None:
-        yield _table(breakdown_section(figures.breakdown, top, zone))
-    if figures.histogram is not None:
-        legend = _legend({"burst": "bursts: over four times the usual bytes"}) if figures.bursts else None
-        content = joined(legend, time_charts(figures.histogram, figures.bursts, zone))
-        yield element("section", element("h2", f"Over time ({zone_name(zone)})"), content)
-    yield from map(_table, sections(figures, top, zone))
+    if figures["breakdown"] is not None:
+        yield _table(breakdown_section(figures["breakdown"], top, zone))
+    if figures["histogram"] is not None:
+        title = element("h2", f"Over time ({zone_name(zone)})")
+        key = element("span", element("i", class_="burst"), "bursts: over four times the usual bytes")
+        legend = element("p", key, class_="legend") if figures["bursts"] else None
+        charts = time_charts(figures["histogram"], figures["bursts"], zone)
+        yield element("section", title, legend, *charts)
+    # The first table has what the tiles say.
+    _, *others = sections(figures, top, zone)
+    yield from map(_table, others)
 
 
 def _table(section: Section) -> Markup:
-    """A table; sizes have a bar beside them, and row changes one of how they divide."""
+    """A table; sizes have a bar beside them."""
     titles = [column.title for column in section.columns]
-    changes = [titles.index(name) for name in _CHANGES] if set(_CHANGES) <= set(titles) else []
-    sizes = titles.index("Bytes") if "Bytes" in titles else None
     has_bars = any(column.form.kind == BARS for column in section.columns)
-    if has_bars or len(section.rows) < 2 or sizes is None:
-        sizes = None
+    sizes = titles.index("Bytes") if "Bytes" in titles and len(section.rows) > 1 and not has_bars else None
     largest = 0 if sizes is None else max(row[sizes] for row in section.rows)
 
     def cells(row: Sequence[Any]) -> Iterator[Markup]:
@@ -130,44 +143,178 @@ def _table(section: Section) -> Markup:
             if column.form.kind == BARS:
                 shown: Child = meter(value.value, value.largest)
             else:
-                shown = "–" if value is None else _shortened(column.form.people(value))
+                shown = "–" if value is None else shortened(column.form.people(value), _CHARACTERS)
             yield element("td", shown, class_=column.form.kind)
             if place == sizes:
                 yield element("td", meter(value, largest), class_=BARS)
-        if changes:
-            yield element("td", mixture(*(row[place] or 0 for place in changes)), class_=BARS)
 
     heads = []
     for place, column in enumerate(section.columns):
         heads.append(element("th", column.title, class_=column.form.kind))
         heads += [element("th", class_=BARS)] if place == sizes else []
-    heads += [element("th", "Mix", class_=BARS)] if changes else []
     table = element(
         "table",
         element("thead", element("tr", *heads)),
         element("tbody", *(element("tr", *cells(row)) for row in section.rows)),
     )
-    content = joined(_legend(_LEGEND) if changes else None, table)
-    return element("section", element("h2", section.title), content)
+    return element("section", element("h2", section.title), table)
 
 
-def _legend(names: Mapping[str, str]) -> Markup:
-    """What the colours of the charts mean, by their classes."""
-    keys = (element("span", element("i", class_=name), text) for name, text in names.items())
-    return element("p", *keys, class_="legend")
+def meter(value: int, largest: int) -> Markup:
+    """A bar as long as a value is, compared with the largest of its column, which has its width."""
+    width = value / largest * _METER if largest else 0.0
+    return element(
+        "svg",
+        element("rect", class_="track", width=_METER, height=12, rx=3),
+        element("rect", class_="bytes", width=max(width, _LEAST) if value else 0, height=12, rx=3),
+        viewBox=f"0 0 {_METER} 12",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
+def time_charts(histogram: Record, bursts: Sequence[Record], zone: tzinfo) -> Iterator[Markup]:
+    """Bytes and transactions over time, bursts in a colour of their own."""
+    spans = [(moment_of(burst["start"]), moment_of(burst["end"])) for burst in bursts]
+    for name, text_of, step_of in (
+        ("bytes", bytes_text, _byte_step),
+        ("transactions", number_text, _number_step),
+    ):
+        yield _time_chart(name, text_of, step_of, histogram, spans, zone)
+
+
+def _time_chart(
+    name: str,
+    text_of: Callable[[int], str],
+    step_of: Callable[[int], int],
+    histogram: Record,
+    bursts: Sequence[tuple[int, int]],
+    zone: tzinfo,
+) -> Markup:
+    buckets, title = histogram["buckets"], name.capitalize()
+    most = max(bucket[name] for bucket in buckets)
+    step = step_of(most)
+    top = -(-most // step) * step
+    room = _HEIGHT - _TOP - _BOTTOM
+    wide = (_WIDTH - _LEFT - _RIGHT) / len(buckets)
+    each = period_text(histogram["bucket_seconds"])
+    parts = [element("text", f"{title}, each {each}", class_="title", x=0, y=12)]
+    for level in range(0, top + 1, step):
+        y = _TOP + room - room * level / top
+        parts.append(element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y))
+        parts.append(element("text", text_of(level), x=_LEFT - 8, y=y + 4, text_anchor="end"))
+    for place, bucket in enumerate(buckets):
+        value, start = bucket[name], moment_of(bucket["start"])
+        if not value:
+            continue
+        height = max(room * value / top, _LEAST)
+        bar = element(
+            "rect",
+            class_="burst" if any(first <= start < end for first, end in bursts) else "bytes",
+            x=_LEFT + wide * place,
+            y=_TOP + room - height,
+            width=max(wide - min(1.0, wide / 4), 0.5),
+            height=height,
+        )
+        tip = element("title", f"{second_text(start, zone)}: {text_of(value)}")
+        parts.append(element("g", tip, bar))
+    parts += _time_labels(histogram, wide, zone)
+    size = f"0 0 {_WIDTH} {_HEIGHT}"
+    return element("svg", *parts, class_="chart", viewBox=size, role="img", aria_label=f"{title} over time")
+
+
+def _time_labels(histogram: Record, wide: float, zone: tzinfo) -> list[Markup]:
+    """A few times below the bars: dates where the spans are long, else times of day."""
+    buckets = histogram["buckets"]
+    count = len(buckets)
+    every = max(-(-count // _LABELS), 1)
+    whole = count * histogram["bucket_seconds"]
+    labels = []
+    for place in range(0, count, every):
+        text = second_text(moment_of(buckets[place]["start"]), zone)
+        if whole > 60 * _DAY:
+            text = text[:10]
+        elif whole > _DAY:
+            text = text[5:16]
+        elif place:
+            text = text[11:]
+        x = _LEFT + wide * place
+        labels.append(
+            element("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 4)
+        )
+        labels.append(element("text", text, x=x, y=_HEIGHT - 5))
+    return labels
+
+
+def _number_step(largest: int) -> int:
+    """A round number of which two to five make up the largest."""
+    unit = 1
+    while unit * 10 <= largest:
+        unit *= 10
+    for factor in (1, 2, 5, 10):
+        step = max(unit * factor // 5, 1)
+        if largest <= 4 * step:
+            return step
+    return unit * 5
+
+
+def _byte_step(largest: int) -> int:
+    """The same in binary units."""
+    unit = 1
+    while unit * 1024 <= largest:
+        unit *= 1024
+    return _number_step(-(-largest // unit)) * unit
+
+
+_VOID = frozenset({"meta", "rect", "line", "col"})
+
+
+class Markup(str):
+    """A text that is markup already; all other texts are escaped."""
+
+    __slots__ = ()
+
+
+Child = str | int | None
+"""What an element contains: markup, text, a number, or nothing."""
+
+
+def escaped(child: Child) -> Markup:
+    """A child as markup; what is invisible in a text, and what XML cannot hold, becomes visible escapes."""
+    if isinstance(child, Markup):
+        return child
+    return Markup("" if child is None else html.escape(safe_text(str(child))))
+
+
+def element(name: str, /, *children: Child, **attributes: str | int | float | None) -> Markup:
+    """An element.
+
+    Args:
+        name: of the element.
+        children: what is in it.
+        attributes: by name, with ``_`` for a hyphen and one at the end of Python's own words (``class_``);
+            None leaves one out.
+    """
+    head = name + "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escaped(_number(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Markup(f"<{head}/>")
+    return Markup(f"<{head}>{''.join(map(escaped, children))}</{name}>")
+
+
+def _number(value: str | int | float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 STYLE = """
 :root { color-scheme: light; --page: #f9f9f7; --card: #ffffff; --ink: #16150f; --soft: #5c5b55;
-  --line: #e3e2dc; --bytes: #2a78d6; --burst: #d95926; --insert: #2a78d6; --update: #d99a00;
-  --delete: #c93a3a; --note: #fdf4dc; --edge: #d99a00; --track: #efeee9; }
+  --line: #e3e2dc; --bytes: #2a78d6; --burst: #d95926; --note: #fdf4dc; --edge: #d99a00; --track: #efeee9; }
 @media screen and (prefers-color-scheme: dark) { :root { color-scheme: dark; --page: #111110; --card: #1b1b19;
-  --ink: #f3f2ec; --soft: #b0aea5; --line: #33322e; --bytes: #3987e5; --burst: #e2703f; --insert: #3987e5;
-  --update: #c98500; --delete: #e66767; --note: #2a2415; --edge: #c98500; --track: #292825; } }
+  --ink: #f3f2ec; --soft: #b0aea5; --line: #33322e; --bytes: #3987e5; --burst: #e2703f; --note: #2a2415;
+  --edge: #c98500; --track: #292825; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 1120px; padding: 28px 24px 40px; background: var(--page); color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -194,8 +341,6 @@ th:last-child, td:last-child { padding-right: 0; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .time { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .name { overflow-wrap: anywhere; min-width: 9em; }
-code { font: 13px/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere;
-  white-space: pre-wrap; }
 .meter { width: 22%; min-width: 110px; }
 .meter svg { display: block; width: 100%; height: 12px; margin-top: 5px; }
 .legend { display: flex; gap: 16px; font-size: 13px; color: var(--soft); margin: 0 0 8px; }
@@ -206,13 +351,11 @@ code { font: 13px/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
 .grid { stroke: var(--line); stroke-width: 1; }
 .bytes { fill: var(--bytes); } .burst { fill: var(--burst); background: var(--burst); }
 .track { fill: var(--track); }
-.insert { fill: var(--insert); background: var(--insert); } .update { fill: var(--update);
-  background: var(--update); } .delete { fill: var(--delete); background: var(--delete); }
 footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
 @media (max-width: 760px) { body { padding: 16px 12px; } }
 @media print { @page { margin: 14mm 12mm; } body { max-width: none; padding: 0; font-size: 11px;
     --page: #ffffff; }
-  * { -webkit-print-color-adjust: exact; print-color-adjust: exact; } table, code { font-size: 10px; }
+  * { -webkit-print-color-adjust: exact; print-color-adjust: exact; } table { font-size: 10px; }
   h1 { font-size: 20px; } h2 { font-size: 13px; break-after: avoid; } .tile b { font-size: 16px; }
   tr, .tile, .chart { break-inside: avoid; } thead { display: table-header-group; }
   section { overflow: visible; padding: 10px 12px; margin-bottom: 10px; } .chart { min-width: 0; }

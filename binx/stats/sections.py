@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, tzinfo
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import tzinfo
 from typing import Any, NamedTuple
 
-from binx.log.selection.moments import format_in_zone, zone_name
-from binx.stats.dimensions import MEASURES, Breakdown
-from binx.stats.figures import Bucket, Histogram, Statistics
+from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_name
+from binx.stats.dimensions import MEASURES, Dimension, key_columns, largest_groups, measures_of
 from binx.stats.text import (
     bytes_text,
+    moment_of,
     number_text,
     period_text,
     safe_text,
@@ -19,38 +19,33 @@ from binx.stats.text import (
     tables_text,
     transaction_duration_text,
 )
-from binx.stats.transaction import moment_json
 
 NUMBERS, TIMES, TEXTS, BARS = "number", "time", "name", "meter"
 """Kinds of columns: numbers are flush right, bars are drawn."""
 
 _HISTOGRAM_BARS = 24
-_SECOND = 1_000_000
 _MINUTE_CHARACTERS = len("2026-11-21T09:49")
 _STATEMENT = 200
 _BAR = "\N{FULL BLOCK}"
 _BAR_PARTS = ("", *map(chr, range(0x258F, 0x2588, -1)))
+
+Record = Mapping[str, Any]
 
 
 class Form(NamedTuple):
     """How a sort of values is written.
 
     Attributes:
-        people: on a wide terminal and on the page.
+        people: on a terminal and on the page.
         programs: in a pipe.
-        short: on a narrow terminal.
         kind: of the column.
+        short: on a narrow terminal; None: as on a wide one.
     """
 
     people: Callable[[Any], str]
     programs: Callable[[Any], str]
-    short: Callable[[Any], str]
     kind: str = NUMBERS
-
-    @property
-    def is_number(self) -> bool:
-        """Whether a column of them is flush right."""
-        return self.kind == NUMBERS
+    short: Callable[[Any], str] | None = None
 
 
 class Column(NamedTuple):
@@ -59,7 +54,7 @@ class Column(NamedTuple):
     Attributes:
         title: its head.
         form: how its values are written.
-        value: the attribute of a record, or what gives its value; by default what the title says.
+        value: the name in a record, or what gives its value; by default what the title says.
         spare: how early it is left out where the terminal is narrow, the highest first; 0 for never.
         cut: whether its texts are cut off where that is not enough.
     """
@@ -70,11 +65,9 @@ class Column(NamedTuple):
     spare: int = 0
     cut: bool = False
 
-    def of(self, record: Any) -> Any:
+    def of(self, record: Record) -> Any:
         """Its value of a record."""
-        if callable(self.value):
-            return self.value(record)
-        return getattr(record, self.value or self.title.lower())
+        return self.value(record) if callable(self.value) else record[self.value or self.title.lower()]
 
 
 class Section(NamedTuple):
@@ -100,155 +93,134 @@ def bar_text(bar: Bar, width: int) -> str:
     return _BAR * (eighths // 8) + _BAR_PARTS[eighths % 8]
 
 
-def _form(write: Callable[[Any], str], kind: str = NUMBERS) -> Form:
-    return Form(write, write, write, kind)
+def _bar_column(width: int, largest: int, spare: int) -> Column:
+    """Bars of sizes, of so many columns in a terminal."""
 
+    def write(bar: Bar) -> str:
+        return bar_text(bar, width)
 
-def bar_form(width: int) -> Form:
-    """Bars of so many columns in a terminal."""
-    return _form(lambda bar: bar_text(bar, width), BARS)
+    return Column("", Form(write, write, BARS), lambda one: Bar(one["bytes"], largest), spare, cut=True)
 
 
 def time_form(zone: tzinfo) -> Form:
-    """How moments are written by a zone's clock; in a pipe as RFC 3339 has it."""
+    """How the moments of records are written by a zone's clock; in a pipe as RFC 3339 has it."""
 
-    def programs(moment: int) -> str:
+    def programs(shown: str | int) -> str:
         try:
-            return str(moment_json(moment)) if zone is UTC else format_in_zone(moment, zone)
+            return format_in_zone(moment_of(shown) // MICROSECONDS * MICROSECONDS, zone)
         except OverflowError:
-            return str(moment)
+            return str(shown)
 
-    def people(moment: int) -> str:
-        return second_text(moment, zone)
-
-    return Form(people, programs, people, TIMES)
+    return Form(lambda shown: second_text(moment_of(shown), zone), programs, TIMES)
 
 
-TEXT = _form(safe_text, TEXTS)
-NUMBER = Form(number_text, str, number_text)
-PLAIN = _form(str)
-BYTES = Form(bytes_text, str, bytes_text)
-DURATION = Form(transaction_duration_text, str, transaction_duration_text)
-SHARE = Form("{:.1%}".format, "{:.4f}".format, "{:.1%}".format)
-TIMES_USUAL = _form("{:.1f}".format)
-RATIO = Form("{:.2f}".format, "{:.4f}".format, "{:.2f}".format)
-TRANSACTION = Form(safe_text, safe_text, short_transaction, TEXTS)
-_MINUTE = Form(
-    lambda text: text[:_MINUTE_CHARACTERS].replace("T", " "),
-    str,
-    lambda text: text[:_MINUTE_CHARACTERS].replace("T", " "),
-    TIMES,
-)
+TEXT = Form(safe_text, safe_text, TEXTS)
+NUMBER = Form(number_text, str)
+PLAIN = Form(str, str)
+BYTES = Form(bytes_text, str)
+DURATION = Form(transaction_duration_text, str)
+SHARE = Form("{:.1%}".format, "{:.4f}".format)
+DECIMAL = Form("{:.2f}".format, "{:.4f}".format)
+TRANSACTION = Form(safe_text, safe_text, TEXTS, short_transaction)
+_MINUTE = Form(lambda text: text[:_MINUTE_CHARACTERS].replace("T", " "), str, TIMES)
 
 _TRANSACTIONS = Column("Transactions", NUMBER)
 _SIZE = Column("Bytes", BYTES)
 _ROWS = Column("Row changes", NUMBER, "rows")
-_SERVER = Column("Server id", TEXT, lambda one: str(one.server_id))
+_SERVER = Column("Server id", PLAIN, "server_id")
 _CHANGES = (
-    Column("Inserts", NUMBER, spare=2),
-    Column("Updates", NUMBER, spare=3),
-    Column("Deletes", NUMBER, spare=4),
+    Column("Inserts", NUMBER, spare=7),
+    Column("Updates", NUMBER, spare=6),
+    Column("Deletes", NUMBER, spare=5),
 )
-_TOTAL = (
-    Column("Files", NUMBER, lambda figures: len(figures.files)),
-    _SIZE,
-    _TRANSACTIONS,
-    Column("Events", NUMBER, spare=3),
-    _ROWS,
-    Column("Statements", NUMBER, spare=2),
-    Column("Compressed", SHARE, lambda one: _share(one.compression.bytes, one.selected_bytes), spare=4),
-    Column("Ratio", RATIO, lambda figures: figures.compression.ratio, spare=5),
-    Column("Checksums", SHARE, lambda figures: _share(figures.checksummed_bytes, figures.bytes), spare=1),
-)
-_GROUP_HEADS = {
-    "db": "Database",
-    "server_id": "Server id",
-    "thread_id": "Connection",
-    "from_bytes": "From",
-    "below_bytes": "Below",
-}
-_GROUP_FORMS = {
-    "server_id": PLAIN,
-    "thread_id": PLAIN,
-    "from_bytes": BYTES,
-    "below_bytes": BYTES,
-    "minute": _MINUTE,
-    "hour": _MINUTE,
-    "day": _MINUTE,
+_GROUP_COLUMNS = {
+    "db": ("Database", TEXT),
+    "server_id": ("Server id", PLAIN),
+    "thread_id": ("Connection", PLAIN),
+    "from_bytes": ("From", BYTES),
+    "below_bytes": ("Below", BYTES),
 }
 
 
-def total(figures: Statistics) -> Section:
-    """The figures of all logs together."""
-    return _section("Total", [figures], _TOTAL)
-
-
-def sections(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Section]:
-    """The other tables, of at most ``top`` rows where there may be many; those without any are left out."""
+def sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
+    """All tables, of at most ``top`` rows where there may be many; those without any are left out."""
     for section in _sections(figures, top, zone):
         if section.rows:
             yield section
 
 
-def _sections(figures: Statistics, top: int, zone: tzinfo) -> Iterator[Section]:
+def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     clock, zoned = time_form(zone), f"({zone_name(zone)})"
-    tables, databases = figures.tables or (), figures.databases or ()
-    ends = (
-        Column(f"First {zoned}", clock, lambda file: _commit_second(file.first), spare=2),
-        Column(f"Last {zoned}", clock, lambda file: _commit_second(file.last), spare=3),
+    tables, databases = figures["tables"] or (), figures["databases"] or ()
+    compression = figures["compression"]
+    columns: tuple[Column, ...] = (
+        Column("Files", NUMBER, lambda one: len(one["files"])),
+        _SIZE,
+        _TRANSACTIONS,
+        Column("Events", NUMBER, spare=3),
+        _ROWS,
+        Column("Statements", NUMBER, spare=2),
+        Column("Compressed", SHARE, lambda one: share(compression["bytes"], one["selected_bytes"]), spare=4),
+        Column("Ratio", DECIMAL, lambda _: compression["ratio"], spare=5),
+        Column("Checksums", SHARE, lambda one: share(one["checksummed_bytes"], one["bytes"]), spare=1),
     )
-    files = (Column("File", TEXT, "name", cut=True), _SIZE, _TRANSACTIONS._replace(spare=1), *ends)
-    yield _section("Files", figures.files, (*files, Column("End", TEXT, "ending")))
-    table = Column("Table", TEXT, lambda one: f"{one.db}.{one.table}", cut=True)
+    yield _section("Total", [figures], columns)
+    columns = (
+        Column("File", TEXT, "name", cut=True),
+        _SIZE,
+        _TRANSACTIONS._replace(spare=1),
+        Column(f"First {zoned}", clock, lambda file: _committed(file["first"]), spare=2),
+        Column(f"Last {zoned}", clock, lambda file: _committed(file["last"]), spare=3),
+        Column("End", TEXT, "ending"),
+    )
+    yield _section("Files", figures["files"], columns)
+    table = Column("Table", TEXT, lambda one: f"{one['db']}.{one['table']}", cut=True)
     yield _section("Tables", tables, (table, _SIZE, *_CHANGES, _share_of(tables)), top, len(tables))
-    database = (Column("Database", TEXT, "db", cut=True), Column("Tables", NUMBER, spare=5))
-    columns: tuple[Column, ...] = (*database, _SIZE, *_CHANGES, _share_of(databases))
-    yield _section("Databases", databases, columns, top, len(databases))
-    kind = Column("Kind", TEXT)
-    yield _section("Kinds of transactions", figures.kinds, (kind, _TRANSACTIONS, _SIZE, _ROWS))
-    listed = (
+    columns = (Column("Database", TEXT, "db", cut=True), Column("Tables", NUMBER, spare=8), _SIZE, *_CHANGES)
+    yield _section("Databases", databases, (*columns, _share_of(databases)), top, len(databases))
+    sums = (_TRANSACTIONS, _SIZE, _ROWS)
+    yield _section("Kinds of transactions", figures["kinds"], (Column("Kind", TEXT), *sums))
+    columns = (
         Column("Transaction", TRANSACTION),
         _SIZE,
         Column("Rows", NUMBER),
-        Column("Duration", DURATION, "duration_seconds"),
-        Column(f"Committed {zoned}", clock, _commit_second, spare=2),
-        Column("Tables", TEXT, lambda one: tables_text(one.tables), spare=1, cut=True),
+        Column("Duration", DURATION, lambda one: one["duration"] and int(one["duration"][1])),
+        Column(f"Committed {zoned}", clock, _committed, spare=2),
+        Column("Tables", TEXT, lambda one: tables_text(one["tables"]), spare=1, cut=True),
     )
-    yield _section("Largest transactions", figures.largest, listed)
-    yield _section("Longest transactions", figures.longest, listed)
-    if figures.histogram is not None:
-        yield _histogram(figures.histogram, zone)
-    begin = Column(f"From {zoned}", clock, "start")
+    yield _section("Largest transactions", figures["largest"], columns)
+    yield _section("Longest transactions", figures["longest"], columns)
+    if figures["histogram"] is not None:
+        yield _histogram(figures["histogram"], zone)
     columns = (
-        begin,
+        Column(f"From {zoned}", clock, "start"),
         Column("Until", clock, "end", spare=1),
         _TRANSACTIONS,
         _SIZE,
-        Column("Times usual", TIMES_USUAL, "times_usual"),
+        Column("Times usual", DECIMAL, "times_usual"),
     )
-    yield _section("Bursts", figures.bursts, columns, top, len(figures.bursts))
+    yield _section("Bursts", figures["bursts"], columns, top, len(figures["bursts"]))
     bounds = (Column("From", BYTES, "from_bytes"), Column("Below", BYTES, "below_bytes"))
-    sizes = [one for one in figures.sizes if one.transactions]
+    sizes = [one for one in figures["sizes"] if one["transactions"]]
     yield _section("Sizes of transactions", sizes, (*bounds, _TRANSACTIONS, _SIZE))
-    sums = (_TRANSACTIONS, _SIZE, _ROWS)
-    yield _section("Servers", figures.servers, (_SERVER, *sums), top, len(figures.servers))
-    connection = Column("Connection", TEXT, lambda one: str(one.thread_id))
-    yield _section("Connections that wrote the most", figures.threads, (_SERVER, connection, *sums), top)
-    types = figures.event_types or ()
+    yield _section("Servers", figures["servers"], (_SERVER, *sums), top, len(figures["servers"]))
+    connection = Column("Connection", PLAIN, "thread_id")
+    yield _section("Connections that wrote the most", figures["threads"], (_SERVER, connection, *sums), top)
+    types = figures["event_types"] or ()
     compressed = Column("Compressed", NUMBER, "compressed_events")
     columns = (Column("Event", TEXT, "type"), Column("Events", NUMBER), _SIZE, compressed)
     yield _section("Events", types, columns, top, len(types))
     columns = (
-        Column(f"Committed {zoned}", clock, _commit_second),
+        Column(f"Committed {zoned}", clock, _committed),
         Column("Database", TEXT, "db", spare=1),
-        Column("Statement", TEXT, lambda one: " ".join(one.sql.split())[:_STATEMENT], cut=True),
+        Column("Statement", TEXT, lambda one: " ".join(one["sql"].split())[:_STATEMENT], cut=True),
     )
-    yield _section("DDL", figures.ddl_statements or (), columns, top, figures.ddl)
+    yield _section("DDL", figures["ddl_statements"] or (), columns, top, figures["ddl"])
 
 
 def _section(
     title: str,
-    records: Sequence[Any],
+    records: Sequence[Record],
     columns: Sequence[Column],
     top: int | None = None,
     existing: int | None = None,
@@ -260,64 +232,59 @@ def _section(
     return Section(title, columns, rows)
 
 
-def _histogram(histogram: Histogram, zone: tzinfo) -> Section:
+def _histogram(histogram: Record, zone: tzinfo) -> Section:
     """At most two dozen bars: neighbouring spans are put together."""
-    together = -(-len(histogram.buckets) // _HISTOGRAM_BARS)
+    buckets = histogram["buckets"]
+    together = -(-len(buckets) // _HISTOGRAM_BARS)
     spans = []
-    for place in range(0, len(histogram.buckets), together):
-        group = histogram.buckets[place : place + together]
-        counts = sum(one.transactions for one in group), sum(one.bytes for one in group)
-        spans.append(Bucket(group[0].start, *counts, None))
-    largest = max(one.bytes for one in spans)
+    for place in range(0, len(buckets), together):
+        group = buckets[place : place + together]
+        sums = {name: sum(one[name] for one in group) for name in ("transactions", "bytes")}
+        spans.append({"start": group[0]["start"], **sums})
     columns = (
         Column(f"From ({zone_name(zone)})", time_form(zone), "start"),
         _TRANSACTIONS,
         _SIZE,
-        Column("", bar_form(30), lambda one: Bar(one.bytes, largest), spare=1, cut=True),
+        _bar_column(30, max(one["bytes"] for one in spans), 1),
     )
-    return _section(f"Over time, each {period_text(histogram.bucket_seconds * together)}", spans, columns)
+    return _section(f"Over time, each {period_text(histogram['bucket_seconds'] * together)}", spans, columns)
 
 
-def breakdown_section(breakdown: Breakdown, top: int | None, zone: tzinfo) -> Section:
+def breakdown_section(breakdown: Record, top: int | None, zone: tzinfo) -> Section:
     """The groups with most bytes, without columns of changes that have none in any of them."""
-    groups = breakdown.largest(top)
-    whole = sum(group.bytes for group in breakdown.groups)
-    largest = max((group.bytes for group in groups), default=0)
-    changes = (
-        Column("Inserts", NUMBER, spare=7),
-        Column("Updates", NUMBER, spare=6),
-        Column("Deletes", NUMBER, spare=5),
-    )
+    by = list(map(Dimension, breakdown["by"]))
+    groups = largest_groups(breakdown["groups"], top)
+    whole = sum(group["bytes"] for group in breakdown["groups"])
     columns = (
-        *(_key_column(name, place, zone) for place, name in enumerate(breakdown.columns) if name != "digest"),
+        *(_key_column(name, zone) for name in key_columns(by) if name != "digest"),
         _TRANSACTIONS._replace(spare=2),
-        *(Column(name.capitalize(), NUMBER) for name in breakdown.measures[len(MEASURES) :]),
+        *(Column(name.capitalize(), NUMBER) for name in measures_of(by)[len(MEASURES) :]),
         _SIZE,
-        Column("Share", SHARE, lambda group: _share(group.bytes, whole), spare=3),
-        *(column for column in changes if any(column.of(group) for group in groups)),
-        Column("", bar_form(20), lambda group: Bar(group.bytes, largest), spare=8),
+        Column("Share", SHARE, lambda group: share(group["bytes"], whole), spare=3),
+        *(column for column in _CHANGES if any(column.of(group) for group in groups)),
+        _bar_column(20, max((group["bytes"] for group in groups), default=0), 8),
     )
-    return _section(f"By {' and '.join(breakdown.by)}", groups, columns, None, len(breakdown.groups))
+    title = f"By {' and '.join(breakdown['by'])}"
+    return _section(title, groups, columns, None, len(breakdown["groups"]))
 
 
-def _key_column(name: str, place: int, zone: tzinfo) -> Column:
+def _key_column(name: str, zone: tzinfo) -> Column:
     """The column of one of the keys of groups."""
-    form = _GROUP_FORMS.get(name, TEXT)
-    head = _GROUP_HEADS.get(name, name.capitalize()) + (f" ({zone_name(zone)})" if form is _MINUTE else "")
-    spare = 4 if name == "below_bytes" else 0
-    return Column(head, form, lambda group: group.keys[place], spare, cut=form is TEXT)
+    if name in ("minute", "hour", "day"):
+        return Column(f"{name.capitalize()} ({zone_name(zone)})", _MINUTE, name)
+    title, form = _GROUP_COLUMNS.get(name, (name.capitalize(), TEXT))
+    return Column(title, form, name, spare=4 if name == "below_bytes" else 0, cut=form is TEXT)
 
 
-def _share_of(records: Sequence[Any]) -> Column:
-    whole = sum(one.bytes for one in records)
-    return Column("Share", SHARE, lambda one: _share(one.bytes, whole), spare=1)
+def _share_of(records: Sequence[Record]) -> Column:
+    whole = sum(one["bytes"] for one in records)
+    return Column("Share", SHARE, lambda one: share(one["bytes"], whole), spare=1)
 
 
-def _share(part: int, whole: int) -> float | None:
+def share(part: int, whole: int) -> float | None:
     """The part of a whole; None of nothing."""
     return part / whole if whole else None
 
 
-def _commit_second(one: Any) -> int | None:
-    """When it was committed, in whole seconds; None where there is none."""
-    return None if one is None else one.commit_timestamp - one.commit_timestamp % _SECOND
+def _committed(one: Record | None) -> Any:
+    return None if one is None else one["commit_timestamp"]

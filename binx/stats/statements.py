@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Container, Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.format import Flavour, FormatDescription
@@ -19,8 +18,9 @@ from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.log.selection.moments import MICROSECONDS
 from binx.rows.ddl.parse import first_word
-from binx.stats.dimensions import NONE, STATEMENT_MEASURES
-from binx.stats.transaction import Page
+from binx.slices.search import Numbered
+from binx.source.names import printable
+from binx.stats.dimensions import STATEMENT_MEASURES
 
 _TEXTS = frozenset(
     {
@@ -53,13 +53,7 @@ _SIX_BYTE_IDS = 8
 _SHORT_POST_HEADER = 6
 _CHANGES = {RowsKind.INSERT: 2, RowsKind.UPDATE: 3, RowsKind.DELETE: 4}
 _BYTES, _ROWS, _STATEMENTS, _SECONDS = 0, 1, 5, 6
-
-
-class Told(NamedTuple):
-    """A digest: the normal form of a statement, cut where it is long, and its hash."""
-
-    text: str
-    digest: str
+_NO_TEXT = -1
 
 
 class StatementSums:
@@ -72,25 +66,25 @@ class StatementSums:
     def __init__(self) -> None:
         self.complete = True
         self._numbers: dict[str, int] = {}
-        self._told: dict[int, Told] = {}
+        self._digests: dict[int, tuple[str, str]] = {}
         self._known: dict[str, int] = {}
         self._next = 0
 
-    def told(self, number: int) -> Told | None:
-        """The digest of a number; None for statements of which the log has no text."""
-        return self._told.get(number)
+    def digest(self, number: int) -> tuple[str | None, str | None]:
+        """The normal form of a statement, cut where it is long, and its hash; None without a text."""
+        return self._digests.get(number, (None, None))
 
     def keep(self, numbers: Container[int]) -> None:
         """Forget all digests but some."""
-        self._told = {number: told for number, told in self._told.items() if number in numbers}
-        self._numbers = {told.digest: number for number, told in self._told.items()}
+        self._digests = {number: one for number, one in self._digests.items() if number in numbers}
+        self._numbers = {digest: number for number, (_, digest) in self._digests.items()}
         self._known.clear()
 
-    def of(self, page: Page) -> tuple[array[int], array[int], list[array[int]]]:
-        """The sums of a page's transactions.
+    def of(self, part: Numbered) -> tuple[array[int], array[int], list[array[int]]]:
+        """The sums of the marked transactions.
 
         Returns:
-            The places of the transactions in the page, the numbers of digests, and for each of
+            The indexes of the transactions, the numbers of digests, and for each of
             STATEMENT_MEASURES behind the number of transactions a sum.
 
         Raises:
@@ -98,8 +92,8 @@ class StatementSums:
         """
         places, numbers = array("q"), array("q")
         sums = [array("q") for _ in STATEMENT_MEASURES[1:]]
-        for index in page.indexes():
-            transaction = _Transaction(self, page, index)
+        for index in part.table.marked(part.mask):
+            transaction = _Transaction(self, part, index)
             for found in transaction.read():
                 for number, figures in found.items():
                     places.append(index)
@@ -117,7 +111,7 @@ class StatementSums:
             number = self._numbers.get(digest)
             if number is None:
                 number = self._numbers[digest] = self._next
-                self._told[number] = Told(form[:_SHOWN_CHARACTERS], digest)
+                self._digests[number] = printable(form[:_SHOWN_CHARACTERS]), digest
                 self._next += 1
             if len(text) <= _KNOWN_CHARACTERS:
                 if len(self._known) >= _KNOWN_TEXTS:
@@ -129,16 +123,16 @@ class StatementSums:
 class _Transaction:
     """One transaction: a statement is open from its text or its first table map up to its last rows."""
 
-    def __init__(self, sums: StatementSums, page: Page, index: int) -> None:
+    def __init__(self, sums: StatementSums, part: Numbered, index: int) -> None:
         self._sums = sums
-        value = page.table.value
+        value = part.table.value
         committed = value("original_commit_timestamp", index) or value("commit_timestamp", index)
         self._committed = committed // MICROSECONDS
         self._events = raw_events(
-            page.file, value("start", index), value("end", index), page.table.format, _with_text
+            part.scan.file, value("start", index), value("end", index), part.table.format, _with_text
         )
         self._counter: RowCounter | None = None
-        self._format = page.table.format
+        self._format = part.table.format
         self._found: dict[int, list[int]] = {}
         self._open: list[int] | None = None
         self._timed: list[int] | None = None
@@ -174,10 +168,10 @@ class _Transaction:
         elif kind in _BEFORE:
             self._before += size
         elif kind == EventType.TABLE_MAP:
-            (self._open or self._begin(NONE, raw, 0))[_BYTES] += size
+            (self._open or self._begin(_NO_TEXT, raw, 0))[_BYTES] += size
             self._see(raw)
         elif kind in ROWS_KINDS:
-            self._take_rows(raw, self._open or self._begin(NONE, raw, 0))
+            self._take_rows(raw, self._open or self._begin(_NO_TEXT, raw, 0))
 
     def _begin(self, number: int, raw: RawEvent, size: int | None = None) -> list[int]:
         """Open a statement; the one before it has ended."""

@@ -1,182 +1,178 @@
-"""What is summed up while logs are read: kinds, servers, sizes, times, tables, statements, sets of GTIDs."""
+"""What is summed up while logs are read: kinds, servers, sizes, times, tables, statements."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from statistics import median
+from typing import Any
 
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.query import Query
 from binx.event.table_map import parse_kept_map
 from binx.kernels.transactions.sums import Tally
-from binx.kernels.transactions.table import Kind, TransactionTable
+from binx.kernels.transactions.table import Kind
 from binx.log.events import transaction_events
-from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.rows.ddl.parse import is_schema_statement
+from binx.slices.search import Numbered
+from binx.source.names import printable
 from binx.stats.dimensions import size_bound, size_step
-from binx.stats.figures import (
-    Bucket,
-    Burst,
-    Compression,
-    DatabaseFigures,
-    DdlStatement,
-    Histogram,
-    KindFigures,
-    ServerFigures,
-    SizeFigures,
-    TableFigures,
-    ThreadFigures,
-)
-from binx.stats.findings import TableFacts
+from binx.stats.text import moment_json, moment_of
 
+Record = dict[str, Any]
+"""A record of the figures, as JSON has it."""
+
+_SUMS = ("transactions", "bytes", "rows")
+_CHANGES = ("inserts", "updates", "deletes", "bytes")
 _BURST_TIMES = 4
 _BURST_SPANS = 8
 _BURST_SHARE = 100
-_THREAD_BITS = 32
-_THREAD_MASK = (1 << _THREAD_BITS) - 1
 
 
-def kind_figures(tally: Tally, *, quick: bool) -> tuple[KindFigures, ...]:
+def records(names: Sequence[str], rows: Iterable[Sequence[Any]], *, quick: bool = False) -> list[Record]:
+    """Rows as records; of a quick look the row changes are not known."""
+    found = [dict(zip(names, row, strict=True)) for row in rows]
+    return [one | {"rows": None} for one in found] if quick else found
+
+
+def by_kind(tally: Tally, *, quick: bool) -> list[Record]:
     """By kind, the most frequent first."""
-    figures = [
-        KindFigures(KIND_NAMES[kind], transactions, size, None if quick else rows)
-        for kind, (transactions, size, rows) in tally.kinds.items()
-    ]
-    return tuple(sorted(figures, key=lambda one: (-one.transactions, one.kind)))
+    rows = [(KIND_NAMES[kind], *sums) for kind, sums in tally.kinds.items()]
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    return records(("kind", *_SUMS), rows, quick=quick)
 
 
-def server_figures(tally: Tally, *, quick: bool) -> tuple[ServerFigures, ...]:
+def by_server(tally: Tally, *, quick: bool) -> list[Record]:
     """By the server that made the change first, the one with most bytes first."""
-    figures = [
-        ServerFigures(server, transactions, size, None if quick else rows)
-        for server, transactions, size, rows in tally.servers
-    ]
-    return tuple(sorted(figures, key=lambda one: (-one.bytes, one.server_id)))
+    rows = sorted(tally.servers, key=lambda row: (-row[2], row[0]))
+    return records(("server_id", *_SUMS), rows, quick=quick)
 
 
-def thread_figures(tally: Tally, top: int, *, quick: bool) -> tuple[ThreadFigures, ...]:
+def by_thread(tally: Tally, top: int, *, quick: bool) -> list[Record]:
     """The connections with most bytes."""
-    most = sorted(tally.threads, key=lambda one: (-one[2], one[0]))[:top]
-    return tuple(
-        ThreadFigures(key >> _THREAD_BITS, key & _THREAD_MASK, transactions, size, None if quick else rows)
-        for key, transactions, size, rows in most
-    )
+    most = sorted(tally.threads, key=lambda row: (-row[2], row[0]))[:top]
+    rows = [(key >> 32, key & 0xFFFFFFFF, *sums) for key, *sums in most]
+    return records(("server_id", "thread_id", *_SUMS), rows, quick=quick)
 
 
-def size_figures(tally: Tally) -> tuple[SizeFigures, ...]:
+def by_size(tally: Tally) -> list[Record]:
     """By size: below 1 KiB, then in steps of four; the tally knows the bits that each size takes."""
     classes: dict[int, list[int]] = {}
     for bits, (transactions, size, _) in tally.sizes.items():
         sums = classes.setdefault(size_step(bits), [0, 0])
         sums[0] += transactions
         sums[1] += size
-    return tuple(
-        SizeFigures(size_bound(step), size_bound(step + 1), *classes[step]) for step in sorted(classes)
-    )
+    rows = [(size_bound(step), size_bound(step + 1), *classes[step]) for step in sorted(classes)]
+    return records(("from_bytes", "below_bytes", "transactions", "bytes"), rows)
 
 
-def histogram(tally: Tally, *, quick: bool) -> Histogram | None:
-    """Transactions over commit time; None where there are none."""
+def over_time(tally: Tally, *, quick: bool) -> Record | None:
+    """Transactions over commit time, in at most 240 intervals that begin at multiples of their length."""
     seconds, first, sums = tally.histogram
     if not sums:
         return None
-    return Histogram(
-        seconds,
-        tuple(
-            Bucket((first + place * seconds) * MICROSECONDS, transactions, size, None if quick else rows)
-            for place, (transactions, size, rows) in enumerate(sums)
-        ),
-    )
+    rows = [
+        (moment_json((first + place * seconds) * MICROSECONDS), *sums[place]) for place in range(len(sums))
+    ]
+    return {"bucket_seconds": seconds, "buckets": records(("start", *_SUMS), rows, quick=quick)}
 
 
-def compression_figures(tally: Tally) -> Compression:
-    """What was compressed as a whole."""
+def compression(tally: Tally) -> Record:
+    """Transactions that MySQL compressed as a whole (TRANSACTION_PAYLOAD)."""
     transactions, size, _, uncompressed = tally.compressed
-    return Compression(transactions, size, uncompressed, round(uncompressed / size, 2) if size else None)
+    ratio = round(uncompressed / size, 2) if size else None
+    return {"transactions": transactions, "bytes": size, "uncompressed_bytes": uncompressed, "ratio": ratio}
 
 
-def bursts(histogram: Histogram | None) -> tuple[Burst, ...]:
+def bursts(histogram: Record | None) -> list[Record]:
     """The runs of neighbouring spans that each have over four times the usual bytes, the largest first.
 
     What is usual is the median of the spans in which anything was committed. A run counts where it has at
     least a hundredth of all bytes; of fewer than eight spans with transactions none is unusual.
     """
-    if histogram is None:
-        return ()
-    sizes = [bucket.bytes for bucket in histogram.buckets if bucket.transactions]
+    buckets = [] if histogram is None else histogram["buckets"]
+    sizes = [bucket["bytes"] for bucket in buckets if bucket["transactions"]]
     if len(sizes) < _BURST_SPANS:
-        return ()
+        return []
     usual = median(sizes)
     found = []
-    for above, run in groupby(histogram.buckets, key=lambda bucket: bucket.bytes > _BURST_TIMES * usual):
-        spans = list(run)
-        size = sum(span.bytes for span in spans)
-        if above and size * _BURST_SHARE >= sum(sizes):
+    for above, grouped in groupby(buckets, key=lambda bucket: bucket["bytes"] > _BURST_TIMES * usual):
+        run = list(grouped)
+        size = sum(bucket["bytes"] for bucket in run)
+        if above and histogram is not None and size * _BURST_SHARE >= sum(sizes):
+            end = moment_of(run[-1]["start"]) + histogram["bucket_seconds"] * MICROSECONDS
             found.append(
-                Burst(
-                    start=spans[0].start,
-                    end=spans[-1].start + histogram.bucket_seconds * MICROSECONDS,
-                    transactions=sum(span.transactions for span in spans),
-                    bytes=size,
-                    times_usual=round(size / len(spans) / usual, 1),
-                )
+                {
+                    "start": run[0]["start"],
+                    "end": moment_json(end),
+                    "transactions": sum(bucket["transactions"] for bucket in run),
+                    "bytes": size,
+                    "times_usual": round(size / len(run) / usual, 1),
+                }
             )
-    return tuple(sorted(found, key=lambda burst: (-burst.bytes, burst.start)))
+    return sorted(found, key=lambda burst: -burst["bytes"])
 
 
 TABLES_MAXIMUM = 65_536
 """Tables that are kept, at least; behind twice as many, those with fewest bytes are given up."""
 
-_NOTHING = (0, 0, 0, 0)
-
 
 class TableSums:
-    """The sums of all scans so far."""
+    """The sums by table of all scans so far, and what table maps say of the tables.
+
+    Attributes:
+        complete: False where small tables were given up.
+        without_key: names of changed tables that have no primary key.
+        without_names: names of changed tables whose columns have no names in at least one map.
+        unknown_metadata: names of changed tables by the types of metadata fields that binx does not know.
+        uncounted: names of tables whose rows are not counted.
+    """
 
     def __init__(self) -> None:
-        self.facts = TableFacts()
         self.complete = True
-        self._tables: dict[tuple[str, str], Sequence[int]] = {}
+        self.without_key: set[str] = set()
+        self.without_names: set[str] = set()
+        self.unknown_metadata: dict[int, set[str]] = {}
+        self.uncounted: set[str] = set()
+        self._tables: dict[tuple[str, str], list[int]] = {}
 
-    def take(self, scan: TransactionScan, taken: Iterable[tuple[int, int, int, int, int]]) -> None:
+    def take(self, scan: TransactionScan, sums: Iterable[tuple[int, int, int, int, int]]) -> None:
         """Add a scan's sums.
 
         Args:
             scan: a scan that is over.
-            taken: by its table numbers: transactions, inserts, updates, deletes, bytes.
+            sums: by its table numbers: transactions, inserts, updates, deletes, bytes.
         """
         changed = set()
-        for number, (transactions, *sums) in enumerate(taken):
+        for number, (transactions, *more) in enumerate(sums):
             if transactions:
                 changed.add(number)
-                name = scan.table_name(number)
-                known = self._tables.get(name, _NOTHING)
-                self._tables[name] = [before + more for before, more in zip(known, sums, strict=True)]
+                known = self._tables.setdefault(scan.table_name(number), [0, 0, 0, 0])
+                known[:] = map(sum, zip(known, more, strict=True))
         self._take_maps(scan, changed)
         if len(self._tables) > 2 * TABLES_MAXIMUM:
             self._forget()
 
-    def tables(self) -> tuple[TableFigures, ...]:
+    def by_table(self) -> list[Record]:
         """By table, those with most bytes first."""
-        figures = [TableFigures(db, table, *sums) for (db, table), sums in self._tables.items()]
-        return tuple(sorted(figures, key=lambda one: (-one.bytes, one.db, one.table)))
+        rows = [(printable(db), printable(table), *sums) for (db, table), sums in self._tables.items()]
+        return records(("db", "table", *_CHANGES), sorted(rows, key=lambda row: (-row[-1], row[:2])))
 
-    def databases(self) -> tuple[DatabaseFigures, ...]:
+    def by_database(self) -> list[Record]:
         """By database, those with most bytes first."""
         databases: dict[str, list[int]] = {}
         for (db, _), sums in self._tables.items():
-            known = databases.setdefault(db, [0, *_NOTHING])
-            known[:] = [before + more for before, more in zip(known, (1, *sums), strict=True)]
-        figures = [DatabaseFigures(db, *sums) for db, sums in databases.items()]
-        return tuple(sorted(figures, key=lambda one: (-one.bytes, one.db)))
+            known = databases.setdefault(db, [0] * 5)
+            known[:] = map(sum, zip(known, (1, *sums), strict=True))
+        rows = [(printable(db), *sums) for db, sums in databases.items()]
+        return records(("db", "tables", *_CHANGES), sorted(rows, key=lambda row: (-row[-1], row[0])))
 
     def _take_maps(self, scan: TransactionScan, changed: set[int]) -> None:
-        self.facts.uncounted.update(f"{db}.{table}" for db, table in scan.uncounted_tables())
+        self.uncounted.update(f"{db}.{table}" for db, table in scan.uncounted_tables())
         for number, body in scan.table_maps():
             if number not in changed:
                 continue
@@ -185,11 +181,11 @@ class TableSums:
             except (DamagedError, UnsupportedError):
                 continue  # Nothing more is known of it.
             for field_type, _ in table_map.unknown_metadata:
-                self.facts.unknown_metadata.setdefault(field_type, set()).add(table_map.name)
+                self.unknown_metadata.setdefault(field_type, set()).add(table_map.name)
             if not all(column.name for column in table_map.columns):
-                self.facts.without_names.add(table_map.name)
+                self.without_names.add(table_map.name)
             elif not table_map.has_primary_key:
-                self.facts.without_key.add(table_map.name)
+                self.without_key.add(table_map.name)
 
     def _forget(self) -> None:
         """Keep the tables with most bytes."""
@@ -197,20 +193,17 @@ class TableSums:
         most = sorted(self._tables.items(), key=lambda item: (-item[1][-1], item[0]))[:TABLES_MAXIMUM]
         self._tables = dict(most)
         kept = {f"{db}.{table}" for db, table in self._tables}
-        self.facts.without_names &= kept
-        self.facts.without_key &= kept
-        self.facts.uncounted &= kept
-        for tables in self.facts.unknown_metadata.values():
-            tables.intersection_update(kept)
+        for names in (self.without_names, self.without_key, self.uncounted, *self.unknown_metadata.values()):
+            names.intersection_update(kept)
 
 
 DDL_LISTED = 200
 """Statements of DDL that are kept, at most."""
 
-DDL_LOOKED_AT = 10_000
-"""Statements of DDL that are looked at for foreign keys, at most."""
+DDL_READ = 10_000
+"""Statements of DDL that are searched for foreign keys, at most."""
 
-MIXTURES_LOOKED_AT = 200
+MIXTURES_READ = 200
 """Transactions of both statements and rows that are looked at, at most; later ones count as statements."""
 
 _LARGEST = 2**63 - 1
@@ -219,67 +212,65 @@ _CASCADE = re.compile(r"\bON\s+(?:DELETE|UPDATE)\s+(?:CASCADE|SET\s+NULL|SET\s+D
 
 
 class StatementReader:
-    """Reads the statements of transactions page by page.
+    """Reads statements that are logged as text.
 
     Attributes:
         ddl: the first statements that are transactions of their own.
-        cascades: how many of those that were looked at define foreign keys that change rows by themselves.
+        cascades: statements that define foreign keys which change rows by themselves.
         only_tables_made: transactions whose only statements make the tables of their rows
             (CREATE TABLE … SELECT).
     """
 
     def __init__(self) -> None:
-        self.ddl: list[DdlStatement] = []
+        self.ddl: list[Record] = []
         self.cascades = 0
         self.only_tables_made = 0
-        self._ddl_looked_at = 0
-        self._mixtures_looked_at = 0
+        self._ddl_left = DDL_READ
+        self._mixtures_left = MIXTURES_READ
 
-    def take(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> None:
+    def take(self, part: Numbered) -> None:
         """Look at the marked transactions.
 
         Raises:
             DamagedError, UnsupportedError: a statement cannot be read.
         """
-        self._take_ddl(file, table, bytearray(mask))
-        self._take_mixtures(file, table, bytearray(mask))
+        table, mask = part.table, bytearray(part.mask)
+        if self._ddl_left:
+            table.keep_values(mask, "kind", [Kind.KIND_DDL])
+            indexes = table.marked(mask)[: self._ddl_left]
+            self._ddl_left -= len(indexes)
+            for index in indexes:
+                query = next(_queries(part, index), None)
+                if query is not None:
+                    self._take_ddl(part, index, query)
+        if self._mixtures_left:
+            mask = bytearray(part.mask)
+            table.keep_range(mask, "statements", 1, _LARGEST)
+            table.keep_range(mask, "rows", 1, _LARGEST)
+            indexes = table.marked(mask)[: self._mixtures_left] if any(mask) else []
+            self._mixtures_left -= len(indexes)
+            for index in indexes:
+                made = sum(is_schema_statement(query.text) for query in _queries(part, index))
+                self.only_tables_made += made == table.value("statements", index)
 
-    def _take_ddl(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> None:
-        if self._ddl_looked_at >= DDL_LOOKED_AT:
-            return
-        table.keep_values(mask, "kind", [Kind.KIND_DDL])
-        for index in table.marked(mask)[: DDL_LOOKED_AT - self._ddl_looked_at]:
-            self._ddl_looked_at += 1
-            start, end = table.value("start", index), table.value("end", index)
-            events = transaction_events(file, start, end, table.format)
-            query = next((event for _, event in events if isinstance(event, Query)), None)
-            if query is None:
-                continue
-            self.cascades += _CASCADE.search(query.text) is not None
-            if len(self.ddl) < DDL_LISTED:
-                self.ddl.append(
-                    DdlStatement(
-                        transaction=transaction_id(file, table, index),
-                        commit_timestamp=table.value("commit_timestamp", index),
-                        file=file.name,
-                        start=start,
-                        db=query.database,
-                        sql=query.text[:_CHARACTERS],
-                    )
-                )
+    def _take_ddl(self, part: Numbered, index: int, query: Query) -> None:
+        self.cascades += _CASCADE.search(query.text) is not None
+        if len(self.ddl) < DDL_LISTED:
+            file, value = part.scan.file, part.table.value
+            self.ddl.append(
+                {
+                    "transaction": transaction_id(file, part.table, index),
+                    "commit_timestamp": moment_json(value("commit_timestamp", index)),
+                    "file": printable(file.name),
+                    "start": value("start", index),
+                    "db": printable(query.database),
+                    "sql": printable(query.text[:_CHARACTERS]),
+                }
+            )
 
-    def _take_mixtures(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> None:
-        table.keep_range(mask, "statements", 1, _LARGEST)
-        table.keep_range(mask, "rows", 1, _LARGEST)
-        if self._mixtures_looked_at >= MIXTURES_LOOKED_AT or not any(mask):
-            return
-        for index in table.marked(mask)[: MIXTURES_LOOKED_AT - self._mixtures_looked_at]:
-            self._mixtures_looked_at += 1
-            start, end = table.value("start", index), table.value("end", index)
-            texts = [
-                event.text
-                for _, event in transaction_events(file, start, end, table.format)
-                if isinstance(event, Query)
-            ]
-            made = sum(map(is_schema_statement, texts))
-            self.only_tables_made += made == table.value("statements", index)
+
+def _queries(part: Numbered, index: int) -> Iterator[Query]:
+    """The statements of a transaction."""
+    start, end = part.table.value("start", index), part.table.value("end", index)
+    events = transaction_events(part.scan.file, start, end, part.table.format)
+    return (event for _, event in events if isinstance(event, Query))

@@ -6,19 +6,14 @@ shown as ``\xNN`` and never sent to the terminal.
 
 from __future__ import annotations
 
-import json
 import unicodedata
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import Any
 
-from binx.log.selection.moments import MICROSECONDS
-from binx.source.names import printable
+from binx.log.selection.moments import MICROSECONDS, format_time
 
-if TYPE_CHECKING:
-    from binx.stats.transaction import TableChanges
-
-MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _AROUND = 8
 """Characters of a text that show where another begins to differ."""
@@ -84,13 +79,9 @@ def transaction_duration_text(seconds: int | None) -> str:
 
 
 def time_text(moment: int, zone: tzinfo = UTC) -> str:
-    """A moment in µs since 1970, as ``2026-11-21 09:49:11.750000``, or without fraction where there is none.
+    """A moment in µs since 1970 by a zone's clock: ``2026-11-21 09:49:11.750000``.
 
     A damaged file may hold times that no calendar has; they are shown as seconds since 1970.
-
-    Args:
-        moment: µs since 1970.
-        zone: the time zone whose clock shows it.
     """
     if not -MICROSECONDS < moment <= _LATEST:
         return f"@{moment // MICROSECONDS}"
@@ -122,21 +113,22 @@ def _visible(character: str) -> str:
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-def json_string(text: str) -> str:
-    """A name as a string of JSON."""
-    # Here and not above: plain listings do without it.
-    return json.dumps(printable(text), ensure_ascii=False)
+def moment_json(moment: int) -> str | int:
+    """A moment in RFC 3339; a damaged file's that no calendar has stays a number, in µs since 1970."""
+    return format_time(moment) if 0 <= moment <= _LATEST else moment
 
 
-def short_source(source: str) -> str:
-    """The first digits of a server's UUID."""
-    return f"{source[:_UUID_SHOWN]}{ELLIPSIS}"
+def moment_of(shown: str | int) -> int:
+    """The moment of what :func:`moment_json` has made."""
+    if isinstance(shown, int):
+        return shown
+    return (datetime.fromisoformat(shown) - _EPOCH) // timedelta(microseconds=1)
 
 
 def short_transaction(transaction: str) -> str:
     """A GTID with the first digits of its UUID, which is enough to tell servers apart."""
     source, colon, number = transaction.partition(":")
-    return f"{short_source(source)}:{number}" if colon else source
+    return f"{source[:_UUID_SHOWN]}{ELLIPSIS}:{number}" if colon else source
 
 
 def text_width(text: str) -> int:
@@ -217,14 +209,11 @@ def pad_text(text: str, width: int, *, right: bool = False) -> str:
     return gap + text if right else text + gap
 
 
-def table_text(change: TableChanges) -> str:
-    """Changes of a table: ``shop.orders +3 ~1`` for three inserts and an update, a minus for deletes."""
-    parts = [safe_text(f"{change.db}.{change.table}")]
-    signs = (("+", change.inserts), ("~", change.updates), (MINUS, change.deletes))
-    parts += [f"{sign}{count:,}" for sign, count in signs if count]
-    return " ".join(parts)
-
-
-def tables_text(changes: tuple[TableChanges, ...] | None) -> str:
-    """What a transaction did to its tables, with commas between; empty where that is not known."""
-    return ", ".join(map(table_text, changes or ()))
+def tables_text(changes: Sequence[Mapping[str, Any]] | None) -> str:
+    """Changes of tables: ``shop.orders +3 ~1`` for three inserts and an update, a minus for deletes."""
+    texts = []
+    for one in changes or ():
+        signs = (("+", one["inserts"]), ("~", one["updates"]), ("-", one["deletes"]))
+        counts = [f"{sign}{count:,}" for sign, count in signs if count]
+        texts.append(" ".join([safe_text(f"{one['db']}.{one['table']}"), *counts]))
+    return ", ".join(texts)

@@ -122,10 +122,7 @@ def on_terminal(
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", _LINES, width, 0, 0))
     process = forking()
-    with Path(os.devnull).open("rb") as nothing:
-        process.start(
-            _program(code), list(map(str, arguments)), cwd, environment(env), [nothing.fileno(), slave, slave]
-        )
+    process.start(_program(code), list(map(str, arguments)), cwd, environment(env), [slave] * 3)
     os.close(slave)
     shown = b""
     try:

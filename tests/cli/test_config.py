@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from binx.cli.application import ENTRIES
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
 
@@ -119,16 +117,3 @@ def test_config_refuses_the_table_of_no_command(config: Path) -> None:
     ended = binx("config", env={"BINX_CONFIG": str(config)})
     assert ended.code == 2
     assert "there is no command 'extrakt'; did you mean extract?" in ended.err
-
-
-def test_the_template_sets_nothing_and_all_of_it_can_be_set(shop: Shop, config: Path) -> None:
-    template = binx("config", "--template").out
-    assert {
-        name: value for name, value in tomllib.loads(template).items() if not isinstance(value, dict)
-    } == {}
-    names = [entry.name for entry in ENTRIES if entry.name not in ("config", "completion")]
-    assert list(tomllib.loads(template)) == names
-    uncommented = [line.removeprefix("# ") for line in template.splitlines() if " = " in line]
-    assert len(uncommented) > 20
-    config.write_text(template)
-    assert listed(shop, BINX_CONFIG=str(config)) == listed(shop)

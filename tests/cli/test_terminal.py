@@ -55,7 +55,7 @@ def test_a_dumb_terminal_gets_no_colours(shop: Shop) -> None:
 def test_a_wide_terminal_shows_whole_gtids_and_tables(shop: Shop) -> None:
     shown = on_terminal("ls", "--gtid", shop.demo["gtid"], *shop.logs, width=200).out
     assert shop.demo["gtid"] in shown
-    assert "shop.orders +1 ~1, shop.order_items +3 −1" in shown
+    assert "shop.orders +1 ~1, shop.order_items +3 -1" in shown
 
 
 def test_a_narrow_terminal_shortens_gtids_and_keeps_their_numbers(shop: Shop) -> None:

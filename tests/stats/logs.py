@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
+from binx.stats.gather import gather
+from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Listing
 from tests.conftest import PROJECT, TESTDATA
 
@@ -82,9 +86,22 @@ def _event(number: int, seconds: int, server_id: int, body: bytes, position: int
     return _HEADER.pack(seconds, number, server_id, size, position + size, 0) + body
 
 
-def listing_of(files: Sequence[BinlogFile], **options: Any) -> Listing:
-    """The transactions of a chain of opened logs."""
-    return Listing([read_ends(file) for file in files], **options)
+def listing_of(files: Sequence[BinlogFile], **options: Any) -> Iterator[SimpleNamespace]:
+    """The transactions of a chain of opened logs, as JSON has them, and their durations."""
+    chain = [read_ends(file) for file in files]
+    listing = Listing(chain, LineWriter(COLUMNS, as_json=True), **options)
+    return (record(json.loads(line)) for text in listing for line in text.splitlines())
+
+
+def figures_of(files: Sequence[BinlogFile], **options: Any) -> SimpleNamespace:
+    """The figures of opened logs."""
+    return record(gather(files, **options))
+
+
+def record(document: dict[str, Any]) -> SimpleNamespace:
+    """A JSON object, and all those in it, with attributes."""
+    found: SimpleNamespace = json.loads(json.dumps(document), object_hook=lambda one: SimpleNamespace(**one))
+    return found
 
 
 def shop_of(flavour: str) -> list[Path]:

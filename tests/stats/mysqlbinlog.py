@@ -124,14 +124,14 @@ def count_with_binx(path: Path, *, verify: bool = True) -> Counts:
     with BinlogFile.open(str(path)) as file:
         figures = gather([file], verify=verify)
     events: Counter[str] = Counter()
-    for one in figures.event_types or ():
-        events[_plain_name(one.type)] += one.events + one.compressed_events
-    rows = {
-        f"{one.db}.{one.table}": (one.inserts, one.updates, one.deletes)
-        for one in figures.tables or ()
-        if one.rows
-    }
-    return Counts(figures.transactions, dict(events), rows)
+    for one in figures["event_types"]:
+        events[_plain_name(one["type"])] += one["events"] + one["compressed_events"]
+    rows = {}
+    for one in figures["tables"]:
+        changes = (one["inserts"], one["updates"], one["deletes"])
+        if any(changes):
+            rows[f"{one['db']}.{one['table']}"] = changes
+    return Counts(figures["transactions"], dict(events), rows)
 
 
 def _plain_name(name: str) -> str:

@@ -1,11 +1,12 @@
-"""Transactions as lines, against an encoder of JSON and against the transactions one by one."""
+"""Transactions as lines, against the same transactions as Arrow."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -17,12 +18,13 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import epochs
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
+from binx.log.index.transactions import index_batch
 from binx.log.selection.moments import format_in_zone
+from binx.slices.search import Numbered
+from binx.source.names import printable
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
-from binx.stats.transaction import ListedTransaction, Page, moment_json
 from tests.stats.logs import BytesSource, Statement, log_bytes, log_of
 
-FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 CONTRACT = [
     "commit_version", "transaction", "gtid", "xid", "server_id", "epoch", "seqno", "kind", "how",
     "file", "start", "end", "bytes", "uncompressed_bytes", "commit_timestamp", "commit_time_source",
@@ -32,48 +34,58 @@ CONTRACT = [
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def pages(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Page]:
+def parts(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Numbered]:
     seqno = 1
     for file, epoch in zip(files, epochs(list(map(known_ends, files))), strict=True):
         scan = file.scan(level)
         for table in scan:
-            yield Page(file, scan, table, epoch, seqno)
+            yield Numbered(scan, table, table.mask(), epoch, seqno, True)
             seqno += len(table)
 
 
-def pairs(
-    writer: LineWriter, files: list[BinlogFile], level: Level = Level.LEVEL_TABLES
-) -> Iterator[tuple[str, ListedTransaction]]:
-    """Each line with the transaction that it is about."""
-    for page in pages(files, level):
-        text = writer.lines(page).decode()
-        assert text.endswith("\n")
-        yield from zip(text[:-1].split("\n"), map(page.describe, page.indexes()), strict=True)
+def lines_of(writer: LineWriter, files: list[BinlogFile]) -> list[str]:
+    return [line for part in parts(files) for line in writer.lines(part).decode().splitlines()]
+
+
+def rows_of(part: Numbered) -> list[dict[str, Any]]:
+    """The transactions by the declaration of the index, as JSON has their values."""
+    batch = index_batch(part.scan.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno)
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, datetime):
+                row[name] = value.replace(tzinfo=None).isoformat() + "Z"
+    return rows
 
 
 @pytest.mark.parametrize("level", [Level.LEVEL_INDEX, Level.LEVEL_TABLES])
-def test_the_json_of_every_transaction_is_that_of_an_encoder(shop: list[BinlogFile], level: Level) -> None:
+def test_the_json_of_every_transaction_is_its_row_in_the_index(shop: list[BinlogFile], level: Level) -> None:
     count = 0
-    for line, one in pairs(LineWriter(as_json=True), shop, level):
-        assert line == json.dumps(one.as_dict(), ensure_ascii=False)
-        count += 1
+    writer = LineWriter(as_json=True)
+    for part in parts(shop, level):
+        rows = rows_of(part)
+        expected = [json.dumps(row, ensure_ascii=False) for row in rows]
+        assert writer.lines(part).decode().splitlines() == expected
+        count += len(rows)
     assert count > 1_500
 
 
-def test_every_small_log_gives_the_encoders_json(testdata: Path) -> None:
-    kinds = set()
+def test_the_json_of_every_small_log_is_that_of_its_index(testdata: Path) -> None:
+    kinds: set[str] = set()
     for path in sorted(testdata.glob("*/small/*.binlog")):
         with BinlogFile.open(str(path)) as file:
-            for line, one in pairs(LineWriter(as_json=True), [file]):
-                assert line == json.dumps(one.as_dict(), ensure_ascii=False)
-                kinds.add(one.kind)
+            writer = LineWriter(as_json=True)
+            for part in parts([file]):
+                rows = rows_of(part)
+                assert [json.loads(line) for line in writer.lines(part).splitlines()] == rows
+                kinds.update(row["kind"] for row in rows)
     assert kinds >= {"dml", "ddl", "rollback", "xa_prepare", "xa_commit", "xa_rollback"}
 
 
 def test_an_object_has_the_contracts_names() -> None:
     assert list(JSON_COLUMNS) == CONTRACT
     with log_of([Statement()]) as file:
-        ((line, _),) = pairs(LineWriter(as_json=True), [file])
+        (line,) = lines_of(LineWriter(as_json=True), [file])
     document = json.loads(line)
     assert list(document) == CONTRACT
     assert document["commit_timestamp"] == "2023-11-14T22:13:20Z"
@@ -85,48 +97,63 @@ def test_an_object_has_the_contracts_names() -> None:
 def test_any_name_of_a_file_gives_lines_that_can_be_written(testdata: Path, name: str) -> None:
     data = (testdata / "mysql-9.7" / "small" / "tagged_gtids.binlog").read_bytes()
     with BinlogFile(BytesSource(data, name)) as file:
-        for line, one in pairs(LineWriter(as_json=True), [file]):
-            assert json.loads(line) == one.as_dict()
-        for line, _ in pairs(LineWriter(), [file]):
+        for line in lines_of(LineWriter(as_json=True), [file]):
+            assert json.loads(line)["file"] == printable(name)
+        for line in lines_of(LineWriter(), [file]):
             assert len(line.split("\t")) == len(PLAIN_COLUMNS)
             assert "\t\t" not in line
 
 
-def plain(one: ListedTransaction, name: str) -> str:
-    """A value as a plain line has it."""
+def plain(name: str, value: Any) -> str:
+    """A value of JSON as a plain line has it."""
     if name == "duration":
-        return "-" if one.duration_seconds is None else str(one.duration_seconds)
-    value = getattr(one, name)
-    if name.endswith("timestamp") and value is not None:
-        return str(moment_json(value))
+        return "-" if value is None else str(int(value[1]))
     if name != "tables":
         return "-" if value is None else str(value)
     texts = []
     for change in value or ():
-        signs = [("+", change.inserts), ("~", change.updates), ("-", change.deletes)]
-        texts.append(
-            " ".join([f"{change.db}.{change.table}", *(f"{sign}{count}" for sign, count in signs if count)])
-        )
-    return ", ".join(texts) or one.statement or "-"
+        signs = [("+", change["inserts"]), ("~", change["updates"]), ("-", change["deletes"])]
+        counts = [f"{sign}{count}" for sign, count in signs if count]
+        texts.append(" ".join([f"{change['db']}.{change['table']}", *counts]))
+    return ", ".join(texts) or "-"
 
 
-def test_every_column_says_what_the_transaction_says(shop: list[BinlogFile]) -> None:
-    for line, one in pairs(LineWriter(COLUMNS), shop):
-        assert line.split("\t") == [plain(one, name) for name in COLUMNS]
+def test_every_column_says_what_json_says(shop: list[BinlogFile]) -> None:
+    documents = map(json.loads, lines_of(LineWriter(COLUMNS, as_json=True), shop))
+    for line, one in zip(lines_of(LineWriter(COLUMNS), shop), documents, strict=True):
+        fields = dict(zip(COLUMNS, line.split("\t"), strict=True))
+        if one["kind"] == "ddl":
+            # A schema statement is told by its text.
+            assert fields.pop("tables") != "-"
+        assert fields == {name: plain(name, one[name]) for name in fields}
+
+
+@pytest.mark.parametrize(
+    ("begin", "commit", "duration"),
+    [(10, 10, [0, 0.999999]), (10, 12, [1.000001, 2.999999]), (10, 9, None)],
+)
+def test_of_a_duration_no_more_is_said_than_whole_seconds_tell(
+    begin: int, commit: int, duration: list[float] | None
+) -> None:
+    made = [Statement(begin, "BEGIN"), Statement(begin, "DELETE FROM t"), Statement(commit, "COMMIT")]
+    with log_of(made) as file:
+        (line,) = lines_of(LineWriter(["duration"], as_json=True), [file])
+        (text,) = lines_of(LineWriter(["duration"]), [file])
+    assert json.loads(line) == {"duration": duration}
+    assert text == ("-" if duration is None else str(commit - begin))
 
 
 def test_columns_come_in_the_order_asked_for(shop: list[BinlogFile]) -> None:
-    for line, one in pairs(LineWriter(["kind", "file"], as_json=True), shop[:1]):
-        assert line == json.dumps({"kind": one.kind, "file": one.file})
-    for line, one in pairs(LineWriter(["start", "kind"]), shop[:1]):
-        assert line == f"{one.start}\t{one.kind}"
+    for line in lines_of(LineWriter(["kind", "file"], as_json=True), shop[:1]):
+        assert list(json.loads(line)) == ["kind", "file"]
+    assert all(line.split("\t")[0].isdigit() for line in lines_of(LineWriter(["start", "kind"]), shop[:1]))
 
 
-def test_some_places_of_a_page_are_some_of_its_lines(shop: list[BinlogFile]) -> None:
-    page = next(pages(shop))
-    every = LineWriter().lines(page).splitlines(keepends=True)
-    assert LineWriter().each(page, [0, 3, len(every) - 1]) == [every[0], every[3], every[-1]]
-    assert LineWriter().each(page, []) == []
+def test_some_of_a_page_are_some_of_its_lines(shop: list[BinlogFile]) -> None:
+    part = next(parts(shop))
+    every = LineWriter().lines(part).splitlines(keepends=True)
+    assert LineWriter().each(part, [0, 3, len(every) - 1]) == [every[0], every[3], every[-1]]
+    assert LineWriter().each(part, []) == []
 
 
 @settings(max_examples=60, deadline=None)
@@ -137,9 +164,8 @@ def test_some_places_of_a_page_are_some_of_its_lines(shop: list[BinlogFile]) -> 
     ),
 )
 def test_times_are_those_of_the_zones_clock(seconds: list[int], zone: tzinfo) -> None:
-    writer = LineWriter(["commit_timestamp"], zone=zone)
     with log_of([Statement(seconds=second) for second in seconds]) as file:
-        shown = [line for line, _ in pairs(writer, [file])]
+        shown = lines_of(LineWriter(["commit_timestamp"], zone=zone), [file])
     assert shown == [format_in_zone(second * 1_000_000, zone) for second in seconds]
 
 
@@ -147,7 +173,7 @@ def test_the_clock_is_set_back_within_a_second() -> None:
     """At 2026-10-25 01:00 UTC it is 03:00 and 02:00 in Berlin."""
     change = 1_792_890_000
     with log_of([Statement(seconds=change - 1), Statement(seconds=change)]) as file:
-        shown = [line for line, _ in pairs(LineWriter(["commit_timestamp"], zone=BERLIN), [file])]
+        shown = lines_of(LineWriter(["commit_timestamp"], zone=BERLIN), [file])
     assert shown == ["2026-10-25T02:59:59+02:00", "2026-10-25T02:00:00+01:00"]
 
 
@@ -155,20 +181,18 @@ def test_a_time_of_a_damaged_log_is_shown_as_it_is(testdata: Path) -> None:
     """The commit time of a GTID event, 7 bytes, is set to its largest value."""
     data = bytearray((testdata / "mysql-9.7" / "small" / "no_checksum.binlog").read_bytes())
     with BinlogFile(BytesSource(bytes(data), "made.000001")) as file:
-        start = next(pages([file])).describe(0).start
+        start = next(parts([file])).table.value("start", 0)
     at = start + 19 + 1 + 16 + 8 + 17
     data[at : at + 7] = b"\xff" * 6 + b"\x7f"
     with BinlogFile(BytesSource(bytes(data), "made.000001")) as file:
-        page = next(pages([file]))
-        (line,) = LineWriter(["commit_timestamp"], zone=BERLIN).each(page, [0])
+        (line,) = LineWriter(["commit_timestamp"], zone=BERLIN).each(next(parts([file])), [0])
         assert line.decode() == f"{format_in_zone(2**55 - 1, BERLIN)}\n"
 
 
 def test_names_that_drive_a_terminal_are_escaped() -> None:
     data = log_bytes([Statement(sql="DROP TABLE t")])
     with BinlogFile(BytesSource(data, "a\x1b[2J.000001")) as file:
-        ((line, _),) = pairs(LineWriter(["file"]), [file])
-    assert line == r"a\x1b[2J.000001"
+        assert lines_of(LineWriter(["file"]), [file]) == [r"a\x1b[2J.000001"]
 
 
 def test_columns_have_shorter_names() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,8 +15,8 @@ from binx.errors import UsageError
 from binx.event.statement_digest import digest_of, digest_text
 from binx.log.chain.inputs import open_chain
 from binx.stats import breakdown as breakdown_module
-from binx.stats.dimensions import Breakdown, Dimension
-from binx.stats.gather import gather
+from binx.stats.dimensions import Dimension
+from tests.stats.logs import figures_of
 
 TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 LOGS = [
@@ -24,11 +25,10 @@ LOGS = [
 ]
 
 
-def broken_down(paths: list[Path], *by: Dimension) -> Breakdown:
+def broken_down(paths: list[Path], *by: Dimension) -> SimpleNamespace:
     with open_chain([str(path) for path in paths]) as chain:
-        found = gather([ends.file for ends in chain], by=by)
-    assert found.breakdown is not None
-    return found.breakdown
+        found: SimpleNamespace = figures_of([ends.file for ends in chain], by=by).breakdown
+    return found
 
 
 @pytest.mark.parametrize("paths", LOGS, ids=lambda paths: "-".join(paths[0].parts[-3:-1]))
@@ -60,10 +60,10 @@ def test_each_statement_has_the_rows_that_the_data_set_has_of_it(paths: list[Pat
                 untold.add(place)
     if untold:
         statements[None] = len(untold)
-    found = {group.keys[1]: group for group in broken_down(paths, Dimension.STATEMENT).groups}
+    found = {group.digest: group for group in broken_down(paths, Dimension.STATEMENT).groups}
     assert {digest: group.statements for digest, group in found.items()} == statements
     for group in found.values():
-        had = rows[None if group.keys[1] is None else str(group.keys[1])]
+        had = rows[group.digest]
         assert (group.inserts, group.updates, group.deletes) == (
             had["insert"],
             had["update_postimage"],
@@ -73,11 +73,11 @@ def test_each_statement_has_the_rows_that_the_data_set_has_of_it(paths: list[Pat
 
 
 def test_statements_are_grouped_over_time_too_and_not_by_what_they_do_not_divide() -> None:
-    whole = {group.keys: group for group in broken_down(LOGS[1], Dimension.STATEMENT).groups}
-    sums: dict[tuple[object, ...], int] = defaultdict(int)
+    whole = {group.digest: group.bytes for group in broken_down(LOGS[1], Dimension.STATEMENT).groups}
+    sums: dict[str | None, int] = defaultdict(int)
     for group in broken_down(LOGS[1], Dimension.DAY, Dimension.STATEMENT).groups:
-        sums[group.keys[1:]] += group.bytes
-    assert sums == {keys: group.bytes for keys, group in whole.items()}
+        sums[group.digest] += group.bytes
+    assert sums == whole
     with pytest.raises(UsageError, match="cannot be combined"):
         broken_down(LOGS[1], Dimension.STATEMENT, Dimension.TABLE)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
 
 from binx.archive.check import check_archive
@@ -13,11 +11,10 @@ from binx.archive.report import ArchiveRequest
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
 from binx.cli.archive_text import tell_check, tell_log, tell_logs, tell_run
-from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.options import COUNT, KEYS, NUMBER, QUIET
-from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.selecting import tell_understood
-from binx.cli.terminal import ending, say_note, say_warning, text_output
+from binx.cli.command import COUNT, NUMBER, PATH, Example, command, flag, option, parsed
+from binx.cli.options import KEYS, QUIET, as_json_option
+from binx.cli.progress import progress_bar
+from binx.cli.terminal import ending, say_losses, say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import parse_zoned_time
@@ -88,7 +85,7 @@ _NAMELESS = "-"
     type=NUMBER,
     help="Delete logs of SOURCE that are older than this and verified to be archived; see the manual page.",
 )
-@option("--decrypt", is_flag=True, help="Also archive logs encrypted by the server, decrypted.")
+@flag("--decrypt", "Also archive logs encrypted by the server, decrypted.")
 @option(
     "--encrypt-to",
     metavar="RECIPIENT",
@@ -108,11 +105,11 @@ _NAMELESS = "-"
     show_default=True,
     help="Damaged logs: leave them out, or archive their bytes unchanged.",
 )
-@option("--dry-run", is_flag=True, help="Write nothing; report what would be done.")
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per log, and one for the run.")
+@flag("--dry-run", "Write nothing; report what would be done.")
+@as_json_option("Print one JSON object per log, and one for the run.")
 @option("--max-files", type=COUNT, section=LIMITS, help="Archive at most N logs.")
 @option("--max-seconds", type=NUMBER, section=LIMITS, help="Do not start another log after N seconds.")
-@option("--list", "lists", is_flag=True, section=ASK, help="List the archived logs.")
+@flag("--list", "List the archived logs.", "lists", ASK)
 @option(
     "--expire",
     "expire_days",
@@ -120,7 +117,7 @@ _NAMELESS = "-"
     type=NUMBER,
     help="Delete from the archive the logs whose last transaction is older; often their only copy.",
 )
-@option("--check", is_flag=True, section=ASK, help="Check what the archive covers; hashes every object.")
+@flag("--check", "Check what the archive covers; hashes every object.", section=ASK)
 @option(
     "--restore",
     "name",
@@ -232,7 +229,7 @@ def _recipients(texts: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ..
 
 def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> ExitCode:
     with text_output(plain=as_json) as text, progress_bar("archive", quiet=quiet) as bar:
-        run = ArchiveRun(request, partial(_advance, bar))
+        run = ArchiveRun(request, bar.reach)
         for log in run:
             tell_log(log, text, as_json=as_json, quiet=quiet)
         tell_run(run.report, text, as_json=as_json, quiet=quiet)
@@ -274,7 +271,7 @@ def _expire(archive: str, days: int, *, dry_run: bool, as_json: bool, quiet: boo
 def _check(archive: str, source: str | None, *, as_json: bool, quiet: bool) -> ExitCode:
     with text_output(plain=as_json) as text:
         with progress_bar("check", quiet=quiet) as bar:
-            report = check_archive(open_store(archive), source, partial(_advance, bar))
+            report = check_archive(open_store(archive), source, bar.reach)
         tell_check(report, text, as_json=as_json, quiet=quiet)
     if report.lacks:
         return ExitCode.ABSENT
@@ -309,7 +306,7 @@ def _restore_log(archive: str, name: str, output: str, *, as_json: bool, quiet: 
     store = open_store(archive)
     log = find_named(store, name)
     with progress_bar("restore", quiet=quiet) as bar:
-        path = restore_log(store, log, output, partial(_advance, bar))
+        path = restore_log(store, log, output, bar.reach)
     _tell_restored(
         path,
         log.bytes,
@@ -324,10 +321,8 @@ def _restore_log(archive: str, name: str, output: str, *, as_json: bool, quiet: 
 def _restore_span(
     archive: str, selection: Selection, server_id: int | None, output: str, *, as_json: bool, quiet: bool
 ) -> ExitCode:
-    tell_understood(selection, quiet=quiet)
     report = restore_span(open_store(archive), selection, output, server_id)
-    for warning in report.warnings:
-        say_warning(warning)
+    say_losses(report.warnings)
     _tell_restored(
         output,
         report.bytes,
@@ -349,8 +344,3 @@ def _tell_restored(
             text.line(json_text(document))
     elif not quiet:
         say_note(f"{path}: {counted(transactions, 'transaction')}, {bytes_text(size)}, verified")
-
-
-def _advance(bar: ProgressBar, done: int, total: int) -> None:
-    bar.expect(total)
-    bar.reach(done)

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import click
 
-from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.options import COMPRESSION, QUIET
+from binx.cli.command import OUTPUT, PATH, Example, command, flag, option
+from binx.cli.options import COMPRESSION, DATA_SET, QUIET, UNSIGNED_BIGINT, as_json_option
 from binx.cli.progress import progress_bar
-from binx.cli.selecting import ShortGtids, gtid_set
+from binx.cli.selecting import ShortGtids, backup_options, backup_position
 from binx.cli.summary import Summary
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.backup_position import BackupPosition
-from binx.log.selection.moments import Position, parse_position
+from binx.log.selection.moments import Position
 
 EXAMPLES = (
     Example("last night's dump, and the logs since", "binx base shop.sql.gz -o lake"),
@@ -28,14 +27,7 @@ EXAMPLES = (
 
 
 @command("base", examples=EXAMPLES)
-@option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    required=True,
-    type=PATH,
-    help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
-)
+@DATA_SET
 @option(
     "--table",
     "tables",
@@ -43,29 +35,11 @@ EXAMPLES = (
     multiple=True,
     help="Only these tables; * and ? match. May be repeated.",
 )
-@option(
-    "--from-gtid",
-    metavar="SET",
-    type=parsed(gtid_set),
-    help="The GTIDs that the backup holds, where it does not say so itself.",
-)
-@option(
-    "--from",
-    "from_position",
-    metavar="FILE:POS",
-    type=parsed(parse_position),
-    help="The position of the backup in the logs, where it does not say so itself.",
-)
+@backup_options(OUTPUT)
 @COMPRESSION
-@option(
-    "--unsigned-bigint",
-    type=click.Choice(["uint64", "decimal"]),
-    default="uint64",
-    show_default=True,
-    help="Parquet type for BIGINT UNSIGNED, as given to to-parquet.",
-)
-@option("--force", is_flag=True, help="Rewrite backups that are in the data set already.")
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per backup.")
+@UNSIGNED_BIGINT
+@flag("--force", "Rewrite backups that are in the data set already.")
+@as_json_option("Print one JSON object per backup.")
 @QUIET
 @click.argument("dumps", metavar="DUMP...", type=PATH, nargs=-1, required=True)
 def base_command(
@@ -90,24 +64,14 @@ def base_command(
     options = ParquetOptions(
         compression=compression, decoder=DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, arrow), force=force
     )
+    if isinstance(from_gtid, ShortGtids):
+        raise UsageError("expected whole UUIDs behind --from-gtid, found short ones")
+    position = backup_position(from_gtid, from_position)
     summary = Summary(as_json=as_json, quiet=quiet)
     with text_output(plain=as_json) as text, progress_bar("base", quiet=quiet) as bar:
         bar.expect(sum(Path(path).stat().st_size for path in dumps if Path(path).is_file()))
-        position = _position(from_gtid, from_position)
         for report in import_bases(
             dumps, output, options, position=position, tables=tables, progress=bar.reach
         ):
             summary.take(report, text)
     return summary.exit_code(GtidSet())
-
-
-def _position(gtids: GtidSet | ShortGtids | None, position: Position | None) -> BackupPosition | None:
-    """Where the backup stands, as the user says."""
-    if isinstance(gtids, ShortGtids):
-        raise UsageError("expected whole UUIDs behind --from-gtid, found short ones")
-    if position is not None and position.file is None:
-        raise UsageError(f"expected --from FILE:POS, found the position {position.offset} without a file")
-    if gtids is None and position is None:
-        return None
-    file, offset = ("", 0) if position is None else (position.file or "", position.offset)
-    return BackupPosition(file, offset, gtids or GtidSet())

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.options import QUIET
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.options import QUIET, as_json_option
 from binx.cli.selecting import parse_condition
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode
@@ -28,8 +28,8 @@ EXAMPLES = (
 @command("erase", examples=EXAMPLES)
 @option("--table", metavar="DB.TABLE", required=True, help="The table, as it is called now.")
 @option("--where", metavar="CONDITION", required=True, type=parsed(parse_condition), help="Which rows match.")
-@option("--break-lock", is_flag=True, help="Remove the lock of a run that is no longer running.")
-@option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+@flag("--break-lock", "Remove the lock of a run that is no longer running.")
+@as_json_option("Print the figures as one JSON object.")
 @QUIET
 @click.argument("output", metavar="OUT", type=PATH)
 def erase_command(

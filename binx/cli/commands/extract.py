@@ -6,26 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.options import (
-    FILES,
-    NO_CHECKSUMS,
-    ON_DAMAGE,
-    QUIET,
-    SCHEMA,
-    SIZE,
-    index_options,
-    known_tables,
-    schema_dump,
-)
-from binx.cli.progress import progress_bar
-from binx.cli.selecting import WHERE, selection_options, tell_understood
-from binx.cli.terminal import ending, say_note, say_warning
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.options import Logs, log_options
+from binx.cli.selecting import WHERE, selection_options
+from binx.cli.terminal import ending, say_losses, say_warning
 from binx.errors import ExitCode, UsageError
 from binx.log.chain.chain import ProblemKind, ends_problems
-from binx.log.chain.inputs import open_chain
-from binx.log.index.lookup import IndexUse
-from binx.log.scanning import OnDamage
+from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
 from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
 from binx.slices.options import OnConflict
@@ -118,12 +105,11 @@ def parse_renaming(text: str) -> tuple[str, str]:
     show_default=True,
     help="Output format.",
 )
-@option("--verbatim", is_flag=True, help="binlog: copy the bytes unchanged, including positions.")
-@option("--rows", is_flag=True, help="json: one line per row change instead of per transaction.")
-@option(
+@flag("--verbatim", "binlog: copy the bytes unchanged, including positions.")
+@flag("--rows", "json: one line per row change instead of per transaction.")
+@flag(
     "--reverse",
-    is_flag=True,
-    help="sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
+    "sql, binlog: write what undoes the transactions, newest first; with the default, binlog, as a"
     " binary log, which cannot check itself.",
 )
 @option(
@@ -133,11 +119,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
     show_default=True,
     help="reverse: rows changed since: undo nothing, leave them alone, or overwrite them.",
 )
-@option(
-    "--only-matching",
-    is_flag=True,
-    help="sql, json: only rows that match --table, --db and --where, not whole transactions.",
-)
+@flag("--only-matching", "sql, json: only rows that match --table, --db and --where, not whole transactions.")
 @option(
     "--operations",
     metavar="LIST",
@@ -155,13 +137,15 @@ def parse_renaming(text: str) -> tuple[str, str]:
 @option(
     "--statement-bytes",
     metavar="SIZE",
-    type=SIZE,
+    type=parsed(parse_size),
     help="sql: maximum size of an INSERT of several rows.  [default: 1MiB]",
 )
 @option(
-    "--fragment-bytes", metavar="SIZE", type=SIZE, help="thl: maximum size of a fragment.  [default: 1000000]"
+    "--fragment-bytes",
+    metavar="SIZE",
+    type=parsed(parse_size),
+    help="thl: maximum size of a fragment.  [default: 1000000]",
 )
-@SCHEMA
 @option(
     "-o",
     "--output",
@@ -170,12 +154,9 @@ def parse_renaming(text: str) -> tuple[str, str]:
     type=PATH,
     help="Output file; it appears once it is complete.  [default: standard output]",
 )
-@ON_DAMAGE
-@NO_CHECKSUMS
-@index_options
-@QUIET
-@FILES
+@log_options(index=True, schema=True)
 def extract_command(
+    logs: Logs,
     selection: Selection,
     where: Condition | None,
     form: str,
@@ -188,18 +169,11 @@ def extract_command(
     renamed: tuple[tuple[str, str], ...],
     statement_bytes: int | None,
     fragment_bytes: int | None,
-    schema: str | None,
     output: str,
-    on_damage: str,
-    no_checksums: bool,
-    index: IndexUse | None,
-    quiet: bool,
-    files: tuple[str, ...],
 ) -> ExitCode:
     """Extract whole transactions as a binary log that replays with the same GTIDs, or as SQL, JSON or THL."""
-    form_wanted = SliceFormat(form)
     options = ExtractOptions(
-        format=form_wanted,
+        format=SliceFormat(form),
         verbatim=verbatim,
         rows=rows,
         reverse=reverse,
@@ -210,70 +184,51 @@ def extract_command(
         only_matching=only_matching,
         operations=operations,
         databases=dict(renamed),
-        verify=not no_checksums,
-        on_damage=OnDamage(on_damage),
+        verify=logs.verify,
+        on_damage=logs.on_damage,
     )
-    _refuse_idle_options(options, schema)
-    _refuse_idle_choice(options, selection)
-    dump = schema_dump(schema)
-    tell_understood(selection, dump, quiet=quiet)
-    with (
-        progress_bar("extract", quiet=quiet) as bar,
-        open_chain(files, bar.advance, index, options.on_damage) as chain,
-    ):
-        bar.expect(sum(ends.file.size for ends in chain))
-        if not quiet:
-            for problem in ends_problems(chain):
-                # GTIDs that are not there are told by themselves.
-                if problem.kind is ProblemKind.REPEATED or selection.gtids is None:
-                    say_warning(f"{problem.before}, {problem.after}: {problem.message}")
-        report = extract(chain, selection, output, options, known_tables(dump, chain))
-    if not quiet:
-        for note in report.notes:
-            say_note(note)
-        for warning in report.warnings:
-            say_warning(warning)
-        say_note(f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)")
-    for damage in report.damage:
-        say_warning(damage)
-    return ending(report.missing, losses=bool(report.damage))
+    _refuse_idle_options(options, selection, has_schema=logs.schema is not None)
+    with logs.opened("extract", selection) as (chain, _):
+        for problem in () if logs.quiet else ends_problems(chain):
+            # GTIDs that are not there are told by themselves.
+            if problem.kind is ProblemKind.REPEATED or selection.gtids is None:
+                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+        report = extract(chain, selection, output, options, logs.known_tables(chain))
+    logs.notes(report.notes)
+    if not logs.quiet:
+        say_losses(report.warnings)
+    logs.notes([f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)"])
+    return ending(report.missing, losses=say_losses(report.damage))
 
 
-def _refuse_idle_options(options: ExtractOptions, schema: str | None) -> None:
+def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_schema: bool) -> None:
     """An option that says nothing about the format asked for is a misunderstanding."""
     form = options.format
-    if options.verbatim and form is not SliceFormat.BINLOG:
-        raise UsageError(f"--verbatim applies only to --format binlog, not {form.value}")
-    if options.reverse and form not in {SliceFormat.SQL, SliceFormat.BINLOG}:
-        raise UsageError(f"--reverse applies only to --format sql and binlog, not {form.value}")
-    if options.on_conflict is not OnConflict.STOP and not (options.reverse and form is SliceFormat.SQL):
+    sql, json, thl, binlog = SliceFormat.SQL, SliceFormat.JSON, SliceFormat.THL, SliceFormat.BINLOG
+    for name, given, forms in (
+        ("verbatim", options.verbatim, [binlog]),
+        ("reverse", options.reverse, [sql, binlog]),
+        ("statement-bytes", options.statement_bytes is not None, [sql]),
+        ("fragment-bytes", options.fragment_bytes is not None, [thl]),
+        ("rows", options.rows, [json]),
+        ("schema", has_schema, [sql, json, thl]),
+        ("only-matching", options.only_matching, [sql, json]),
+        ("operations", options.operations, [sql, json]),
+        ("rewrite-db", options.databases, [binlog, sql]),
+    ):
+        if given and form not in forms:
+            *others, last = (one.value for one in forms)
+            applies = f"{', '.join(others)} and {last}" if others else last
+            raise UsageError(f"--{name} applies only to --format {applies}, not {form.value}")
+    if options.on_conflict is not OnConflict.STOP and not (options.reverse and form is sql):
         raise UsageError(
             "--on-conflict applies only to --reverse --format sql: a binary log cannot check itself"
         )
-    if options.reverse and form is SliceFormat.BINLOG and (options.verbatim or options.databases):
+    if options.reverse and form is binlog and (options.verbatim or options.databases):
         raise UsageError("--verbatim and --rewrite-db do not apply to --reverse --format binlog")
-    if options.statement_bytes is not None and form is not SliceFormat.SQL:
-        raise UsageError(f"--statement-bytes applies only to --format sql, not {form.value}")
-    if options.fragment_bytes is not None and form is not SliceFormat.THL:
-        raise UsageError(f"--fragment-bytes applies only to --format thl, not {form.value}")
+    if options.verbatim and options.databases:
+        raise UsageError("--rewrite-db and --verbatim cannot be combined")
     if options.fragment_bytes == 0:
         raise UsageError("expected fragments of at least 1 byte, found --fragment-bytes 0")
-    if options.rows and form is not SliceFormat.JSON:
-        raise UsageError(f"--rows applies only to --format json, not {form.value}")
-    if schema is not None and form is SliceFormat.BINLOG:
-        raise UsageError(
-            "--schema applies only to --format sql, json and thl; a binary log needs no column names"
-        )
-
-
-def _refuse_idle_choice(options: ExtractOptions, selection: Selection) -> None:
-    """The same of options that choose rows, or rename databases."""
-    form = options.format
-    for name, given in (("only-matching", options.only_matching), ("operations", options.operations)):
-        if given and form not in (SliceFormat.SQL, SliceFormat.JSON):
-            raise UsageError(f"--{name} applies only to --format sql and json, not {form.value}")
     if options.only_matching and not (selection.databases or selection.tables or options.where):
         raise UsageError("--only-matching needs --table, --db or --where, which say what rows match")
-    if options.databases and (options.verbatim or form not in (SliceFormat.BINLOG, SliceFormat.SQL)):
-        found = "--verbatim" if options.verbatim else form.value
-        raise UsageError(f"--rewrite-db applies only to --format binlog and sql, not {found}")

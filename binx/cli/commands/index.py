@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from binx.cli.command import PATH, Example, command, option
-from binx.cli.options import FILES, NO_CHECKSUMS, QUIET
+from binx.cli.command import PATH, Example, command, flag, option
+from binx.cli.options import FILES, NO_CHECKSUMS, QUIET, as_json_option
 from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_error, say_note, text_output
 from binx.errors import BinxError, ExitCode, OutputError, SourceError, UsageError
@@ -31,8 +31,8 @@ EXAMPLES = (
 
 
 @command("index", examples=EXAMPLES)
-@option("--check", is_flag=True, help="Write nothing; report which index files are up to date.")
-@option("--force", is_flag=True, help="Also rewrite index files that are up to date.")
+@flag("--check", "Write nothing; report which index files are up to date.")
+@flag("--force", "Also rewrite index files that are up to date.")
 @option(
     "-o",
     "--output",
@@ -42,7 +42,7 @@ EXAMPLES = (
     type=PATH,
     help="Write index files to this folder instead of next to the logs.",
 )
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+@as_json_option("Print one JSON object per line.")
 @NO_CHECKSUMS
 @QUIET
 @FILES

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.layout import UNKNOWN, aligned_lines
+from binx.cli.options import COMPRESSION, QUIET, SPARK_OPTIONS, as_json_option
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import TextOutput, text_output
+from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.source.json_text import json_text
 from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_key
@@ -59,13 +60,11 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     help="The tables as of then, into a folder of their own; every load makes them anew."
     "  [default: the end of the logs]",
 )
-@option("--scd2", is_flag=True, help="Also write every version of each row.")
+@flag("--scd2", "Also write every version of each row.")
 @option("--rebuild", metavar="DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
-@option("--compact", is_flag=True, help="Join small files of history/, those of each table and day.")
-@option(
-    "--accept-losses", is_flag=True, help="Note what is missing as seen: it no longer changes the exit code."
-)
-@option("--verify", is_flag=True, help="Verify new files against the hashes in their manifests.")
+@flag("--compact", "Join small files of history/, those of each table and day.")
+@flag("--accept-losses", "Note what is missing as seen: it no longer changes the exit code.")
+@flag("--verify", "Verify new files against the hashes in their manifests.")
 @COMPRESSION
 @option(
     "--format",
@@ -75,9 +74,9 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     show_default=True,
     help=f"{DELTA} also writes Delta's transaction logs.",
 )
-@option("--break-lock", is_flag=True, help="Remove the lock of a run that is no longer running.")
+@flag("--break-lock", "Remove the lock of a run that is no longer running.")
 @option("--status", metavar="OUT", type=PATH, help="Show what is loaded in OUT, and load nothing.")
-@option("--json", "as_json", is_flag=True, help="Print the summary as one JSON object.")
+@as_json_option("Print the summary as one JSON object.")
 @SPARK_OPTIONS
 @option("--input", "inputs", metavar="DIR", multiple=True, hidden=True)
 @QUIET
@@ -129,13 +128,12 @@ def load_command(
         break_lock=break_lock,
     )
     with progress_bar("load", quiet=quiet) as bar:
-
-        def show(done: int, total: int, _: str) -> None:
-            bar.expect(total)
-            bar.reach(done)
-
         summary = run_load(
-            options, master=master, memory=driver_memory, settings=dict(settings), progress=show
+            options,
+            master=master,
+            memory=driver_memory,
+            settings=dict(settings),
+            progress=lambda done, total, _: bar.reach(done, total),
         )
     return _show(summary, as_json=as_json, quiet=quiet)
 
@@ -145,7 +143,8 @@ def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = Fal
         if as_json:
             text.line(json_text({**summary.to_json(), "exit_code": int(summary.exit_code)}))
         elif not quiet:
-            _table(summary, text, ("current",) if is_status else _FIGURES)
+            for line in _table(summary, ("current",) if is_status else _FIGURES):
+                text.line(line)
             for line in summary.told():
                 text.line(safe_text(line))
             done = "load {} is committed" if summary.changed else "nothing new; load {} is current"
@@ -161,17 +160,12 @@ def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = Fal
     return summary.exit_code
 
 
-def _table(summary: Summary, text: TextOutput, figures: tuple[str, ...]) -> None:
+def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:
     """A line for each table; those of a database that did not change are in the figures of ``--status``."""
-    rows = [("table", *figures, "complete")]
+    rows = []
     for table in summary.tables:
         counts = [getattr(table, name) for name in figures]
-        told = ["-" if count is None else number_text(count) for count in counts]
-        rows.append((safe_text(f"{table.db}.{table.table}"), *told, table.complete))
-    if len(rows) == 1:
-        return
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
-        text.line("  ".join([*cells, row[-1]]))
+        texts = [UNKNOWN if count is None else number_text(count) for count in counts]
+        rows.append([safe_text(f"{table.db}.{table.table}"), *texts, table.complete])
+    head = ["table", *figures, "complete"]
+    return aligned_lines([head, *rows], [False, *(True for _ in figures), False]) if rows else []

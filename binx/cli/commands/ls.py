@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
-from binx.cli.command import Example, command, offered, option, parsed
-from binx.cli.layout import ROOMY
-from binx.cli.options import (
-    FILES,
-    LOOK,
-    NO_CHECKSUMS,
-    ON_DAMAGE,
-    QUIET,
-    SCHEMA,
-    ZONE,
-    index_options,
-    known_tables,
-    schema_dump,
-)
-from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.selecting import WHERE, selection_options, tell_understood
-from binx.cli.terminal import (
-    TextOutput,
-    ending,
-    has_colour,
-    is_for_screen,
-    say_damage,
-    say_note,
-    say_warning,
-    terminal_width,
-    text_output,
-)
+from binx.cli.command import Example, command, flag, offered, option, parsed
+from binx.cli.layout import screen_lines
+from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.selecting import WHERE, selection_options
+from binx.cli.terminal import ending, say_losses, screen, text_output
 from binx.errors import ExitCode, UsageError
-from binx.log.chain.chain import ends_problems
-from binx.log.chain.inputs import open_chain
-from binx.log.index.lookup import IndexUse
-from binx.log.scanning import OnDamage
+from binx.log.selection.moments import zone_name
 from binx.log.selection.selection import Selection
 from binx.stats.lines import LineWriter, parse_columns
 from binx.stats.listing import Listing, Order
-from binx.stats.text import short_source
-from binx.stats.transaction import ListedTransaction
 
 if TYPE_CHECKING:
+    from binx.stats.sections import Column
     from binx.where.condition import Condition
 
 EXAMPLES = (
@@ -62,8 +36,20 @@ EXAMPLES = (
     ),
 )
 
-_SOURCES_TOLD = 4
-"""Servers whose UUIDs are told in full, at most."""
+_SCREEN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "tables")
+"""What a line on a terminal has unless other columns are asked for."""
+
+_SPARE = ("tables", "kind", "rows")
+_TITLES = {
+    "commit_timestamp": "COMMITTED",
+    "original_commit_timestamp": "ORIGINAL COMMIT",
+    "begin_timestamp": "BEGUN",
+    "bytes": "SIZE",
+    "uncompressed_bytes": "UNCOMPRESSED",
+}
+_SECOND = len("2026-11-21T09:48:53")
+_MICROSECOND = len("2026-11-21T09:48:53.401966")
+_LONG_COUNT = re.compile(r"(?<= [+~-])[0-9]{4,}(?=[ ,]|$)")
 
 _SORT_ALIASES = {"size": Order.BYTES.value}
 _DIRECTIONS = ("asc", "desc")
@@ -96,125 +82,108 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
     show_default=True,
     help="Sort by size, rows, time, duration or log order.",
 )
-@option("--reverse", is_flag=True, help="Reverse the sort order.")
+@flag("--reverse", "Reverse the sort order.")
 @option(
     "--columns",
     metavar="LIST",
     type=parsed(parse_columns),
     help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
 )
-@SCHEMA
 @ZONE
-@option("--quick", is_flag=True, help="Do not read rows; row counts and tables are not shown.")
+@flag("--quick", "Do not read rows; row counts and tables are not shown.")
 @LOOK
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
-@NO_CHECKSUMS
-@ON_DAMAGE
-@index_options
-@QUIET
-@FILES
+@as_json_option("Print one JSON object per line.")
+@log_options(index=True, schema=True)
 def ls_command(
+    logs: Logs,
     selection: Selection,
     where: Condition | None,
-    schema: str | None,
     sort: tuple[Order, bool],
     reverse: bool,
     columns: tuple[str, ...] | None,
     zone: tzinfo,
     quick: bool,
     as_json: bool,
-    no_checksums: bool,
-    on_damage: str,
-    index: IndexUse | None,
-    quiet: bool,
-    files: tuple[str, ...],
 ) -> ExitCode:
     """List transactions, one per line: time, GTID, kind, size, rows and tables."""
-    dump = schema_dump(schema)
-    tell_understood(selection, dump, quiet=quiet)
     order, turned = sort
-    notes: list[str] = []
-    with (
-        text_output(plain=as_json) as output,
-        progress_bar("ls", quiet=quiet) as bar,
-        open_chain(files, bar.advance, index, OnDamage(on_damage)) as chain,
-    ):
-        bar.expect(sum(ends.file.size for ends in chain))
-        if not quiet:
-            for problem in ends_problems(chain):
-                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+    width, colour = (None, False) if as_json else screen()
+    shown = columns if width is None else columns or _SCREEN_COLUMNS
+    with text_output(plain=as_json) as output, logs.opened("ls", selection, warns=True) as (chain, bar):
         listing = Listing(
             chain,
+            LineWriter(shown, as_json=as_json, zone=zone),
             selection=selection._replace(limit=None),
             order=order,
             reverse=turned != reverse,
             limit=selection.limit,
             quick=quick,
-            verify=not no_checksums,
-            on_damage=OnDamage(on_damage),
+            verify=logs.verify,
+            on_damage=logs.on_damage,
             where=where,
-            tables=known_tables(dump, chain),
+            tables=logs.known_tables(chain),
         )
-        if as_json or not is_for_screen():
-            listed = False
-            for text in listing.lines(LineWriter(columns, as_json=as_json, zone=zone)):
-                listed = listed or bool(len(text))
-                output.write_bytes(text)
-        else:
-            shown = _Shown(listing)
-            _show(shown, columns, zone, output, bar)
-            listed = shown.any
-            named = columns is None or not {"gtid", "transaction"}.isdisjoint(columns)
-            notes = shown.shortened() if named and terminal_width(sys.stdout) < ROOMY else []
-    if not quiet:
-        for note in notes:
-            say_note(note)
-        if not listed and listing.missing.is_empty:
-            asked = "" if selection._replace(limit=None) == Selection() else " that was asked for"
-            say_note(f"there is no transaction{asked} in these files")
-        for note in listing.notes:
-            say_note(note)
-    return ending(listing.missing, losses=say_damage(listing.damage))
+        is_empty = True
+        texts: Iterable[bytes] = listing
+        if width is not None and shown is not None:
+            texts = _screen(listing, shown, zone, width, colour)
+        for text in texts:
+            is_empty = is_empty and not text
+            if width is not None:
+                bar.hide()
+            output.write_bytes(text)
+    if is_empty and listing.missing.is_empty:
+        matching = "" if selection._replace(limit=None) == Selection() else " that matches"
+        logs.notes([f"no transaction{matching} in these files"])
+    logs.notes(listing.notes)
+    return ending(listing.missing, losses=say_losses(listing.damage))
 
 
-class _Shown:
-    """Transactions on their way to a terminal, which may have no room for the UUIDs of their GTIDs."""
-
-    def __init__(self, listing: Listing) -> None:
-        self.any = False
-        self._listing = listing
-        self._sources: dict[str, None] = {}
-
-    def __iter__(self) -> Iterator[ListedTransaction]:
-        for one in self._listing:
-            self.any = True
-            source, colon, _ = (one.gtid or "").partition(":")
-            if colon and len(self._sources) <= _SOURCES_TOLD:
-                self._sources[source] = None
-            yield one
-
-    def shortened(self) -> list[str]:
-        """What the shortened UUIDs stand for, which options want in full; nothing where they are many."""
-        told = [f"{short_source(source)} is {source}" for source in self._sources]
-        return told if len(told) <= _SOURCES_TOLD else []
+def _screen(
+    texts: Iterable[bytes], names: tuple[str, ...], zone: tzinfo, width: int, colour: bool
+) -> Iterator[bytes]:
+    """Lines for a terminal; those of tables have what the others leave, at the end."""
+    order = sorted(range(len(names)), key=lambda place: names[place] == "tables")
+    columns = [_column(names[place], zone, chosen=names != _SCREEN_COLUMNS) for place in order]
+    rows = (line.split("\t") for text in texts for line in text.decode().splitlines())
+    lines = screen_lines(columns, ([row[place] for place in order] for row in rows), width, colour=colour)
+    head = next(lines)
+    for number, line in enumerate(lines):
+        yield (line if number else f"{head}\n{line}").encode() + b"\n"
 
 
-def _show(
-    listing: Iterable[ListedTransaction],
-    columns: tuple[str, ...] | None,
-    zone: tzinfo,
-    output: TextOutput,
-    bar: ProgressBar,
-) -> None:
-    from binx.cli.listing import TERMINAL_COLUMNS, listing_lines
+def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
+    """A column, whose values are fields of plain lines."""
+    from binx.stats.sections import TEXTS, TIMES, Column, Form
+    from binx.stats.text import bytes_text, number_text, short_transaction, transaction_duration_text
 
-    lines = listing_lines(
-        listing,
-        terminal_width(sys.stdout),
-        colour=has_colour(sys.stdout),
-        columns=columns or TERMINAL_COLUMNS,
-        zone=zone,
-    )
-    for line in lines:
-        bar.hide()
-        output.line(line)
+    def form(write: Callable[[int], str]) -> Form:
+        return Form(lambda text: write(int(text)), str)
+
+    title = _TITLES.get(name, name.replace("_", " ").upper())
+    spare = 0 if chosen or name not in _SPARE else _SPARE.index(name)
+    if name.endswith("_timestamp"):
+        times = Form(_time, str, TIMES, lambda text: _time(text[:_SECOND]))
+        return Column(f"{title} ({zone_name(zone)})", times)
+    if name == "tables":
+        return Column(title, Form(_with_separators, str, TEXTS), cut=True)
+    if name in ("transaction", "gtid"):
+        return Column(title, Form(str, str, TEXTS, short_transaction))
+    if name in ("kind", "how", "file", "commit_time_source"):
+        return Column(title, Form(str, str, TEXTS), spare=spare)
+    if name in ("bytes", "uncompressed_bytes"):
+        return Column(title, form(bytes_text))
+    if name == "duration":
+        return Column(title, form(transaction_duration_text))
+    return Column(title, form(number_text if name in ("rows", "events", "statements") else str), spare=spare)
+
+
+def _time(text: str) -> str:
+    """A time without its zone, which the head tells."""
+    fraction = text[_SECOND:_MICROSECOND] if text[_SECOND : _SECOND + 1] == "." else ""
+    return (text[:_SECOND] + fraction).replace("T", " ")
+
+
+def _with_separators(text: str) -> str:
+    """Numbers of changes as people read them."""
+    return _LONG_COUNT.sub(lambda count: f"{int(count[0]):,}", text)

@@ -7,16 +7,13 @@ from datetime import tzinfo
 from typing import Any
 
 from binx.cli.command import PATH, Example, command, option, parsed
-from binx.cli.options import FILES, LOOK, QUIET, ZONE, index_options
-from binx.cli.progress import progress_bar
-from binx.cli.selecting import ShortGtids, gtid_set, resolved
+from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.selecting import ShortGtids, backup_options, backup_position, gtid_set, resolved
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition, read_backup_position
-from binx.log.chain.inputs import open_chain
-from binx.log.index.lookup import IndexUse
-from binx.log.selection.moments import Position, format_time, parse_position, parse_zoned_time
+from binx.log.selection.moments import Position, format_time, parse_zoned_time
 from binx.recovery.commands import Way, replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
 from binx.recovery.planning import plan_recovery
@@ -52,21 +49,7 @@ TARGET = "The target"
     help="The backup: the folder of XtraBackup, mariadb-backup, MySQL Shell or mydumper, or a dump with its"
     " position (--source-data, --master-data), which may be compressed.",
 )
-@option(
-    "--from-gtid",
-    metavar="SET",
-    type=parsed(gtid_set),
-    section=BACKUP,
-    help="The GTIDs that the backup holds, such as its gtid_executed; for MariaDB its gtid_binlog_pos.",
-)
-@option(
-    "--from",
-    "from_position",
-    metavar="FILE:POS",
-    type=parsed(parse_position),
-    section=BACKUP,
-    help="The position of the backup in the logs.",
-)
+@backup_options(BACKUP)
 @option(
     "--to-time",
     metavar="TIME",
@@ -87,13 +70,12 @@ TARGET = "The target"
     section=TARGET,
     help="Replay up to the transaction before this one.",
 )
-@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@as_json_option("Print one JSON object.")
 @ZONE
 @LOOK
-@index_options
-@QUIET
-@FILES
+@log_options(index=True, damage=False)
 def plan_command(
+    logs: Logs,
     backup: str | None,
     from_gtid: GtidSet | ShortGtids | None,
     from_position: Position | None,
@@ -102,17 +84,13 @@ def plan_command(
     before_gtid: GtidSet | ShortGtids | None,
     as_json: bool,
     zone: tzinfo,
-    index: IndexUse | None,
-    quiet: bool,
-    files: tuple[str, ...],
 ) -> ExitCode:
     """Plan a point-in-time recovery: whether logs or an archive lead from a backup to a moment, and how."""
-    sets = [None if one is None else resolved(one, files) for one in (from_gtid, to_gtid, before_gtid)]
+    sets = [None if one is None else resolved(one, logs.paths) for one in (from_gtid, to_gtid, before_gtid)]
     held = _backup(backup, sets[0], from_position)
     target = _target(to_time, sets[1], sets[2], zone)
     with text_output(plain=as_json) as output:
-        with progress_bar("plan", quiet=quiet) as bar, open_chain(files, bar.advance, index) as chain:
-            bar.expect(sum(ends.file.size for ends in chain))
+        with logs.opened("plan") as (chain, _):
             plan = plan_recovery(chain, held, target)
         ways = replay_ways(plan)
         lines = [json_text(_document(plan, ways))] if as_json else _lines(plan, ways, zone)
@@ -123,14 +101,10 @@ def plan_command(
 
 def _backup(path: str | None, gtids: GtidSet | None, position: Position | None) -> BackupPosition:
     """Where the backup stands, as it or the user says."""
-    if (path is None) == (gtids is None and position is None):
+    given = backup_position(gtids, position)
+    if (path is None) == (given is None):
         raise UsageError("expected the backup: --backup PATH, or --from-gtid SET and --from FILE:POS")
-    if path is not None:
-        return read_backup_position(path)
-    if position is not None and position.file is None:
-        raise UsageError(f"expected --from FILE:POS, found the position {position} without a file")
-    file = "" if position is None or position.file is None else position.file
-    return BackupPosition(file, 0 if position is None else position.offset, gtids or GtidSet())
+    return given if given is not None else read_backup_position(path or "")
 
 
 def _target(

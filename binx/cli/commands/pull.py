@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
-from binx.cli.command import OUTPUT, PATH, Example, command, option, parsed
-from binx.cli.options import QUIET
+from binx.cli.command import PATH, Example, command, flag, option, parsed
+from binx.cli.options import QUIET, as_json_option
 from binx.cli.terminal import is_terminal, say_note, say_warning, terminal_width, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
@@ -46,19 +46,17 @@ def _start_gtids(text: str) -> GtidSet | str:
 
 
 @command("pull", examples=EXAMPLES)
-@option("--to", "folder", metavar="DIR", type=PATH, section=OUTPUT, help="The folder that the logs go to.")
+@option("--to", "folder", metavar="DIR", type=PATH, help="The folder that the logs go to.")
 @option(
     "--archive",
     metavar="DEST",
     type=PATH,
-    section=OUTPUT,
     help="Archive each closed log, as binx archive does; a folder or a URI.",
 )
 @option(
     "--parquet",
     metavar="DIR",
     type=PATH,
-    section=OUTPUT,
     help="With --archive: also export row changes to this data set.",
 )
 @option(
@@ -66,7 +64,6 @@ def _start_gtids(text: str) -> GtidSet | str:
     type=click.Choice(["transaction", "interval"]),
     default="transaction",
     show_default=True,
-    section=OUTPUT,
     help="Bring files to the disk as transactions arrive, several at once under load, or once per second.",
 )
 @option("--from", "log", metavar="LOG", section=FROM, help="Begin a new chain with this log.")
@@ -78,18 +75,15 @@ def _start_gtids(text: str) -> GtidSet | str:
     section=FROM,
     help="Begin with the log of the first transaction not in SET; auto: where DIR ends, after a failover.",
 )
-@option(
-    "--from-first", is_flag=True, section=FROM, help="Begin with the server's oldest log.  [default: yes]"
-)
-@option("--new-chain", is_flag=True, section=FROM, help="Begin a new chain in a folder of its own below DIR.")
-@option(
+@flag("--from-first", "Begin with the server's oldest log.  [default: yes]", section=FROM)
+@flag("--new-chain", "Begin a new chain in a folder of its own below DIR.", section=FROM)
+@flag(
     "--until-current",
-    is_flag=True,
+    "End where the server was when the command was started.  [default: yes]",
     section=FROM,
-    help="End where the server was when the command was started.  [default: yes]",
 )
-@option("--follow", is_flag=True, section=FROM, help="Wait for what the server will write; reconnect.")
-@option("--semi-sync", is_flag=True, section=SERVER, help="Acknowledge transactions, for which commits wait.")
+@flag("--follow", "Wait for what the server will write; reconnect.", section=FROM)
+@flag("--semi-sync", "Acknowledge transactions, for which commits wait.", section=SERVER)
 @option(
     "--server-id",
     metavar="N",
@@ -108,7 +102,7 @@ def _start_gtids(text: str) -> GtidSet | str:
 )
 @option("--socket", metavar="PATH", type=PATH, section=SERVER, help="Unix socket of the server.")
 @option("--user", metavar="NAME", section=SERVER, help="Account.  [default: your own name]")
-@option("--ask-password", is_flag=True, section=SERVER, help="Ask for the password on the terminal.")
+@flag("--ask-password", "Ask for the password on the terminal.", section=SERVER)
 @option(
     "--defaults-file",
     metavar="FILE",
@@ -133,7 +127,7 @@ def _start_gtids(text: str) -> GtidSet | str:
     section=ASK,
     help="Report how far the pull into DIR is; connects to nothing.",
 )
-@option("--json", "as_json", is_flag=True, section=ASK, help="With --status: print one JSON object.")
+@as_json_option("With --status: print one JSON object.")
 @QUIET
 @click.argument("server", metavar="[SERVER]", required=False)
 def pull_command(

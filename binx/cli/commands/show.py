@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.command import Example, command, option, parsed
-from binx.cli.options import (
-    COUNT,
-    FILES,
-    LOOK,
-    NO_CHECKSUMS,
-    ON_DAMAGE,
-    QUIET,
-    SCHEMA,
-    ZONE,
-    known_tables,
-    schema_dump,
-)
-from binx.cli.progress import progress_bar
-from binx.cli.selecting import SELECTION, selection_options, tell_understood
+from binx.cli.command import COUNT, Example, command, flag, option, parsed
+from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.selecting import SELECTION, selection_options
 from binx.cli.show_text import ShowText
-from binx.cli.terminal import (
-    ending,
-    has_colour,
-    is_for_screen,
-    say_damage,
-    say_note,
-    terminal_width,
-    text_output,
-)
+from binx.cli.terminal import ending, say_losses, screen, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.chain.inputs import open_chain
-from binx.log.scanning import OnDamage
 from binx.log.selection.moments import Position, format_in_zone, parse_position
 from binx.log.selection.selection import Selection
 from binx.source.json_text import json_text, safe_chunks
@@ -70,27 +47,19 @@ EXAMPLES = (
     help="The transaction at this position, or else the next one: POS, or FILE:POS.",
 )
 @option("--rows", "most_rows", type=COUNT, help="Show at most N rows of each transaction.")
-@option("--hex", "with_bytes", is_flag=True, help="Also show the bytes of each event.")
-@SCHEMA
+@flag("--hex", "Also show the bytes of each event.", "with_bytes")
 @ZONE
 @LOOK
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per event.")
-@NO_CHECKSUMS
-@ON_DAMAGE
-@QUIET
-@FILES
+@as_json_option("Print one JSON object per event.")
+@log_options(schema=True)
 def show_command(
+    logs: Logs,
     selection: Selection,
     position: Position | None,
     most_rows: int | None,
     with_bytes: bool,
     as_json: bool,
     zone: tzinfo,
-    schema: str | None,
-    no_checksums: bool,
-    on_damage: str,
-    quiet: bool,
-    files: tuple[str, ...],
 ) -> ExitCode:
     """Show the events of transactions: statements with session variables, rows with names and values."""
     from binx.inspect.show import Showing
@@ -99,46 +68,30 @@ def show_command(
         if selection.start is not None:
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
-    dump = schema_dump(schema)
-    tell_understood(selection, dump, quiet=quiet)
-    terminal = is_for_screen()
-    text = ShowText(
-        width=terminal_width(sys.stdout) if terminal else None,
-        colour=has_colour(sys.stdout),
-        zone=zone,
-        with_bytes=with_bytes,
-        most_rows=most_rows,
-    )
+    width, colour = (None, False) if as_json else screen()
+    text = ShowText(width=width, colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows)
     documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
-    with (
-        text_output(plain=as_json) as output,
-        progress_bar("show", quiet=quiet) as bar,
-        open_chain(files, bar.advance, on_damage=OnDamage(on_damage)) as chain,
-    ):
-        bar.expect(sum(ends.file.size for ends in chain))
+    with text_output(plain=as_json) as output, logs.opened("show", selection) as (chain, bar):
         showing = Showing(
             chain,
             selection,
-            catalog=known_tables(dump, chain),
+            catalog=logs.known_tables(chain),
             readable=not as_json,
-            verify=not no_checksums,
-            on_damage=OnDamage(on_damage),
+            verify=logs.verify,
+            on_damage=logs.on_damage,
         )
         for chunks in _texts(showing, documents if as_json else text):
-            if terminal:
+            if width is not None:
                 bar.hide()
             output.write_chunks(chunks)
-    if not quiet:
-        for note in [*showing.search.selector.notes, *showing.warnings]:
-            say_note(note)
-    losses = say_damage(showing.search.damage)
+    logs.notes([*showing.search.selector.notes, *showing.warnings])
+    losses = say_losses(showing.search.damage)
     missing = showing.search.selector.missing()
     if not showing.search.taken and missing.is_empty:
         if position is not None:
             raise AbsentError(f"no transaction at or after {position}")
-        if not quiet:
-            asked = "" if selection.is_everything else " that matches"
-            say_note(f"no transaction{asked} in these files")
+        matching = "" if selection.is_everything else " that matches"
+        logs.notes([f"no transaction{matching} in these files"])
     return ending(missing, losses=losses)
 
 

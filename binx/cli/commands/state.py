@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from binx.cli.command import PATH, Example, command, option
-from binx.cli.options import QUIET
+from binx.cli.command import PATH, Example, command, flag, option
+from binx.cli.options import QUIET, as_json_option
 from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.source.json_text import json_text
@@ -45,11 +45,11 @@ EXAMPLES = (
     type=click.Choice(FORMATS),
     help="Format.  [default: by the output's name, or parquet]",
 )
-@option("--no-create", is_flag=True, help="SQL: only the rows, for a table that is there.")
+@flag("--no-create", "SQL: only the rows, for a table that is there.")
 @option(
     "-o", "--output", metavar="OUT", type=PATH, default=STANDARD_OUTPUT, help="Output; - is standard output."
 )
-@option("--json", "as_json", is_flag=True, help="Print what was found as one JSON object; needs --output.")
+@as_json_option("Print what was found as one JSON object; needs --output.")
 @QUIET
 @click.argument("folder", metavar="DIR", type=PATH)
 def state_command(

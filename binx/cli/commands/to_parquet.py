@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from binx.cli.command import PATH, Example, command, option, parsed
+from binx.cli.command import COUNT, PATH, Example, command, flag, option, parsed
 from binx.cli.options import (
     COMPRESSION,
-    COUNT,
-    FILES,
-    NO_CHECKSUMS,
-    ON_DAMAGE,
-    QUIET,
-    SCHEMA,
+    DATA_SET,
     SPARK,
     SPARK_OPTIONS,
-    known_tables,
-    schema_dump,
+    UNSIGNED_BIGINT,
+    Logs,
+    as_json_option,
+    log_options,
 )
-from binx.cli.progress import progress_bar
-from binx.cli.selecting import WHERE, selection_options, tell_understood
+from binx.cli.selecting import WHERE, selection_options
 from binx.cli.summary import Summary
-from binx.cli.terminal import say_note, say_warning, text_output
+from binx.cli.terminal import text_output
 from binx.dataset.options import MEMORY_BYTES, ParquetOptions, StatementTexts
-from binx.dataset.personal.rules import PersonalData, Rule, parse_rule, personal_data
+from binx.dataset.personal.rules import Rule, parse_rule, personal_data
 from binx.errors import ExitCode, UsageError
-from binx.log.chain.chain import ends_problems
-from binx.log.chain.inputs import open_chain
-from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
@@ -66,14 +59,7 @@ _HIGHEST_LEVEL = 22
 
 
 @command("to-parquet", examples=EXAMPLES)
-@option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    required=True,
-    type=PATH,
-    help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
-)
+@DATA_SET
 @COMPRESSION
 @option(
     "--compression-level",
@@ -94,13 +80,7 @@ _HIGHEST_LEVEL = 22
     help="Number of logs to decode at a time; with 1, only one processor is used. The files are the same."
     " Each log needs its own memory.  [default: 2]",
 )
-@option(
-    "--unsigned-bigint",
-    type=click.Choice(["uint64", "decimal"]),
-    default="uint64",
-    show_default=True,
-    help="Parquet type for BIGINT UNSIGNED.",
-)
+@UNSIGNED_BIGINT
 @option(
     "--drop-columns",
     "dropped",
@@ -126,7 +106,6 @@ _HIGHEST_LEVEL = 22
     " the text, which has values of rows.",
 )
 @option("--hash-key", metavar="FILE", type=PATH, help="File with the secret key of the hashes.")
-@SCHEMA
 @option(
     "--engine",
     type=click.Choice(["native", "spark"]),
@@ -136,25 +115,21 @@ _HIGHEST_LEVEL = 22
     help="Decode on this machine, or on Spark executors, one task per log.",
 )
 @SPARK_OPTIONS
-@option(
+@flag(
     "--forget",
-    is_flag=True,
-    help="Remove logs from the data set, loaded or not: FILE is a log's name, such as mysql-bin.000001.",
+    "Remove logs from the data set, loaded or not: FILE is a log's name, such as mysql-bin.000001.",
 )
-@option(
+@flag(
     "--views",
-    is_flag=True,
-    help="Also write views.sql for DuckDB and views.spark.sql: the changes of each table across its ALTERs.",
+    "Also write views.sql for DuckDB and views.spark.sql: the changes of each table across its ALTERs.",
 )
-@option("--force", is_flag=True, help="Rewrite logs that were already exported.")
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")
+@flag("--force", "Rewrite logs that were already exported.")
+@as_json_option("Print one JSON object per log.")
 @selection_options
 @WHERE
-@ON_DAMAGE
-@NO_CHECKSUMS
-@QUIET
-@FILES
+@log_options(schema=True)
 def to_parquet_command(
+    logs: Logs,
     output: str,
     compression: str,
     compression_level: int | None,
@@ -166,7 +141,6 @@ def to_parquet_command(
     hashed: tuple[Rule, ...],
     statements: str,
     hash_key: str | None,
-    schema: str | None,
     engine: str,
     master: str | None,
     driver_memory: str | None,
@@ -177,88 +151,76 @@ def to_parquet_command(
     as_json: bool,
     selection: Selection,
     where: Condition | None,
-    on_damage: str,
-    no_checksums: bool,
-    quiet: bool,
-    files: tuple[str, ...],
 ) -> ExitCode:
     """Export row changes to a data set of Parquet files, one commit per log."""
     from binx.dataset.chain import find_beginning
 
     if forget:
-        return _forget(output, files, quiet=quiet)
-    spark = {"--master": master, "--driver-memory": driver_memory, "--conf": settings}
-    for name, value in spark.items():
+        return _forget(output, logs)
+    for name, value in (("master", master), ("driver-memory", driver_memory), ("conf", settings)):
         if value and engine != "spark":
-            raise UsageError(f"{name} applies only to --engine spark")
+            raise UsageError(f"--{name} applies only to --engine spark")
     if compression_level is not None and compression != "zstd":
         raise UsageError(f"--compression-level applies only to --compression zstd, not {compression}")
     personal = personal_data(dropped, hashed, hash_key)
     if where is not None and personal is not None and personal.is_asked(where.columns):
         raise UsageError("--where names a column with personal data, and would be written to the manifest")
-    damage = OnDamage(on_damage)
-    dump = schema_dump(schema)
-    tell_understood(selection, dump, quiet=quiet)
-    summary = Summary(as_json=as_json, quiet=quiet)
+    options = ParquetOptions(
+        compression=compression,
+        compression_level=compression_level,
+        decoder=DecoderOptions(
+            row_group_rows or ROW_GROUP_ROWS,
+            memory * _MEGABYTE if memory else MEMORY_BYTES,
+            ArrowOptions(unsigned_as_decimal=unsigned_bigint == "decimal"),
+        ),
+        verify=logs.verify,
+        force=force,
+        jobs=jobs,
+        on_damage=logs.on_damage,
+        where=where,
+        where_limit=None if where is None else selection.limit,
+        personal=personal,
+        statements=StatementTexts(statements),
+    )
+    summary = Summary(as_json=as_json, quiet=logs.quiet)
     with (
         text_output(plain=as_json) as text,
-        progress_bar("to-parquet", quiet=quiet) as bar,
-        open_chain(files, on_damage=damage) as chain,
+        logs.opened("to-parquet", selection, warns=True) as (chain, bar),
     ):
-        if not quiet:
-            for problem in ends_problems(chain):
-                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
-        logs = [ends.file for ends in chain]
-        bar.expect(sum(log.size for log in logs))
+        files = [ends.file for ends in chain]
         # What the rows decide comes before the limit.
         wanted = selection if where is None else selection._replace(limit=None)
-        selector = Selector(wanted, [log.name for log in logs], in_parts=True)
-        catalog, state, behind = find_beginning(output, logs, known_tables(dump, chain), personal)
-        if behind is not None and catalog and not quiet:
-            say_note(f"continuing with the table definitions after {behind}, from the data set")
-        options = _options(
-            compression,
-            compression_level,
-            row_group_rows,
-            memory,
-            unsigned_bigint,
-            jobs=jobs,
-            verify=not no_checksums,
-            force=force,
-            on_damage=damage,
-            where=where,
-            where_limit=None if where is None else selection.limit,
-            statements=StatementTexts(statements),
-            personal=personal,
-        )
+        selector = Selector(wanted, [file.name for file in files], in_parts=True)
+        catalog, state, behind = find_beginning(output, files, logs.known_tables(chain), personal)
+        if behind is not None and catalog:
+            logs.notes([f"continuing with the table definitions after {behind}, from the data set"])
         with _engine(engine, master, driver_memory, dict(settings)) as export:
-            for report in export(logs, output, selector, catalog, options, bar.reach, state):
+            for report in export(files, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)
         if views:
             from binx.spark.lake.reading import write_changes_views
 
             write_changes_views(output)
-        for note in [] if quiet else selector.notes:
-            say_note(note)
+        logs.notes(selector.notes)
     return summary.exit_code(selector.missing())
 
 
-def _forget(output: str, logs: tuple[str, ...], *, quiet: bool) -> ExitCode:
+def _forget(output: str, logs: Logs) -> ExitCode:
     """Remove logs from a data set."""
     from binx.dataset.dataset import DataSet
 
     dataset = DataSet(output)
     with dataset.locked(), text_output() as text:
-        for log in logs:
+        for log in logs.paths:
             for source in dataset.forget(log):
-                if not quiet:
+                if not logs.quiet:
                     text.line(f"{source}\tforgotten")
     return ExitCode.DONE
 
 
 @contextmanager
 def _engine(
-    name: str, master: str | None, driver_memory: str | None, settings: Mapping[str, str]
+    name: str, master: str | None, driver_memory: str | None, settings: dict[str, str]
 ) -> Iterator[Callable[..., Iterator[SourceReport]]]:
     """What exports: a function as ``to_parquet`` is, and what it needs to run."""
     if name == "native":
@@ -270,39 +232,3 @@ def _engine(
 
     with local_context(master=master, memory=driver_memory, settings=settings) as spark:
         yield partial(to_parquet_on_spark, spark)
-
-
-def _options(
-    compression: str,
-    compression_level: int | None,
-    row_group_rows: int | None,
-    memory: int | None,
-    unsigned_bigint: str,
-    *,
-    jobs: int | None,
-    verify: bool,
-    force: bool,
-    on_damage: OnDamage,
-    where: Condition | None,
-    where_limit: int | None,
-    personal: PersonalData | None,
-    statements: StatementTexts,
-) -> ParquetOptions:
-    """What the exports take; Arrow is loaded only here, so that help comes at once."""
-    return ParquetOptions(
-        compression=compression,
-        compression_level=compression_level,
-        decoder=DecoderOptions(
-            row_group_rows or ROW_GROUP_ROWS,
-            memory * _MEGABYTE if memory else MEMORY_BYTES,
-            ArrowOptions(unsigned_as_decimal=unsigned_bigint == "decimal"),
-        ),
-        verify=verify,
-        force=force,
-        jobs=jobs,
-        on_damage=on_damage,
-        where=where,
-        where_limit=where_limit,
-        personal=personal,
-        statements=statements,
-    )

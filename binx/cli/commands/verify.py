@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from textwrap import wrap
 
-from binx.cli.command import Example, command, option
-from binx.cli.options import FILES, FORMAT_OF, LOOK, QUIET
+from binx.cli.command import Example, command, flag
+from binx.cli.options import FILES, FORMAT_OF, LOOK, QUIET, as_json_option
 from binx.cli.progress import progress_bar
-from binx.cli.terminal import TextOutput, has_colour, is_for_screen, say_note, terminal_width, text_output
+from binx.cli.terminal import TextOutput, say_note, screen, text_output
 from binx.errors import ExitCode
 from binx.source.wording import counted
 from binx.stats.text import bytes_text, number_text, safe_text
@@ -28,22 +27,17 @@ _DAMAGED = "damaged"
 
 
 @command("verify", examples=EXAMPLES)
-@option("--quick", is_flag=True, help="Do not verify checksums.")
+@flag("--quick", "Do not verify checksums.")
 @LOOK
 @FORMAT_OF
-@option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@as_json_option("Print one JSON object.")
 @QUIET
 @FILES
 def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ...]) -> ExitCode:
     """Check logs for damage and gaps: checksums, structure, positions, GTIDs and the chain of files."""
     with text_output(plain=as_json) as output:
         with progress_bar("verify", quiet=quiet) as bar:
-
-            def progress(done: int, total: int) -> None:
-                bar.expect(total)
-                bar.reach(done)
-
-            report = verify(files, checksums=not quick, progress=progress)
+            report = verify(files, checksums=not quick, progress=bar.reach)
         if as_json:
             output.line(report.to_json())
         else:
@@ -58,9 +52,7 @@ def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ..
 
 def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
     """A line a file, the problems with what to do about them, and the verdict."""
-    terminal = is_for_screen()
-    width = terminal_width(sys.stdout) if terminal else 0
-    colour = has_colour(sys.stdout)
+    width, colour = screen()
     if not quiet:
         for file in report.files:
             output.line(_file_line(file))
@@ -91,7 +83,7 @@ def _file_line(file: FileReport) -> str:
     return f"{safe_text(file.path)}: {', '.join(parts)}"
 
 
-def _problem_lines(number: int, problem: Problem, width: int, *, colour: bool) -> Iterator[str]:
+def _problem_lines(number: int, problem: Problem, width: int | None, *, colour: bool) -> Iterator[str]:
     place = safe_text(problem.path)
     if problem.start is not None:
         place += f", from byte {number_text(problem.start)}"
@@ -108,9 +100,9 @@ def _problem_lines(number: int, problem: Problem, width: int, *, colour: bool) -
         yield from _wrapped(f"{_INDENT}{name:<6} ", safe_text(text), width)
 
 
-def _wrapped(head: str, text: str, width: int, indent: str | None = None) -> list[str]:
+def _wrapped(head: str, text: str, width: int | None, indent: str | None = None) -> list[str]:
     """A text behind its name; broken for people, in one line for programs."""
-    if not width:
+    if width is None:
         return [head + text]
     return wrap(
         text,

@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from datetime import tzinfo
 from typing import TYPE_CHECKING
 
 from binx.cli.command import Example, command, option
-from binx.cli.options import (
-    FILES,
-    LOOK,
-    NO_CHECKSUMS,
-    ON_DAMAGE,
-    QUIET,
-    SCHEMA,
-    ZONE,
-    index_options,
-    known_tables,
-    schema_dump,
-)
-from binx.cli.progress import progress_bar
-from binx.cli.selecting import SELECTION, WHERE, selection_options, tell_understood
+from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
+from binx.cli.selecting import SELECTION, WHERE, selection_options
 from binx.cli.show_text import BOLD, ShowText
-from binx.cli.terminal import (
-    has_colour,
-    is_for_screen,
-    say_damage,
-    say_note,
-    say_warning,
-    terminal_width,
-    text_output,
-)
+from binx.cli.terminal import say_losses, say_warning, screen, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
-from binx.log.chain.inputs import open_chain
-from binx.log.index.lookup import IndexUse
-from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.table_statements import RESTORED_FROM
 from binx.source.json_text import safe_chunks
@@ -71,74 +47,54 @@ EXAMPLES = (
 )
 @selection_options
 @WHERE
-@SCHEMA
 @ZONE
 @LOOK
-@option("--json", "as_json", is_flag=True, help="Print one JSON object per change.")
-@NO_CHECKSUMS
-@ON_DAMAGE
-@index_options
-@QUIET
-@FILES
+@as_json_option("Print one JSON object per change.")
+@log_options(index=True, schema=True)
 def why_command(
+    logs: Logs,
     key: tuple[str, ...],
     selection: Selection,
     where: Condition | None,
     as_json: bool,
     zone: tzinfo,
-    schema: str | None,
-    no_checksums: bool,
-    on_damage: str,
-    quiet: bool,
-    index: IndexUse | None,
-    files: tuple[str, ...],
 ) -> ExitCode:
     """Show the history of one row: each change, when, by which connection, and old and new values."""
     from binx.inspect.why import RowLife
 
     if len(selection.tables) != 1:
         raise UsageError("expected exactly one table: --table DB.TABLE")
-    dump = schema_dump(schema)
-    tell_understood(selection, dump, quiet=quiet)
     found = uncertain = restored = 0
-    with (
-        text_output(plain=as_json) as output,
-        progress_bar("why", quiet=quiet) as bar,
-        open_chain(files, bar.advance, index, OnDamage(on_damage)) as chain,
-    ):
-        bar.expect(sum(ends.file.size for ends in chain))
+    with text_output(plain=as_json) as output, logs.opened("why", selection) as (chain, bar):
         life = RowLife(
             chain,
             selection._replace(limit=None),
             key=key,
             condition=where,
-            catalog=known_tables(dump, chain),
+            catalog=logs.known_tables(chain),
             readable=not as_json,
-            verify=not no_checksums,
-            on_damage=OnDamage(on_damage),
+            verify=logs.verify,
+            on_damage=logs.on_damage,
         )
         shown = _Text(zone)
+        is_for_screen = screen()[0] is not None
         lines = life.lines() if as_json else ((change, shown.text(change)) for change in life)
         for change, text in lines:
             found += 1
             uncertain += change.uncertain
             restored += change.restored_by is not None
-            if is_for_screen():
+            if is_for_screen:
                 bar.hide()
             output.write_chunks(safe_chunks(text) if as_json else text)
             if found == selection.limit:
                 break
-    for warning in [] if quiet else life.warnings:
-        say_warning(warning)
-    for note in [] if quiet else life.search.selector.notes:
-        say_note(note)
-    losses = say_damage(life.search.damage)
+    if not logs.quiet:
+        say_losses(life.warnings)
+    logs.notes(life.search.selector.notes)
+    losses = say_losses(life.search.damage)
     if not found:
         raise AbsentError("no changes of the row in these files")
-    if not quiet:
-        say_note(f"changes: {found:,}")
-    if restored and not quiet:
-        say_note(RESTORED_FROM)
+    logs.notes([f"changes: {found:,}", *([RESTORED_FROM] if restored else [])])
     if uncertain:
         say_warning(
             f"{counted(uncertain, 'statement')} on the table may have changed, removed or brought the row,"
@@ -151,9 +107,8 @@ class _Text:
     """Changes for people, the values as ``binx show`` has them."""
 
     def __init__(self, zone: tzinfo) -> None:
-        terminal = is_for_screen()
-        width = terminal_width(sys.stdout) if terminal else None
-        self._show = ShowText(width=width, colour=has_colour(sys.stdout), zone=zone)
+        width, colour = screen()
+        self._show = ShowText(width=width, colour=colour, zone=zone)
         self._zone = zone
         self._begun = False
 

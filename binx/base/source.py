@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from binx.base.tables import TableRows, table_of
 from binx.dataset.chain import SourceReport, Staged, commit_staged
 from binx.dataset.dataset import DataSet, escape_name
-from binx.dataset.manifest import CONTRACT, Sums, manifest
+from binx.dataset.manifest import CONTRACT, Sums, manifest, undecodable_values
 from binx.dataset.options import ParquetOptions
 from binx.dataset.schema_records import schema_record_of
 from binx.dataset.source_files import Background, SourceFiles
@@ -295,6 +295,10 @@ class BaseSource:
         if self._rows is None:
             return
         self.take(self._rows)
+        name = f"{self._rows.table.db}.{self._rows.table.name}"
+        self._losses += (
+            undecodable_values(name, column, count) for column, count in self._rows.undecodable.items()
+        )
         if self._held is not None and self._files is not None:
             self._files.end_files([self._held.table])
             self._write_held()

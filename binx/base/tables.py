@@ -7,9 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from binx.base.values import column_codec, column_of, text_of
+from binx.base.values import DumpColumn
 from binx.errors import BinxError, UnsupportedError
-from binx.kernels.text.tuples import Codec, Encoding, TupleColumns
+from binx.kernels.text.tuples import Encoding, TupleColumns
 from binx.log.arrow import arrow_array
 from binx.rows.absent import absent_value
 from binx.rows.batches import ChangeBatch, TableChanges
@@ -109,17 +109,23 @@ class TableRows:
         self._places = [places[name.casefold()] for name in listed]
         self._options = options
         self._version = version
-        kinds = [column_codec(columns[place].type) for place in self._places]
+        self._columns = [DumpColumn(columns[place].type, options, raw=raw) for place in self._places]
         self.cut = TupleColumns(
-            [codec for codec, _ in kinds],
-            [Encoding.PLAIN] * len(kinds),
-            [scale for _, scale in kinds],
+            [column.codec for column in self._columns],
+            [Encoding.PLAIN] * len(self._columns),
+            [column.scale for column in self._columns],
         )
-        self._codecs: list[Codec] = [codec for codec, _ in kinds]
         self.has_key = all(
             column.primary_key_position is None or place in self._places
             for place, column in enumerate(columns)
         )
+
+    @property
+    def undecodable(self) -> dict[str, int]:
+        """Values whose bytes their character set does not have, by column."""
+        names = (self.table.resolved.columns[place].name for place in self._places)
+        pairs = zip(names, self._columns, strict=True)
+        return {name: column.undecodable for name, column in pairs if column.undecodable}
 
     def batch(self) -> ChangeBatch:
         """The rows that were cut.
@@ -130,13 +136,13 @@ class TableRows:
         rows, handed, misfits = self.cut.finish()
         columns = self.table.resolved.columns
         arrays: list[Any] = [pa.nulls(rows, arrow_type(column.type, self._options)) for column in columns]
-        for place, codec, buffers in zip(self._places, self._codecs, handed, strict=True):
-            column = columns[place]
+        for place, column, buffers in zip(self._places, self._columns, handed, strict=True):
             try:
-                arrays[place] = column_of(column.type, codec, buffers, rows, self._options, raw=self.raw)
+                arrays[place] = column.array(buffers, rows)
             except (BinxError, pa.ArrowInvalid) as error:
+                what = error.message if isinstance(error, BinxError) else str(error).splitlines()[0]
                 raise UnsupportedError(
-                    f"column {column.source_name} of {self.table.db}.{self.table.name}: {text_of(error)}"
+                    f"column {columns[place].source_name} of {self.table.db}.{self.table.name}: {what}"
                 ) from error
         found: dict[int, list[tuple[str, str]]] = {}
         for row, place, text in misfits:

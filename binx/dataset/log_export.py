@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from binx.dataset.chain import ChainState, Staged, source_name
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.finder import Finder, Found, Salvaging, damage_sentences
-from binx.dataset.manifest import CONTRACT, Counted, SourceReport, SourceSums, manifest, source_record
+from binx.dataset.manifest import CONTRACT, Counted, SourceReport, manifest, source_record
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
@@ -95,7 +95,7 @@ class LogExport:
         self._has_thread = has_thread
         self._files: SourceFiles | None = None
         self._salvaging: Salvaging | None = None
-        self._report = SourceReport()
+        self._report = SourceReport(file, selector.takes_table)
         self._ending: Ending | None = None
         self._behind: Behind | None = None
         self._masks = Masks(options.personal)
@@ -109,7 +109,6 @@ class LogExport:
         self._digest = LogDigest(file)
         decoding = options.decoder._replace(texts=options.statements is not StatementTexts.NONE)
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, decoding)
-        self._sums = SourceSums(file, selector.takes_table, self._report)
 
     def find_kept(self) -> dict[str, Any] | None:
         """The manifest of before, where the same request wrote the log already."""
@@ -217,11 +216,11 @@ class LogExport:
         """Decode transactions, and hand the rows over to be written."""
         if found.span is not None:
             self._report.sums.saw(*found.span)
-        self._sums.take_counted(found.counts)
+        self._report.take_counted(found.counts)
         for item in self._decoder.decode(found.table, found.marks, found.ids):
             if isinstance(item, Statement):
                 files.write_statement(item)
-                self._sums.take_statement(item)
+                self._report.take_statement(item)
             else:
                 self._take_batch(item, files)
             # Else its memory would be held until the next batch is full.
@@ -232,7 +231,7 @@ class LogExport:
         row_filter = self._state.row_filter
         if row_filter is not None:
             batch, dropped = row_filter.chosen(batch)
-            self._sums.filter_out(name, dropped)
+            self._report.filter_out(name, dropped)
             if not batch.rows:
                 return
         files.write_changes(self._masks.batch(batch))
@@ -244,10 +243,10 @@ class LogExport:
         for name, images in decoded.filtered.items():
             report.sums.of(name).filtered += images
         for name, (events, recounted) in decoded.recounted.items():
-            self._sums.take_counted([Counted(name, TAKE, *recounted)])
+            self._report.take_counted([Counted(name, TAKE, *recounted)])
             report.uncounted[name] -= events
         for name, counts in decoded.undone.items():
-            self._sums.filter_out(name, counts)
+            self._report.filter_out(name, counts)
             report.undone[name] += sum(counts)
         report.warnings = dict(decoded.warnings)
         if self._state.row_filter is not None:

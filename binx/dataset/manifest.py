@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ CONTRACT = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@dataclass(slots=True)
 class TableSums:
     """The conservation sum of one table.
 
@@ -38,12 +40,11 @@ class TableSums:
             them is among the images.
     """
 
-    def __init__(self) -> None:
-        self.uncounted = 0
-        self.images = 0
-        self.written = 0
-        self.filtered = 0
-        self.undecodable = 0
+    images: int = 0
+    written: int = 0
+    filtered: int = 0
+    undecodable: int = 0
+    uncounted: int = 0
 
 
 class Sums:
@@ -183,6 +184,14 @@ _ROLLED_BACK_ALONE_SINCE = (5, 5, 2)
 """Since then (WL#2687; MariaDB 5.5) changes of tables without transactions are logged by themselves."""
 
 
+def undecodable_values(table: str, column: str, count: int) -> str:
+    """The loss that values with bytes are which their character set does not have."""
+    return (
+        f"{table}: {counted(count, 'value')} of column {column} with bytes that are not valid"
+        " in their character set; they appear as \\xNN in the text"
+    )
+
+
 class SourceReport:
     """What a log has come to.
 
@@ -197,7 +206,9 @@ class SourceReport:
         incidents: how often the server says that changes are missing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool]) -> None:
+        self._takes_table = takes_table
+        self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
         self.gtids = GtidSet()
         self.sums = Sums()
         self.losses: list[str] = []
@@ -210,6 +221,40 @@ class SourceReport:
         self.incidents = 0
         self.uncounted: Counter[TableName] = Counter()
         self.unknown: Counter[int] = Counter()
+
+    def take_counted(self, counts: Iterable[Counted]) -> None:
+        """Take in what the scan counted."""
+        for name, mark, inserts, updates, deletes in counts:
+            sums = self.sums.of(name)
+            images = inserts + 2 * updates + deletes
+            sums.images += images
+            if mark == LOST and self._takes_table(*name):
+                sums.undecodable += images
+            elif mark != TAKE:
+                sums.filtered += images
+                if mark == WITHOUT_ROWS and self._logs_undone_changes:
+                    self.doubtful[name] += inserts + updates + deletes
+            elif self._takes_table(*name):
+                changes = self.sums.changes.setdefault(name, [0, 0, 0])
+                changes[_INSERT] += inserts
+                changes[_UPDATE] += updates
+                changes[_DELETE] += deletes
+
+    def filter_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
+        """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
+        inserts, updates, deletes = counts
+        self.sums.of(name).filtered += inserts + 2 * updates + deletes
+        taken = self.sums.changes[name]
+        for place, count in enumerate(counts):
+            taken[place] -= count
+
+    def take_statement(self, statement: Statement) -> None:
+        """Tell of what a statement read that is not in the data set."""
+        if statement.file_bytes:
+            self.losses.append(
+                f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
+                " the binary log, but not in this data set"
+            )
 
     def take_scan(self, scan: Scan) -> None:
         """Tell of what a scan has met and nobody can decode."""
@@ -227,8 +272,7 @@ class SourceReport:
             for (db, table), count in self.doubtful.items()
         ]
         undecodable = [
-            f"{db}.{table}: {counted(count, 'value')} of column {column} with bytes that are not valid"
-            " in their character set; they appear as \\xNN in the text"
+            undecodable_values(f"{db}.{table}", column, count)
             for ((db, table, _), column), count in self.undecodable.items()
         ]
         return self.losses + doubtful + undecodable
@@ -274,49 +318,3 @@ class Counted(NamedTuple):
     inserts: int
     updates: int
     deletes: int
-
-
-class SourceSums:
-    """Counts what becomes of a log's row changes."""
-
-    def __init__(
-        self, file: BinlogFile, takes_table: Callable[[str, str], bool], report: SourceReport
-    ) -> None:
-        self._report = report
-        self._takes_table = takes_table
-        self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
-
-    def take_counted(self, counts: Iterable[Counted]) -> None:
-        """Take in what the scan counted."""
-        report = self._report
-        for name, mark, inserts, updates, deletes in counts:
-            sums = report.sums.of(name)
-            images = inserts + 2 * updates + deletes
-            sums.images += images
-            if mark == LOST and self._takes_table(*name):
-                sums.undecodable += images
-            elif mark != TAKE:
-                sums.filtered += images
-                if mark == WITHOUT_ROWS and self._logs_undone_changes:
-                    report.doubtful[name] += inserts + updates + deletes
-            elif self._takes_table(*name):
-                changes = report.sums.changes.setdefault(name, [0, 0, 0])
-                changes[_INSERT] += inserts
-                changes[_UPDATE] += updates
-                changes[_DELETE] += deletes
-
-    def filter_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
-        """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
-        inserts, updates, deletes = counts
-        self._report.sums.of(name).filtered += inserts + 2 * updates + deletes
-        taken = self._report.sums.changes[name]
-        for place, count in enumerate(counts):
-            taken[place] -= count
-
-    def take_statement(self, statement: Statement) -> None:
-        """Tell of what a statement read that is not in the data set."""
-        if statement.file_bytes:
-            self._report.losses.append(
-                f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
-                " the binary log, but not in this data set"
-            )

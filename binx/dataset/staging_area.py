@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from binx.storage.output import output_errors
 from binx.storage.store import LocalStore, Store
@@ -31,52 +31,11 @@ def staged_name(name: str) -> str:
     return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).hexdigest()
 
 
-class StagingArea(Protocol):
-    """What is written, and not committed yet, by source.
+class LocalStagingArea:
+    """Files below a data set's folder, by source: what is written, and not committed yet.
 
     What cannot be made, moved, written or removed raises OutputError.
     """
-
-    def folder(self, source: str) -> Path:
-        """Where a source's files are written."""
-
-    def is_empty(self) -> bool:
-        """Whether no run is at work in the data set, and none was killed that left anything in it."""
-
-    def begun(self) -> list[str] | None:
-        """The sources that killed runs had begun; None where there is nothing of them."""
-
-    def begin(self, source: str) -> bool:
-        """Make a source's folder, empty; tells whether an earlier commit of it did not come to its end."""
-
-    def attempt(self, source: str, name: str) -> Path:
-        """Make a folder for an attempt at a source, which another process has begun and will commit."""
-
-    def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
-        """Leave files of an attempt, by their names, to the process that will commit it."""
-
-    def mark(self, source: str) -> None:
-        """Have it known, from now until :meth:`clear`, that a source's commit has begun."""
-
-    def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
-        """Move files, by their names, to their places in the data set; what else attempts handed in goes.
-
-        Raises:
-            OutputError: one cannot be moved; those before it are.
-        """
-
-    def clear(self, source: str) -> None:
-        """Remove all that there is of a source, as it is committed."""
-
-    def abandon(self, source: str) -> None:
-        """Remove a source's files; that its commit had begun stays known."""
-
-    def close(self) -> None:
-        """Remove what is empty."""
-
-
-class LocalStagingArea:
-    """Files below a data set's folder."""
 
     def __init__(self, store: LocalStore) -> None:
         self._store = store
@@ -84,18 +43,22 @@ class LocalStagingArea:
         self._marked: set[str] = set()
 
     def folder(self, source: str) -> Path:
+        """Where a source's files are written."""
         return self._staging / source
 
     def is_empty(self) -> bool:
+        """Whether no run is at work in the data set, and none was killed that left anything in it."""
         return not self._staging.is_dir()
 
     def begun(self) -> list[str] | None:
+        """The sources that killed runs had begun; None where there is nothing of them."""
         if self.is_empty():
             return None
         with output_errors(self._staging):
             return sorted(entry.name for entry in self._staging.iterdir())
 
     def begin(self, source: str) -> bool:
+        """Make a source's folder, empty; tells whether an earlier commit of it did not come to its end."""
         folder = self.folder(source)
         if was_begun := folder.exists():
             self._marked.add(source)
@@ -105,29 +68,32 @@ class LocalStagingArea:
         return was_begun
 
     def attempt(self, source: str, name: str) -> Path:
+        """Make a folder for an attempt at a source, which another process has begun and will commit."""
         folder = self.folder(source) / name
         with output_errors(folder):
             folder.mkdir()
         return folder
 
     def hand_in(self, source: str, attempt: str, files: Iterable[str]) -> None:
-        """As :class:`StagingArea` says: all processes see the folder."""
+        """Leave files of an attempt to the process that will commit it: all see the folder."""
 
     def mark(self, source: str) -> None:
-        """As :class:`StagingArea` says: its folder is there, and says so."""
+        """Have it known, until :meth:`clear`, that a source's commit has begun: its folder says so."""
         self._marked.add(source)
 
     def take(self, source: str, attempt: str | None, files: Iterable[str]) -> None:
+        """Move files, by their names, to their places in the data set."""
         folder = self.folder(source) / (attempt or "")
         self._store.take(_staged_files(folder, files))
 
     def clear(self, source: str) -> None:
+        """Remove all that there is of a source, as it is committed."""
         with output_errors(self._staging):
             shutil.rmtree(self.folder(source))
         self._marked.discard(source)
 
     def abandon(self, source: str) -> None:
-        """As :class:`StagingArea` says: its folder stays, where its commit had begun."""
+        """Remove a source's files; its folder stays, where its commit had begun."""
         folder = self.folder(source)
         if source not in self._marked:
             shutil.rmtree(folder, ignore_errors=True)
@@ -137,11 +103,12 @@ class LocalStagingArea:
                 shutil.rmtree(entry, ignore_errors=True)
 
     def close(self) -> None:
+        """Remove what is empty."""
         _remove_empty(self._staging)
 
 
 class RemoteStagingArea:
-    """Files on this machine, for a data set that is elsewhere."""
+    """The same on this machine, for a data set that is elsewhere."""
 
     def __init__(self, store: RemoteStore) -> None:
         self._store = store
@@ -151,11 +118,11 @@ class RemoteStagingArea:
         return self._root / source
 
     def is_empty(self) -> bool:
-        """As :class:`StagingArea` says; what is left on this machine is not looked at."""
+        """What is left on this machine is not looked at."""
         return not self._store.find(STAGING)
 
     def begun(self) -> list[str] | None:
-        """As :class:`StagingArea` says; what any source or attempt left on this machine is removed."""
+        """What any source or attempt left on this machine is removed."""
         shutil.rmtree(self._root, ignore_errors=True)
         found = []
         for name in self._store.find(STAGING):
@@ -216,19 +183,14 @@ class RemoteStagingArea:
         return self._root / f"{source}.{attempt}"
 
 
-def staging_area_of(store: Store) -> StagingArea:
-    """Where the files of a data set's sources are written.
-
-    Raises:
-        TypeError: there is no such place for stores of that kind.
-    """
+def staging_area_of(store: Store) -> LocalStagingArea | RemoteStagingArea:
+    """Where the files of a data set's sources are written."""
     if isinstance(store, LocalStore):
         return LocalStagingArea(store)
     from binx.storage.remote_store import RemoteStore
 
-    if isinstance(store, RemoteStore):
-        return RemoteStagingArea(store)
-    raise TypeError(f"{type(store).__name__} has no place for files on their way to it")
+    assert isinstance(store, RemoteStore)
+    return RemoteStagingArea(store)
 
 
 def _staged_files(folder: Path, files: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from binx.event.charset import charset as charset_of_name
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind
-from binx.rows.columns.types import INTEGERS, Kind, LogicalType
+from binx.rows.columns.types import INTEGER_RANGES, Kind, LogicalType
 
 MOST_DIGITS = 65
+_MOST_EXPONENT = 400
 _MINUTE = 60
 _MOST_HOURS = 838
 _YEARS = range(1901, 2156)
@@ -29,10 +30,6 @@ _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
 _TIME = re.compile(r"(-?)(\d{1,3}):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
-_BITS = {
-    Kind.INT8: 8, Kind.INT16: 16, Kind.INT24: 24, Kind.INT32: 32, Kind.INT64: 64,
-    Kind.UINT8: 8, Kind.UINT16: 16, Kind.UINT24: 24, Kind.UINT32: 32, Kind.UINT64: 64,
-}  # fmt: skip
 
 
 class Absent(NamedTuple):
@@ -126,14 +123,17 @@ def _number(default: Default) -> Decimal | None:
         number = Decimal(default.constant.strip())
     except InvalidOperation:
         return None
-    return number if number.is_finite() else None
+    # A server takes none that large or small, and comparing those takes forever.
+    return number if number.is_finite() and abs(number.adjusted()) <= _MOST_EXPONENT else None
 
 
 def _integer(default: Default, logical: LogicalType) -> Absent | None:
     number = _number(default)
-    bits = _BITS[logical.kind]
-    lowest, end = (0, 1 << bits) if logical.kind.value.startswith("u") else (-(1 << bits - 1), 1 << bits - 1)
-    if number is None or number != number.to_integral_value() or not lowest <= number < end:
+    if (
+        number is None
+        or number != number.to_integral_value()
+        or int(number) not in INTEGER_RANGES[logical.kind]
+    ):
         return None
     return Absent(str(int(number)))
 
@@ -282,7 +282,7 @@ _EMPTY = frozenset({Kind.TEXT, Kind.BINARY, Kind.SET})
 _MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
 
 _READERS: dict[Kind, Callable[[Default, LogicalType], Absent | None]] = {
-    **dict.fromkeys(INTEGERS.values(), _integer),
+    **dict.fromkeys(INTEGER_RANGES, _integer),
     Kind.FLOAT32: _float,
     Kind.FLOAT64: _float,
     Kind.DECIMAL: _decimal,

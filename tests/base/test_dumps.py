@@ -217,3 +217,12 @@ def test_a_dump_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     for size in range(text.index(b"DROP TABLE"), text.index(b"-- Dump completed"), 3):
         with pytest.raises(BinxError):
             taken(tmp_path, text[:size])
+
+
+@pytest.mark.parametrize(("raw", "text"), [(False, b"b\xff"), (True, b"\xc3")])
+def test_bytes_that_are_no_text_are_counted_as_losses(tmp_path: Path, raw: bool, text: bytes) -> None:
+    dump = DUMP.encode().replace(b"b\\'", text)
+    manifest = taken(tmp_path, dump.replace(b"NAMES utf8mb4", b"NAMES binary") if raw else dump)
+    assert [row["note"] for row in rows_of(tmp_path)][1] == f"{'' if raw else 'b'}\\x{text[-1]:x}\\"
+    (loss,) = manifest["losses"]
+    assert loss.startswith("shop.orders: 1 value of column note with bytes that are not valid")

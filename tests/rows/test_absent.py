@@ -117,6 +117,7 @@ def test_what_no_calendar_has_is_what_the_server_prints(
         ("INT DEFAULT (1 + 2)", INT),
         ("INT DEFAULT abs(-3)", INT),
         ("INT DEFAULT 1.5", INT),
+        ("INT DEFAULT 1e999999999", INT),
         ("TINYINT UNSIGNED DEFAULT 256", TINY),
         ("DECIMAL(5,2) DEFAULT 1e9", DECIMAL),
         ("DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)", DATETIME),

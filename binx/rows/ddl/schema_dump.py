@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from binx.errors import DamagedError, SourceError, UnsupportedError, UsageError
-from binx.event.gtid.sets import GtidSet
+from binx.errors import DamagedError, SourceError, UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.dump import Moment, MomentKind, given_moment, own_moment
+from binx.rows.ddl.dump_moment import START, Moment, given_moment, own_moment
 from binx.rows.ddl.statements import (
     AlterTable,
     CreateTable,
@@ -58,7 +57,7 @@ class SchemaDump(NamedTuple):
             SourceError: a log cannot be read.
         """
         catalog = self.tables.copy()
-        if self.moment.kind is MomentKind.START:
+        if self.moment == START:
             return catalog
         found = list(_schema_statements(files))
         names = [file.name for file in files]
@@ -70,13 +69,13 @@ class SchemaDump(NamedTuple):
         self, catalog: Catalog, table: TableDefinition, found: Sequence[_SchemaStatement], names: list[str]
     ) -> None:
         """Say of one table from where on its definition is known."""
-        sides = [is_before(self.moment, one, names) for one in found]
+        sides = [self.moment.is_behind(one.file, one.statement, names) for one in found]
         if not any(side is not False for side in sides):
             return
         last = max(place for place, side in enumerate(sides) if side is not False)
-        one = found[last]
-        where = f"{one.file}, offset {one.statement.position}"
-        what = f"“{shortened(one.statement.sql, _SHOWN)}” ({where})"
+        statement = found[last].statement
+        where = f"{found[last].file}, offset {statement.position}"
+        what = f"“{shortened(statement.sql, _SHOWN)}” ({where})"
         if None in sides:
             reason = (
                 f"{self.path} does not say as of when it is, and {what} changes the table: say it with"
@@ -85,7 +84,7 @@ class SchemaDump(NamedTuple):
         else:
             reason = f"its definition in {self.path} is as of {self.moment.text}, behind {what}"
         catalog.put(table._replace(columns=(), primary_key=(), indexes=(), unknown=reason))
-        context = one.statement.context
+        context = statement.context
         if None not in sides and context is not None and context.place is not None:
             catalog.expect(context.place, table)
 
@@ -104,48 +103,6 @@ class _SchemaStatement(NamedTuple):
             and (name is None or name.casefold() == table.name.casefold())
             for db, name in self.tables
         )
-
-
-def is_before(moment: Moment, one: _SchemaStatement, names: list[str]) -> bool | None:
-    """Whether a statement was done before a moment; None where that cannot be told."""
-    match moment.kind:
-        case MomentKind.START:
-            return False
-        case MomentKind.END:
-            return True
-        case MomentKind.TIME:
-            return one.statement.commit_timestamp <= moment.time
-        case MomentKind.GTIDS:
-            return _is_among(moment.gtids, one.statement.transaction)
-        case MomentKind.POSITION:
-            by_position = _is_ahead_of(moment, one, names)
-            return _is_among(moment.gtids, one.statement.transaction) if by_position is None else by_position
-        case _:
-            return None
-
-
-def _is_among(gtids: GtidSet, transaction: str) -> bool | None:
-    try:
-        ((source, number, _),) = GtidSet.parse(transaction)
-    except (UsageError, ValueError):
-        return None
-    if source in gtids.sources:
-        return gtids.contains(source, number)
-    return None
-
-
-def _is_ahead_of(moment: Moment, one: _SchemaStatement, names: list[str]) -> bool | None:
-    if moment.file in names:
-        places = names.index(one.file), names.index(moment.file)
-        return places[0] < places[1] or (places[0] == places[1] and one.statement.position < moment.position)
-    base, _, number = moment.file.rpartition(".")
-    first_base, _, first = names[0].rpartition(".")
-    last = names[-1].rpartition(".")[2]
-    if base != first_base or not (number.isdigit() and first.isdigit() and last.isdigit()):
-        return None
-    if int(number) < int(first):
-        return False
-    return True if int(number) > int(last) else None
 
 
 def read_dump(path: str) -> SchemaDump:

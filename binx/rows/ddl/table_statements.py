@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.columns.schema import ChangeKind
-from binx.rows.ddl.catalog import Followed
+from binx.rows.ddl.catalog import Followed, parts_of
 from binx.rows.ddl.effects import statement_effects
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
@@ -22,7 +22,6 @@ from binx.rows.ddl.statements import (
     TableName,
 )
 from binx.rows.ddl.statements import Statement as SchemaStatement
-from binx.rows.ddl.temporary import parts_of
 from binx.rows.statements import Statement
 
 _WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)

@@ -29,62 +29,44 @@ def decimal_of(precision: int, scale: int) -> LogicalType:
     return LogicalType(Kind.DECIMAL, "decimal", precision=precision, scale=scale)
 
 
-def test_integers_take_the_signed_type_that_holds_them() -> None:
-    expected = {
-        Kind.INT8: pa.int8(),
-        Kind.INT16: pa.int16(),
-        Kind.INT24: pa.int32(),
-        Kind.INT32: pa.int32(),
-        Kind.INT64: pa.int64(),
-        Kind.UINT8: pa.int16(),
-        Kind.UINT16: pa.int32(),
-        Kind.UINT24: pa.int32(),
-        Kind.UINT32: pa.int64(),
-        Kind.UINT64: pa.uint64(),
-    }
-    assert {kind: arrow_type(LogicalType(kind, "int")) for kind in expected} == expected
-
-
-def test_unsigned_bigint_is_a_decimal_where_asked_for() -> None:
-    logical = LogicalType(Kind.UINT64, "bigint")
-    assert arrow_type(logical, ArrowOptions(unsigned_as_decimal=True)) == pa.decimal128(20, 0)
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+EXACT = ArrowOptions(exact_members=True)
 
 
 @pytest.mark.parametrize(
-    ("kind", "members", "expected"),
+    ("logical", "options", "expected"),
     [
-        (Kind.ENUM, ("a", "b"), pa.dictionary(pa.int32(), pa.string())),
-        (Kind.ENUM, ("", "b"), pa.uint16()),
-        (Kind.SET, ("a", "b"), pa.string()),
-        (Kind.SET, ("a", "a"), pa.uint64()),
+        # Unsigned integers take the signed type that holds them.
+        *(
+            (LogicalType(kind, "int"), ArrowOptions(), data_type)
+            for kind, data_type in (
+                (Kind.INT8, pa.int8()), (Kind.INT16, pa.int16()), (Kind.INT24, pa.int32()),
+                (Kind.INT32, pa.int32()), (Kind.INT64, pa.int64()), (Kind.UINT8, pa.int16()),
+                (Kind.UINT16, pa.int32()), (Kind.UINT24, pa.int32()), (Kind.UINT32, pa.int64()),
+                (Kind.UINT64, pa.uint64()),
+            )
+        ),
+        (LogicalType(Kind.UINT64, "bigint"), ArrowOptions(unsigned_as_decimal=True), pa.decimal128(20, 0)),
+        (decimal_of(38, 30), ArrowOptions(), pa.decimal128(38, 30)),
+        (decimal_of(39, 0), ArrowOptions(), pa.string()),
+        (LogicalType(Kind.BOOL, "bit", length=1), ArrowOptions(), pa.bool_()),
+        (LogicalType(Kind.BITS, "bit", length=63), ArrowOptions(), pa.int64()),
+        (LogicalType(Kind.BITS, "bit", length=64), ArrowOptions(), pa.uint64()),
+        # Members that are unknown leave numbers, and those that are alike where they are to be exact.
+        (LogicalType(Kind.ENUM, "enum", members=MEMBERS), EXACT, DICTIONARY),
+        (LogicalType(Kind.ENUM, "enum", members=("", "b")), ArrowOptions(), DICTIONARY),
+        (LogicalType(Kind.ENUM, "enum", members=("", "b")), EXACT, pa.uint16()),
+        (LogicalType(Kind.ENUM, "enum"), ArrowOptions(), pa.uint16()),
+        (LogicalType(Kind.SET, "set", members=MEMBERS), EXACT, pa.string()),
+        (LogicalType(Kind.SET, "set", members=("a", "a")), ArrowOptions(), pa.string()),
+        (LogicalType(Kind.SET, "set", members=("a", "a")), EXACT, pa.uint64()),
+        (LogicalType(Kind.SET, "set"), ArrowOptions(), pa.uint64()),
     ],
-)
-def test_members_that_are_alike_are_numbers_where_they_are_to_be_exact(
-    kind: Kind, members: tuple[str, ...], expected: pa.DataType
+)  # fmt: skip
+def test_what_arrow_has_for_each_type(
+    logical: LogicalType, options: ArrowOptions, expected: pa.DataType
 ) -> None:
-    logical = LogicalType(kind, kind.value, members=members)
-    assert arrow_type(logical, ArrowOptions(exact_members=True)) == expected
-    assert arrow_type(logical) in {pa.string(), pa.dictionary(pa.int32(), pa.string())}
-
-
-def test_decimals_of_more_than_38_digits_are_strings() -> None:
-    assert arrow_type(decimal_of(38, 30)) == pa.decimal128(38, 30)
-    assert arrow_type(decimal_of(39, 0)) == pa.string()
-
-
-@pytest.mark.parametrize(("bits", "expected"), [(2, pa.int64()), (63, pa.int64()), (64, pa.uint64())])
-def test_bits_are_numbers(bits: int, expected: pa.DataType) -> None:
-    assert arrow_type(LogicalType(Kind.BITS, "bit", length=bits)) == expected
-    assert arrow_type(LogicalType(Kind.BOOL, "bit", length=1)) == pa.bool_()
-
-
-def test_members_that_are_unknown_leave_numbers() -> None:
-    known, unknown = (LogicalType(Kind.ENUM, "enum", members=members) for members in (MEMBERS, None))
-    assert pa.types.is_dictionary(arrow_type(known))
-    assert arrow_type(unknown) == pa.uint16()
-    known, unknown = (LogicalType(Kind.SET, "set", members=members) for members in (MEMBERS, None))
-    assert arrow_type(known) == pa.string()
-    assert arrow_type(unknown) == pa.uint64()
+    assert arrow_type(logical, options) == expected
 
 
 def test_every_kind_has_a_type_in_arrow_avro_and_sql() -> None:

@@ -15,7 +15,7 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.ddl.dump import END, START, UNKNOWN, Moment, MomentKind, given_moment, own_moment
+from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, given_moment, own_moment
 from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.rows.decoder import ChangeDecoder
 from tests.conftest import TESTDATA
@@ -82,8 +82,8 @@ UNNAMED = "c1c2c3"
         (AT_END, given_moment("2100-01-01"), [UNNAMED, UNNAMED, "cd"]),
         (AT_START, given_moment("2001-01-01"), ["bc", "cb", "cd"]),
         (AT_END, given_moment("0-1-7"), [UNNAMED, UNNAMED, UNNAMED]),
-        (BETWEEN, Moment(MomentKind.POSITION, "", "reordered.binlog", 1239), [UNNAMED, "cb", "cd"]),
-        (AT_START, Moment(MomentKind.POSITION, "", "reordered.binlog", 4), ["bc", "cb", "cd"]),
+        (BETWEEN, Moment("", "reordered.binlog", 1239), [UNNAMED, "cb", "cd"]),
+        (AT_START, Moment("", "reordered.binlog", 4), ["bc", "cb", "cd"]),
         (MYSQL_HEAD + BETWEEN, None, [UNNAMED, "cb", "cd"]),
     ],
     ids=lambda value: value.text if isinstance(value, Moment) else None,

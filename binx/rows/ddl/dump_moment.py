@@ -1,0 +1,114 @@
+"""As of when a dump of definitions is, which the user says, or the dump's own comments."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from binx.errors import UsageError
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
+from binx.log.backup_position import position_in_dump
+from binx.log.selection.moments import parse_time
+from binx.rows.statements import Statement
+
+_HEAD = 65_536
+"""Characters of a dump that may say as of when it is: they stand before its first table."""
+
+
+class Moment(NamedTuple):
+    """A moment in a server's logs: a place in them, what was committed by then, or a time.
+
+    Attributes:
+        text: the same in words, as in "as of …".
+        file: a log's name, and with it the offset in it.
+        gtids: what was committed by then; of a GTID alone, it and those before it of the same source.
+        time: µs since 1970.
+    """
+
+    text: str
+    file: str = ""
+    position: int = 0
+    gtids: GtidSet = GtidSet()
+    time: int | None = None
+
+    def is_behind(self, file: str, statement: Statement, names: list[str]) -> bool | None:
+        """Whether a statement of a log was done by then; None where that cannot be told.
+
+        Args:
+            names: those of all logs, in order.
+        """
+        if self in (START, END):
+            return self == END
+        if self.time is not None:
+            return statement.commit_timestamp <= self.time
+        by_position = self._is_behind_place(file, statement.position, names) if self.file else None
+        return self._has(statement.transaction) if by_position is None else by_position
+
+    def _has(self, transaction: str) -> bool | None:
+        try:
+            ((source, number, _),) = GtidSet.parse(transaction)
+        except (UsageError, ValueError):
+            return None
+        return self.gtids.contains(source, number) if source in self.gtids.sources else None
+
+    def _is_behind_place(self, file: str, position: int, names: list[str]) -> bool | None:
+        if self.file in names:
+            own, other = names.index(self.file), names.index(file)
+            return other < own or (other == own and position < self.position)
+        base, _, number = self.file.rpartition(".")
+        first_base, _, first = names[0].rpartition(".")
+        last = names[-1].rpartition(".")[2]
+        if base != first_base or not (number.isdigit() and first.isdigit() and last.isdigit()):
+            return None
+        if int(number) < int(first):
+            return False
+        return True if int(number) > int(last) else None
+
+
+START = Moment("the start of the logs")
+END = Moment("the end of the logs")
+UNKNOWN = Moment("an unknown moment")
+
+
+def given_moment(text: str) -> Moment:
+    """What stands behind the ``@`` of ``--schema FILE@…``.
+
+    Raises:
+        UsageError: it is neither ``start`` nor ``end``, and no GTID and no time.
+    """
+    word = text.strip().lower()
+    if word in {"start", "end"}:
+        return START if word == "start" else END
+    try:
+        return Moment(text, time=parse_time(text))
+    except UsageError:
+        pass
+    try:
+        gtids = _up_to(GtidSet.parse(text))
+    except UsageError:
+        gtids = GtidSet()
+    if not gtids:
+        raise UsageError(
+            f"expected start, end, a GTID or a time behind the @ of a schema file, found {text!r}; such as"
+            " schema.sql@start, schema.sql@0-10-1234 or schema.sql@2026-11-21T09:30:00Z"
+        )
+    return Moment(f"GTID {text}", gtids=gtids)
+
+
+def own_moment(dump: str) -> Moment:
+    """What mysqldump or mariadb-dump notes with ``--source-data`` or ``--master-data``, or of GTIDs."""
+    try:
+        noted = position_in_dump(dump[:_HEAD])
+    except UsageError:
+        return UNKNOWN
+    gtids = noted.gtids
+    if any(isinstance(source, DomainSource) for source in gtids.sources):
+        gtids = _up_to(gtids)
+    if noted.file:
+        return Moment(f"{noted.file}:{noted.offset}", noted.file, noted.offset, gtids)
+    return Moment(f"GTID {gtids}", gtids=gtids) if gtids else UNKNOWN
+
+
+def _up_to(gtids: GtidSet) -> GtidSet:
+    """What was committed where a GTID alone is the last of its source."""
+    return GtidSet([(source, 1 if first == last else first, last) for source, first, last in gtids])

@@ -1,24 +1,36 @@
-"""Backups into a data set, each one whole or not at all."""
+"""Backups into a data set, each one whole or not at all: a dump, or the folder of mydumper.
+
+In the latter each database, each table and its rows have files of their own (mydumper's documentation,
+"Output Files").
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from binx.base.dump_text import open_text
-from binx.base.mydumper import METADATA, files_of, read_mydumper
-from binx.base.mysqldump import read_mysqldump, server_of
+from binx.base.mysqldump import SqlRows, read_mysqldump, server_of
 from binx.base.source import Backup, BaseSource
 from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.errors import UnsupportedError
+from binx.errors import AbsentError, UnsupportedError
 from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition, read_backup_position
 
 _HEAD_BYTES = 65_536
 MYDUMPER = "mydumper"
+_METADATA = "metadata"
+_SQL = r"\.sql(?:\.gz|\.zst)?$"
+_DATABASE = re.compile(r"^(?P<db>.+)-schema-create" + _SQL)
+_TABLE = re.compile(r"^(?P<name>.+)-schema" + _SQL)
+_VIEW = re.compile(r"^(?P<name>.+)-schema-view" + _SQL)
+_OTHER = re.compile(r"-(?:schema|schema-\w+)" + _SQL)
+_ROWS = re.compile(r"^(?P<name>.+?\..+?)" + _SQL)
 
 
 def import_bases(
@@ -56,7 +68,7 @@ def import_bases(
             report = source.find_kept()
             if report is None:
                 reached = partial(_reached, progress, done)
-                read = read_mydumper if backup.tool == MYDUMPER else partial(read_mysqldump, head=head)
+                read = _read_mydumper if backup.tool == MYDUMPER else partial(read_mysqldump, head=head)
                 report = source.write(partial(read, progress=reached))
             done += backup.size
             progress(done)
@@ -77,7 +89,7 @@ def _found(path: str, given: BackupPosition | None) -> tuple[Backup, str]:
             head = text.head(_HEAD_BYTES)
         size = Path(path).stat().st_size
         return Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace")
-    notes = Path(path, METADATA)
+    notes = Path(path, _METADATA)
     if not notes.is_file():
         raise UnsupportedError(
             "expected a dump of mysqldump or mariadb-dump, or a folder of mydumper (with metadata), found a"
@@ -85,9 +97,45 @@ def _found(path: str, given: BackupPosition | None) -> tuple[Backup, str]:
             path=path,
         )
     position = read_backup_position(path) if given is None else given
-    size = sum(one.stat().st_size for one, _ in files_of(path))
+    size = sum(one.stat().st_size for one, _ in _files_of(path))
     return Backup(path, MYDUMPER, position, size, notes.read_bytes()), ""
 
 
 def _reached(progress: Callable[[int], None], before: int, read: int) -> None:
     progress(before + read)
+
+
+def _files_of(folder: str) -> list[tuple[Path, str]]:
+    """The files that make tables and fill them, in that order, each with its database.
+
+    Raises:
+        AbsentError: no file has rows.
+    """
+    files = sorted(Path(folder).iterdir())
+    databases = sorted((found["db"] for path in files if (found := _DATABASE.match(path.name))), key=len)
+
+    def of(name: str) -> str:
+        known = (db for db in reversed(databases) if name.startswith(f"{db}."))
+        return next(known, name.partition(".")[0])
+
+    made = [(path, found["db"]) for path in files if (found := _DATABASE.match(path.name))]
+    # Of a view there is a table as well, which stands in for it while a dump is loaded.
+    views = {found["name"] for path in files if (found := _VIEW.match(path.name))}
+    tables = [(path, found["name"]) for path in files if (found := _TABLE.match(path.name))]
+    made += [(path, of(name)) for path, name in tables if name not in views]
+    filled = [path for path in files if _ROWS.match(path.name) and not _OTHER.search(path.name)]
+    if not filled:
+        raise AbsentError("has no rows: make the dump without --no-data", path=folder)
+    return [*made, *((path, of(path.name)) for path in filled)]
+
+
+def _read_mydumper(source: BaseSource, progress: Callable[[int], None]) -> None:
+    """Take in the folder of a dump."""
+    digests = hashlib.sha256()
+    done = 0
+    for path, db in _files_of(source.backup.path):
+        with open_text(str(path)) as text:
+            SqlRows(source, db).read(text, partial(_reached, progress, done))
+            done += text.read
+            digests.update(f"{path.name} {text.sha256}\n".encode())
+    source.sha256 = digests.hexdigest()

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
-from binx.log.scan import Scan
 from binx.rows.columns.schema import Provenance
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
@@ -40,20 +39,6 @@ def follow_statements(
     if any(marks):
         for _ in decoder.decode(table, marks):
             pass
-
-
-def pass_over(scan: Scan, catalog: Catalog) -> int:
-    """Move a catalog on over all transactions of a scan whose rows others decode; gives how many there are.
-
-    Args:
-        scan: at ``LEVEL_EVENTS``; only headers of events and statements are looked at.
-    """
-    decoder = ChangeDecoder(scan.file, catalog, lambda database, table: False)
-    count = 0
-    for found in scan:
-        count += len(found)
-        follow_statements(decoder, found)
-    return count
 
 
 _TABLES_NAMED = 10

@@ -265,6 +265,3 @@ def _without_bits(present: pa.Array, maskings: Sequence[tuple[str, Masking | Non
         return known[bits]
 
     return pa.array([None if bits is None else moved(bits) for bits in present.to_pylist()], pa.binary())
-
-
-__all__ = ["MaskedTable", "Masks", "hashed_type"]

@@ -184,6 +184,3 @@ def personal_data(
         found = f"found {len(key)}: `openssl rand -hex 32` gives one"
         raise UsageError(f"expected a key of {_LEAST_KEY} bytes or more, {found}", path=key_path)
     return PersonalData(*rules, key)
-
-
-__all__ = ["Masking", "PersonalData", "Rule", "TableRules", "parse_rule", "personal_data"]

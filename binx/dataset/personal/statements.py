@@ -167,6 +167,3 @@ def _tables_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _all_tables(catalog: Catalog) -> list[Any]:
     temporary = [table for own in catalog.temporary.values() for table in own]
     return [*catalog, *temporary, *(table for tables in catalog.expected.values() for table in tables)]
-
-
-__all__ = ["masked_statement", "scrub", "sealed_record", "unsealed_catalog"]

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, RowTexts, Run, Selected, WholeTexts, ordered_changes
+from binx.slices.changes import Begin, Frame, RowTexts, Run, WholeTexts, ordered_changes
 from binx.slices.json_lines import JsonRows
+from binx.slices.search import Selected
 
 _END = b"\n"
 """Ends a line; JSON has none within."""

@@ -21,10 +21,10 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings
-from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.changes import Begin, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.json_lines import JsonRows
-from binx.slices.search import Search
+from binx.slices.search import Search, Selected
 from binx.slices.values import ReadableValues
 
 _PAGES = 16

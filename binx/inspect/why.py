@@ -1,7 +1,7 @@
 """The life of one row: each change of it, by whom, when, and from what to what.
 
 A row is what has a primary key. Where an update gives it another key, its life goes on under that one, and
-what gets the old key later is told too. Instead of a key a condition may say which changes are meant.
+what gets the old key later is listed too. Instead of a key a condition may say which changes are meant.
 
 Statements on the row's table stand between its changes: what makes, empties, renames or drops the table, and
 changes that are logged as text, of which nobody can say which rows they changed.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -40,9 +40,9 @@ from binx.source.json_text import json_text
 from binx.where.condition import Condition
 from binx.where.rows import AskedCondition, ChangePlace
 
-_FEW_ROWS = 64
 _LINE_END = b"}\n"
 _OFFSET = 0xFFFFFFFF
+_OF_TRANSACTION = ("file", "start", "server_id", "thread_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,30 +77,20 @@ class RowChange:
 
 
 class _Written(NamedTuple):
-    """A change that can be written."""
+    """A row change that can be written.
+
+    Attributes:
+        statement: the number of its statement in the transaction.
+    """
 
     piece: Piece
     number: int
     statement: int
-    moved: bool
-
-    def text(self) -> Iterator[bytes]:
-        """The change as JSON has it, in chunks."""
-        return self.piece.text(self.number, self.number + 1)
+    moved: bool = False
 
 
-class _StatementText(NamedTuple):
-    """A statement that can be written."""
-
-    document: dict[str, Any]
-
-    def text(self) -> Iterator[bytes]:
-        """The statement as JSON has it."""
-        yield f"{json_text(self.document)}\n".encode()
-
-
-_Told: TypeAlias = "tuple[RowChange, _Written | _StatementText]"
-_Found: TypeAlias = dict[ChangePlace, _Written]
+_Found = tuple[RowChange, Iterator[bytes]]
+"""A change without its row, and the line of JSON that has this, in chunks."""
 
 
 class RowLife:
@@ -138,7 +128,7 @@ class RowLife:
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
         self._render = JsonRows(lines=True, values=ReadableValues() if readable else None)
-        self._table_filter = TableFilter(selection.databases, selection.tables)
+        self._tables = TableFilter(selection.databases, selection.tables)
         self._is_met = False
         self._text: Statement | None = None
         """The last statement whose rows come next."""
@@ -158,62 +148,58 @@ class RowLife:
                 condition.
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
-        for told, written in self._all():
-            yield replace(told, row=document(written.text()))
+        for change, text in self._all():
+            yield replace(change, row=document(text))
 
-    def lines(self) -> Iterator[tuple[RowChange, Iterator[bytes]]]:
+    def lines(self) -> Iterator[_Found]:
         """Yield the changes, without their rows, and as lines of JSON in chunks to be taken before the next.
 
         A line has the members of ``extract --format json --rows``, then ``file``, ``start`` and who made it.
         """
-        for told, written in self._all():
-            yield told, _line(told, written)
+        for change, text in self._all():
+            yield change, _line(change, text)
 
-    def _all(self) -> Iterator[_Told]:
-        """The changes without their rows, and what writes these.
-
-        Statements that change no row come only where there is something else.
-        """
-        held: list[_Told] = []
+    def _all(self) -> Iterator[_Found]:
+        """The changes; statements that change no row come only where there is something else."""
+        held: list[_Found] = []
         is_begun = False
-        for told, written in self._each():
-            held.append((told, written))
-            if told.uncertain or "sql" not in told.row:
-                is_begun = True
+        for change, text in self._each():
+            held.append((change, text))
+            is_begun = is_begun or change.uncertain or "sql" not in change.row
             if is_begun:
                 yield from held
                 held.clear()
 
-    def _each(self) -> Iterator[_Told]:
+    def _each(self) -> Iterator[_Found]:
         for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):
             table.mark_work(mask)
             if any(mask):
-                yield from self._changes(scan.file, table, mask)
+                yield from self._of_table(scan.file, table, mask)
         if not self._is_met:
             meant = ", ".join(self.search.selector.selection.tables)
             raise AbsentError(f"no changes of {meant} in the files; binx stats lists the tables")
         if self._condition is not None:
             self._condition.check()
 
-    def _changes(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_Told]:
+    def _of_table(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_Found]:
         if self._decoder is None or self._decoder.file is not file:
             options = DecoderOptions(texts=True)
             self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table, options)
         decoder = self._decoder
         for item in decoder.decode(table, mask):
             batches = [item] if isinstance(item, ChangeBatch) else []
-            yield from self._told([*batches, *decoder.flush()], file, table)
+            yield from self._of_rows([*batches, *decoder.flush()], file, table)
             if isinstance(item, Statement) and item.kind == ROWS:
                 self._text = item
             elif isinstance(item, Statement):
                 yield from self._of_statement(item, file, table, decoder.index)
-        yield from self._told(list(decoder.flush()), file, table)
+        yield from self._of_rows(list(decoder.flush()), file, table)
 
     def _of_statement(
         self, statement: Statement, file: BinlogFile, table: TransactionTable, index: int
-    ) -> Iterator[_Told]:
+    ) -> Iterator[_Found]:
         """A statement, where it is one on the table."""
-        effect = table_effect(statement, self._table_filter)
+        effect = table_effect(statement, self._tables)
         if effect is None:
             return
         self._is_met = True
@@ -226,74 +212,63 @@ class RowLife:
             "type": effect.type,
             "sql": statement.sql,
         }
-        start = table.value("start", index)
-        restored = restored_by(statement.followed, statement.db, file.name, start)
-        yield (
-            replace(
-                _at_place(file, table, index),
-                row=row,
-                uncertain=effect.may_change_rows,
-                restored_by=next((text for *name, text in restored if self._table_filter.takes(*name)), None),
-            ),
-            _StatementText(row),
+        restored = restored_by(statement.followed, statement.db, file.name, table.value("start", index))
+        change = replace(
+            _at_place(file, table, index),
+            row=row,
+            uncertain=effect.may_change_rows,
+            restored_by=next((text for *name, text in restored if self._tables.takes(*name)), None),
         )
+        yield change, iter([f"{json_text(row)}\n".encode()])
 
-    def _told(self, piece: list[ChangeBatch], file: BinlogFile, table: TransactionTable) -> Iterator[_Told]:
+    def _of_rows(
+        self, batches: list[ChangeBatch], file: BinlogFile, table: TransactionTable
+    ) -> Iterator[_Found]:
         """The changes of a piece of the log that are meant, in order."""
-        found: _Found = {}
-        for batch in piece:
+        found: dict[ChangePlace, _Written] = {}
+        for batch in batches:
             self._is_met = True
             found |= self._of_batch(batch, file)
         if not found:
             return
         starts = {table.value("start", index): index for index in range(len(table))}
-        for place in sorted(found):
-            written = found[place]
-            told = _at_place(file, table, starts[place.version & _OFFSET])
-            text = self._text
-            is_said = text is not None and (text.commit_version, text.ordinal) == (
-                place.version,
-                written.statement,
-            )
-            said = text.sql if text is not None and is_said else None
-            yield replace(told, moved=written.moved, statement=said), written
+        text = self._text
+        for place, (piece, number, ordinal, moved) in sorted(found.items()):
+            change = _at_place(file, table, starts[place.version & _OFFSET])
+            logged = text is not None and (text.commit_version, text.ordinal) == (place.version, ordinal)
+            statement = text.sql if text is not None and logged else None
+            yield replace(change, moved=moved, statement=statement), piece.text(number, number + 1)
 
-    def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> _Found:
+    def _of_batch(self, batch: ChangeBatch, file: BinlogFile) -> dict[ChangePlace, _Written]:
         images = BatchImages(batch)
-        if self._condition is not None:
+        if self._keys is None:
+            assert self._condition is not None
             self._condition.note_table(images)
             passing = self._condition.ask(images) or ()
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
-            return dict(self._rendered(batch, rows, file))
-        return {} if self._keys is None else self._by_key(batch, images, file, self._keys)
-
-    def _by_key(
-        self, batch: ChangeBatch, images: BatchImages, file: BinlogFile, keys: FollowedKeys
-    ) -> _Found:
-        """The changes of the keys that the row has had, which a change may add to."""
-        found: _Found = {}
-        for touched in keys.touched(images):
-            for place, written in self._rendered(batch, touched.rows, file):
+            return self._rendered(batch, rows, file)
+        found: dict[ChangePlace, _Written] = {}
+        for touched in self._keys.touched(images):
+            for place, written in self._rendered(batch, touched.rows, file).items():
                 if place > touched.since:
                     found[place] = written._replace(moved=place in touched.moved)
         return found
 
-    def _rendered(
-        self, batch: ChangeBatch, rows: list[int], file: BinlogFile
-    ) -> Iterator[tuple[ChangePlace, _Written]]:
+    def _rendered(self, batch: ChangeBatch, rows: list[int], file: BinlogFile) -> dict[ChangePlace, _Written]:
         """Some rows of a batch as ``extract --format json --rows`` has them."""
         if not rows:
-            return
-        rows = sorted(rows)
-        parts = [batch.with_rows(part) for part in _picked(batch.batch, rows)]
-        piece = Piece(changes for part in parts for changes in self._render(part, file))
-        chosen = pa.array(rows, pa.int64())
+            return {}
+        chosen = pa.array(sorted(rows), pa.int64())
+        part = batch.with_rows(batch.batch.take(chosen))
+        piece = Piece(self._render(part, file))
         names = ("_commit_version", "_row", "_statement")
-        columns = (batch.batch.column(name).take(chosen).to_pylist() for name in names)
+        columns = (part.batch.column(name).to_pylist() for name in names)
         # An update has two images.
         places = {ChangePlace(version, row): number for version, row, number in zip(*columns, strict=True)}
-        for number, (place, statement) in enumerate(places.items()):
-            yield place, _Written(piece, number, statement, moved=False)
+        return {
+            place: _Written(piece, number, statement)
+            for number, (place, statement) in enumerate(places.items())
+        }
 
 
 def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChange:
@@ -309,32 +284,13 @@ def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChang
     )
 
 
-def _picked(batch: pa.RecordBatch, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Some rows of a batch, in order; of few rows, which may be large, none is copied."""
-    if batch.num_rows > _FEW_ROWS:
-        yield batch.take(pa.array(rows, pa.int64()))
-        return
-    first = 0
-    for place in range(1, len(rows) + 1):
-        if place == len(rows) or rows[place] != rows[place - 1] + 1:
-            yield batch.slice(rows[first], place - first)
-            first = place
-
-
-def _line(told: RowChange, written: _Written | _StatementText) -> Iterator[bytes]:
+def _line(change: RowChange, text: Iterator[bytes]) -> Iterator[bytes]:
     """A change as a line of JSON."""
-    more = {
-        "file": told.file,
-        "start": told.start,
-        "server_id": told.server_id,
-        "thread_id": told.thread_id,
-        "statement_text": told.statement,
-        "moved": told.moved,
-        "uncertain": told.uncertain,
-        "restored_by": told.restored_by,
-    }
+    more = {name: getattr(change, name) for name in _OF_TRANSACTION}
+    more["statement_text"] = change.statement
+    more |= {name: getattr(change, name) for name in ("moved", "uncertain", "restored_by")}
     held = b""
-    for chunk in written.text():
+    for chunk in text:
         yield held
         held = chunk
     # The row's line ends in a brace and a line feed.

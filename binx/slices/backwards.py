@@ -10,7 +10,7 @@ from typing import BinaryIO, Self
 from binx.errors import OutputError
 
 PIECE_BYTES = 1024 * 1024
-"""How much is copied at once."""
+"""How much is read at once."""
 
 NO_MARK = -1
 """Of a text that needs no session."""
@@ -43,33 +43,29 @@ class Backwards:
         Raises:
             OutputError: the temporary folder has no space.
         """
-        size = 0
+        start = self._end
         try:
             for chunk in text:
-                self._texts.write(chunk)
-                size += len(chunk)
-            self._records.write(_RECORD.pack(self._end, size, transaction, mark, rows))
+                self._end += self._texts.write(chunk)
+            self._records.write(_RECORD.pack(start, self._end - start, transaction, mark, rows))
         except OSError as error:
             raise OutputError(
                 f"cannot write temporary files to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR"
                 " to a folder with more space"
             ) from error
-        self._end += size
         self.count += 1
 
     def backwards(self) -> Iterator[tuple[int, int, int, Iterator[bytes | memoryview]]]:
-        """Transaction, mark, row changes and the text in pieces, from the last to the first."""
-        last = self.count
-        while last:
+        """Transaction, mark, row changes and the text in chunks, from the last to the first."""
+        for last in range(self.count, 0, -_RECORDS_AT_ONCE):
             first = max(0, last - _RECORDS_AT_ONCE)
             self._records.seek(first * _RECORD.size)
             block = self._records.read((last - first) * _RECORD.size)
             for offset, size, transaction, mark, rows in reversed(list(_RECORD.iter_unpack(block))):
                 yield transaction, mark, rows, self._text(offset, size)
-            last = first
 
     def _text(self, offset: int, size: int) -> Iterator[bytes | memoryview]:
-        """A text in pieces; short ones come out of a window that ends with the first of them."""
+        """A text in chunks; short ones come out of a window that ends with the first of them."""
         if size <= PIECE_BYTES:
             begin = offset - self._window_start
             if not 0 <= begin <= len(self._window) - size:
@@ -81,6 +77,6 @@ class Backwards:
             return
         self._texts.seek(offset)
         while size:
-            piece = self._texts.read(min(size, PIECE_BYTES))
-            size -= len(piece)
-            yield piece
+            chunk = self._texts.read(min(size, PIECE_BYTES))
+            size -= len(chunk)
+            yield chunk

@@ -31,6 +31,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.slices.rendering import Changes, Piece
+from binx.slices.search import Selected
 from binx.source.wording import encoded
 
 if TYPE_CHECKING:
@@ -51,29 +52,6 @@ _FRAMED = 4096
 
 _FACTS_READ = 1024
 """Transactions whose facts are made at once."""
-
-
-class Selected(NamedTuple):
-    """Transactions of one file, as a scan at ``LEVEL_TABLES`` yields them.
-
-    Attributes:
-        scan: the scan; its file must stay open until the output is written.
-        mask: a mark for each, as :meth:`~binx.rows.decoder.ChangeDecoder.decode` takes them.
-        first_seqno: the chain's number of the table's first transaction.
-        behind_damage: statements that define tables may have been lost right before.
-    """
-
-    scan: TransactionScan
-    table: TransactionTable
-    mask: bytearray
-    epoch: int = 0
-    first_seqno: int = 0
-    behind_damage: bool = False
-
-    @property
-    def file(self) -> BinlogFile:
-        """The file that the transactions are in."""
-        return self.scan.file
 
 
 @dataclass(frozen=True, slots=True)

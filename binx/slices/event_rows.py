@@ -7,6 +7,7 @@ that each rows event takes the next ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 
 from binx.errors import DamagedError
@@ -24,6 +25,8 @@ from binx.slices.rendering import Piece
 
 _TYPE_OFFSET = 4
 _ROWS_POST_HEADER = 8
+_SHORT_POST_HEADER = 6
+_TABLE_ID_BYTES, _SHORT_TABLE_ID_BYTES = 6, 4
 
 
 class EventRows:
@@ -45,9 +48,9 @@ class EventRows:
             piece.text(first, last, ordinal) for piece, first, last, ordinal in self._runs(most)
         )
 
-    def texts(self, most: int | None = None) -> Iterator[Iterator[bytes]]:
+    def texts(self) -> Iterator[Iterator[bytes]]:
         """The same, each as if it were the event's only one, in chunks to be taken before the next."""
-        for piece, first, last, _ in self._runs(most):
+        for piece, first, last, _ in self._runs(None):
             for place in range(first, last):
                 yield piece.text(place, place + 1)
 
@@ -68,6 +71,8 @@ class EventRows:
 
 
 class _Rows:
+    """The row changes of a transaction, taken some at a time."""
+
     def __init__(self, begin: Begin, items: Iterator[Item]) -> None:
         self._begin = begin
         self._items = items
@@ -77,22 +82,19 @@ class _Rows:
 
     def take(self, most: int) -> tuple[Piece, int, int]:
         """Some of the next row changes, at most so many: their piece, and where they stand in it."""
-        texts = self._next()
+        texts = self.next_run()
         if texts is None:
             raise self._damaged(f"expected {most} more rows in the transaction's events, found none")
         first = self._at
         self._at = min(texts.last, first + most)
         return texts.piece, first, self._at
 
-    def begin_next(self) -> None:
-        self._next()
-
     def end(self) -> None:
         """Read on to the end of the transaction."""
-        if self._next() is not None:
+        if self.next_run() is not None:
             raise self._damaged("expected no more rows in the transaction than its events hold, found some")
 
-    def _next(self) -> RowTexts | None:
+    def next_run(self) -> RowTexts | None:
         """The run that the next row change is of."""
         while not self._ended:
             if self._texts is not None and self._at < self._texts.last:
@@ -109,9 +111,7 @@ class _Rows:
 
 
 def events_with_rows(
-    begin: Begin,
-    items: Iterator[Item],
-    decoders: Sequence[ChangeDecoder],
+    begin: Begin, items: Iterator[Item], decoders: Sequence[ChangeDecoder]
 ) -> Iterator[tuple[RawEvent, EventRows]]:
     """The events of one transaction, each with its row changes.
 
@@ -123,40 +123,39 @@ def events_with_rows(
 
     def widths(body: bytes) -> list[int | None] | None:
         # The decoder must have come as far as the event whose rows are counted.
-        source.begin_next()
+        source.next_run()
         return decoders[-1].widths.get(body)
 
     counter = RowCounter(description.flavour is Flavour.MARIADB, widths)
     for raw in raw_events(begin.file, facts["start"], facts["end"], description):
-        rows = EventRows(_counted(counter, raw, description), source)
+        rows = EventRows(counted_rows(counter, raw, description), source)
         yield raw, rows
         rows.pass_over()
     source.end()
 
 
-def _counted(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
-    """How many row changes an event holds, which may stand compressed in the file."""
-    place = raw.header.position
-    if raw.inner is not None:
-        with told_of(place):
-            return _count(counter, raw, description)
-    if isinstance(raw.event, RowsHeader) and raw.event.compressed:
-        with told_of(place, raw.header.name):
-            return _count(counter, raw, description)
-    return _count(counter, raw, description)
+def counted_rows(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
+    """How many row changes an event holds, which may stand compressed in the file; None for other events.
 
-
-def _count(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
-    header = raw.header
+    The counter learns from table maps how long the values of rows are.
+    """
+    header, event = raw.header, raw.event
     position = header.position + HEADER_SIZE
-    if isinstance(raw.event, TableMap):
-        wide = description.post_header_length(EventType.TABLE_MAP, 8) != 6
-        counter.see(raw.body, 6 if wide else 4, position)
-    if not isinstance(raw.event, RowsHeader):
-        return None
-    body, number = raw.body, header.type
-    if raw.event.compressed:
-        plain = plain_rows_event(raw.data, header, description)
-        body, number = memoryview(plain)[HEADER_SIZE:], plain[_TYPE_OFFSET]
-    length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
-    return counter.count(body, number, length, position)
+    compressed = isinstance(event, RowsHeader) and event.compressed
+    about = nullcontext() if raw.inner is None else told_of(header.position)
+    if compressed and raw.inner is None:
+        about = told_of(header.position, header.name)
+    with about:
+        if isinstance(event, TableMap):
+            wide = (
+                description.post_header_length(EventType.TABLE_MAP, _ROWS_POST_HEADER) != _SHORT_POST_HEADER
+            )
+            counter.see(raw.body, _TABLE_ID_BYTES if wide else _SHORT_TABLE_ID_BYTES, position)
+        if not isinstance(event, RowsHeader):
+            return None
+        body, number = raw.body, header.type
+        if compressed:
+            plain = plain_rows_event(raw.data, header, description)
+            body, number = memoryview(plain)[HEADER_SIZE:], plain[_TYPE_OFFSET]
+        length = description.post_header_length(EventType(number), _ROWS_POST_HEADER)
+        return counter.count(body, number, length, position)

@@ -9,7 +9,7 @@ up to the last of those are walked.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,13 +20,12 @@ from binx.log.chain.ends import FileEnds
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.slices.options import DatabaseNames, OnConflict
-from binx.slices.search import Search
+from binx.slices.search import Search, Selected
 from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
 
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.decoder import ChangeDecoder
-    from binx.slices.changes import Selected
     from binx.slices.options import RowChoice
     from binx.where.condition import Condition
 
@@ -114,44 +113,35 @@ class _Extraction:
         self._options = options
         self._catalog = catalog
         self._search = self._new_search()
-        self._warnings: list[str] = []
         self._choice = self._new_choice()
-        self._written: int | None = None
         self._databases = DatabaseNames(options.databases)
+        self._written: int | None = None
+        self._warnings: list[str] = []
         self._unknown: tuple[str, ...] = ()
 
     def write(self, output: str) -> ExtractReport:
         self._refuse_own_log(output)
-        writers = {
-            SliceFormat.BINLOG: self._write_binlog,
-            SliceFormat.SQL: self._write_sql,
-            SliceFormat.JSON: self._write_json,
-            SliceFormat.THL: self._write_thl,
-        }
+        write, options = self._writer(), self._options
         try:
-            with open_output(output, binary=self._options.format is SliceFormat.BINLOG, plain=True) as stream:
-                writers[self._options.format](stream)
+            with open_output(output, binary=options.format is SliceFormat.BINLOG, plain=True) as stream:
+                write(stream)
                 self._search.check_columns()
                 if not self._search.taken:
                     raise AbsentError("none of the requested transactions found")
         except AbsentError as error:
             if self._search.taken:
                 raise
-            words, selector = [self._why_nothing(error)], self._search.selector
-            if selector.missing():
-                words.append(f"not in these files: {selector.missing()}")
-            raise AbsentError("; ".join([*words, *self._search.damage])) from None
-        selector = self._search.selector
+            raise AbsentError("; ".join(self._why_nothing(error))) from None
+        search = self._search
         if self._choice is not None:
             self._warnings += self._choice.warnings
-        self._warnings += self._databases.warnings
         return ExtractReport(
-            transactions=self._search.taken if self._written is None else self._written,
+            transactions=search.taken if self._written is None else self._written,
             bytes=stream.bytes_written,
-            missing=selector.missing(),
-            notes=(*selector.notes, *([] if self._options.format is SliceFormat.JSON else stream.notes)),
-            warnings=(*self._search.warnings, *self._warnings),
-            damage=(*self._search.damage, *self._unknown),
+            missing=search.selector.missing(),
+            notes=(*search.selector.notes, *([] if options.format is SliceFormat.JSON else stream.notes)),
+            warnings=(*search.warnings, *self._warnings, *self._databases.warnings),
+            damage=(*search.damage, *self._unknown),
         )
 
     def _refuse_own_log(self, output: str) -> None:
@@ -165,27 +155,30 @@ class _Extraction:
                     path=output,
                 )
 
-    def _why_nothing(self, error: AbsentError) -> str:
+    def _why_nothing(self, error: AbsentError) -> Iterator[str]:
         """Why no transaction was taken: a condition that no table can fulfil tells more than that."""
         try:
             self._search.check_columns()
+            yield str(error)
         except AbsentError as lacking:
-            return str(lacking)
-        return str(error)
+            yield str(lacking)
+        missing = self._search.selector.missing()
+        if missing:
+            yield f"not in these files: {missing}"
+        yield from self._search.damage
 
     def _new_search(self, *, tells: bool = True) -> Search:
-        options, where = self._options, self._options.where
+        options = self._options
         search = Search(
             self._chain,
             self._selection,
             verify=options.verify,
-            where=where,
+            where=options.where,
             tables=self._catalog,
             on_damage=options.on_damage,
             tells=tells,
         )
-        decodes = where is not None or options.format is not SliceFormat.BINLOG
-        if decodes:
+        if options.where is not None or options.format is not SliceFormat.BINLOG:
             search.leave_out_undecodable(self._known_tables(), intact=options.format is SliceFormat.JSON)
         return search
 
@@ -205,37 +198,42 @@ class _Extraction:
             undone=options.reverse,
         )
 
+    def _known_tables(self) -> Catalog:
+        from binx.rows.ddl.catalog import Catalog
+
+        return Catalog() if self._catalog is None else self._catalog.copy()
+
+    def _writer(self) -> Callable[[OutputStream], None]:
+        """What writes the format."""
+        reverse = self._options.reverse
+        match self._options.format:
+            case SliceFormat.BINLOG:
+                return self._write_reversed if reverse else self._write_binlog
+            case SliceFormat.SQL:
+                return self._write_undo if reverse else self._write_sql
+            case SliceFormat.JSON:
+                return self._write_json
+            case SliceFormat.THL:
+                return self._write_thl
+
     def _write_binlog(self, stream: OutputStream) -> None:
-        if self._options.reverse:
-            self._write_reversed(stream)
-            return
         from binx.slices.binlog import write_binlog
 
-        options = self._options
+        runs, options = self._search.runs(), self._options
         write_binlog(
-            self._search.runs(),
-            stream,
-            verbatim=options.verbatim,
-            verify=options.verify,
-            databases=self._databases,
+            runs, stream, verbatim=options.verbatim, verify=options.verify, databases=self._databases
         )
 
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
 
         report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
-        self._warnings = list(report.warnings)
-        if report.nothing:
-            self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
+        self._warnings = [*report.warnings, *_without_changes(report.nothing)]
 
     def _write_sql(self, stream: OutputStream) -> None:
-        if self._options.reverse:
-            self._write_undo(stream)
-            return
         from binx.slices.sql.write import STATEMENT_BYTES, check_sql, write_sql
 
-        found = self._search.selected()
-        self._warnings = check_sql(found, self._known_tables(), self._new_choice())
+        checked = check_sql(self._search.selected(), self._known_tables(), self._new_choice())
         self._search = self._new_search(tells=False)
         report = write_sql(
             self._search.selected(),
@@ -246,7 +244,7 @@ class _Extraction:
             self._databases,
         )
         self._written = report.transactions
-        self._warnings += report.warnings
+        self._warnings = [*checked, *report.warnings]
 
     def _write_undo(self, stream: OutputStream) -> None:
         from binx.slices.sql.undo import write_undo
@@ -262,10 +260,8 @@ class _Extraction:
             choice=self._choice,
             databases=self._databases,
         )
-        self._warnings = list(report.warnings)
         self._unknown = report.unknown
-        if report.nothing:
-            self._warnings.append(f"transactions without row changes (nothing to undo): {report.nothing:,}")
+        self._warnings = [*report.warnings, *_without_changes(report.nothing)]
 
     def _every_transaction(self) -> Iterator[Selected]:
         options = self._options
@@ -293,14 +289,10 @@ class _Extraction:
     def _write_thl(self, stream: OutputStream) -> None:
         from binx.slices.thl import FRAGMENT_BYTES, write_thl
 
-        self._warnings = write_thl(
-            self._search.selected(),
-            stream,
-            self._known_tables(),
-            fragment_bytes=self._options.fragment_bytes or FRAGMENT_BYTES,
-        )
+        fragment_bytes = self._options.fragment_bytes or FRAGMENT_BYTES
+        selected = self._search.selected()
+        self._warnings = write_thl(selected, stream, self._known_tables(), fragment_bytes=fragment_bytes)
 
-    def _known_tables(self) -> Catalog:
-        from binx.rows.ddl.catalog import Catalog
 
-        return Catalog() if self._catalog is None else self._catalog.copy()
+def _without_changes(count: int) -> list[str]:
+    return [f"transactions without row changes (nothing to undo): {count:,}"] if count else []

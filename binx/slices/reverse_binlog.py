@@ -34,25 +34,22 @@ from binx.rows.ddl.table_statements import restored_by
 from binx.slices.backwards import Backwards
 from binx.slices.binlog import SliceWriter
 from binx.slices.changes import Begin, ordered_changes
+from binx.slices.event_rows import counted_rows
 from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import Part, SlicePlan
 from binx.slices.sql.refusals import Obstacles
+from binx.slices.sql.tables import SqlDialect
 from binx.storage.output import Sink
 
 if TYPE_CHECKING:
-    from binx.rows.batches import ChangeBatch
     from binx.rows.decoder import ChangeDecoder
-    from binx.slices.rendering import Changes
 
 _HEADER = Struct("<IBIIIH")
 _QUERY_HEADER = Struct("<IIBHH")
 _TYPE_OFFSET = 4
-_TABLE_ID_BYTES = 6
-_SHORT_POST_HEADER = 6
-_SMALL_TABLE_ID_BYTES = 4
-
+_SHORT_POST_HEADER, _POST_HEADER = 6, 8
 _REVERSED = {
     EventType.WRITE_ROWS_V0: EventType.DELETE_ROWS_V0,
     EventType.UPDATE_ROWS_V0: EventType.UPDATE_ROWS_V0,
@@ -62,11 +59,8 @@ _REVERSED = {
     EventType.UPDATE_ROWS: EventType.UPDATE_ROWS,
 }
 _REVERSED |= {after: before for before, after in _REVERSED.items()}
-
 _PASSED_OVER = (b"BEGIN", b"COMMIT")
 _SAVEPOINTS = (b"SAVEPOINT ", b"RELEASE SAVEPOINT ")
-_NOT_FULL = "whose images lack columns (binlog_row_image was not FULL)"
-_LOGS_CASCADES_SINCE = (9, 6, 0)
 
 
 class ReverseReport(NamedTuple):
@@ -101,22 +95,17 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
             yield ReversePart(run.file, run.table, indexes, {})
         return
     decoders: list[ChangeDecoder] = []
-    items = ordered_changes(
+    for item in ordered_changes(
         search.selected(),
         tables,
-        _nothing,
+        lambda batch, file: [],
         undone=True,
         resolve_only=True,
         decoders=decoders,
         facts=("gtid",),
-    )
-    for item in items:
+    ):
         if isinstance(item, Begin):
             yield ReversePart(item.file, item.table, (item.index,), decoders[-1].widths)
-
-
-def _nothing(batch: ChangeBatch, file: BinlogFile) -> list[Changes]:
-    return []
 
 
 def write_reversed(
@@ -133,8 +122,10 @@ def write_reversed(
     with Backwards() as events:
         reversing = _Reversing(events, databases or DatabaseNames({}))
         for part in parts:
-            reversing.take(part)
-        reversing.finish()
+            try:
+                reversing.take(part)
+            except BinxError as error:
+                raise error.at(path=part.file.path) from error.__cause__
         return reversing.write(output)
 
 
@@ -143,59 +134,48 @@ class _Reversing:
         self._events = events
         self._databases = databases
         self._obstacles = Obstacles()
-        self._part: Part | None = None
+        self._like: Part | None = None
         self._undone = 0
         self._nothing = 0
 
     def take(self, part: ReversePart) -> None:
-        file = part.file
-        description = part.table.format or file.format
-        if self._part is None:
-            self._part = Part(file, description)
-        first = self._part.description
-        if (first.flavour, first.version, first.post_header_lengths) != (
-            description.flavour,
-            description.version,
-            description.post_header_lengths,
-        ):
+        description = part.table.format or part.file.format
+        if self._like is None:
+            self._like = Part(part.file, description)
+        if _of_server(self._like.description) != _of_server(description):
             raise RefusedError(
-                "the logs are of different formats or versions; undo them one by one, the newest first",
-                path=file.path,
+                "the logs are of different formats or versions; undo them one by one, the newest first"
             )
         for index in part.indexes:
-            try:
-                self._take_transaction(part, index, description)
-            except BinxError as error:
-                raise error.at(path=file.path) from error.__cause__
+            self._take_transaction(part, index, description)
 
     def _take_transaction(self, part: ReversePart, index: int, description: FormatDescription) -> None:
         file, table = part.file, part.table
+        start, end = table.value("start", index), table.value("end", index)
+        name = table.gtid(index) or f"{file.name}:{start}"
         kind = KIND_NAMES[Kind(table.value("kind", index))]
+        events = raw_events(file, start, end, description)
         if kind not in {"dml", "empty"}:
-            commands = _commands(file, table, index, description) if kind == "ddl" else ()
-            self._obstacles.add(
-                f"transactions of kind {kind}", [_name(file, table, index)], commands=commands
-            )
+            commands = _commands(events, file.name, start) if kind == "ddl" else ()
+            self._obstacles.add(f"transactions of kind {kind}", [name], commands=commands)
             return
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
-        name = _name(file, table, index)
-        statements = _Statements(self._events, self._obstacles, name, description, counter, self._databases)
-        start, end = table.value("start", index), table.value("end", index)
-        for raw in raw_events(file, start, end, description):
-            statements.take(raw)
-        self._undone += statements.end()
-        self._nothing += not statements.has_rows
-
-    def finish(self) -> None:
-        self._obstacles.refuse()
-        if not self._undone:
-            raise AbsentError("none of the requested transactions has row changes")
+        transaction = _Transaction(self._events, name, description, counter, self._databases)
+        for raw in events:
+            obstacle = transaction.take(raw)
+            if obstacle is not None:
+                self._obstacles.add(obstacle, [name])
+        transaction.end()
+        self._undone += transaction.has_rows
+        self._nothing += not transaction.has_rows
 
     def write(self, output: Sink) -> ReverseReport:
-        assert self._part is not None
-        _ReverseWriter(self._part, output).write_events(self._events)
-        description, warnings = self._part.description, []
-        if not (description.flavour is Flavour.MYSQL and description.version >= _LOGS_CASCADES_SINCE):
+        self._obstacles.refuse()
+        if not self._undone or self._like is None:
+            raise AbsentError("none of the requested transactions has row changes")
+        _ReverseWriter(self._like, output).write_events(self._events)
+        warnings = []
+        if not SqlDialect.of(self._like.description).logs_cascades:
             warnings.append(
                 "rows that foreign keys deleted or changed are not in the log, and not restored; with"
                 " --format sql they are"
@@ -203,22 +183,19 @@ class _Reversing:
         return ReverseReport(self._undone, self._nothing, tuple(warnings))
 
 
-def _name(file: BinlogFile, table: TransactionTable, index: int) -> str:
-    return table.gtid(index) or f"{file.name}:{table.value('start', index)}"
+def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int, int], bytes]:
+    return description.flavour, description.version, description.post_header_lengths
 
 
-def _commands(
-    file: BinlogFile, table: TransactionTable, index: int, description: FormatDescription
-) -> Iterator[tuple[str, str, str]]:
+def _commands(events: Iterable[RawEvent], file: str, start: int) -> Iterator[tuple[str, str, str]]:
     """What restores the tables that a schema statement dropped or emptied."""
-    start, end = table.value("start", index), table.value("end", index)
-    for raw in raw_events(file, start, end, description):
+    for raw in events:
         if isinstance(raw.event, Query):
             followed = Catalog().follow(raw.event.text, raw.event.database)
-            yield from restored_by(followed, raw.event.database, file.name, start)
+            yield from restored_by(followed, raw.event.database, file, start)
 
 
-class _Statements:
+class _Transaction:
     """The events of one transaction, statement by statement.
 
     Events are added to what is read backwards: first the transaction's end, and of each statement its rows
@@ -228,14 +205,12 @@ class _Statements:
     def __init__(
         self,
         events: Backwards,
-        obstacles: Obstacles,
         name: str,
         description: FormatDescription,
         counter: RowCounter,
         databases: DatabaseNames,
     ) -> None:
         self._events = events
-        self._obstacles = obstacles
         self._name = name
         self._description = description
         self._counter = counter
@@ -246,35 +221,29 @@ class _Statements:
         self._like = b""
         self.has_rows = False
 
-    def take(self, raw: RawEvent) -> None:
+    def take(self, raw: RawEvent) -> str | None:
+        """Take in an event; gives why it cannot be undone, if so."""
         event = raw.event
         if isinstance(event, TableMap):
-            wide = self._description.post_header_length(EventType.TABLE_MAP, 8) != _SHORT_POST_HEADER
-            width = _TABLE_ID_BYTES if wide else _SMALL_TABLE_ID_BYTES
-            self._counter.see(raw.body, width, raw.header.position + HEADER_SIZE)
+            counted_rows(self._counter, raw, self._description)
             self._tables[event.table_id] = event
             content = bytearray(raw.data[:HEADER_SIZE]) + raw.body
             rename_table_map(content, self._databases, self._description)
             self._maps[event.table_id] = bytes(content)
-        elif isinstance(event, RowsHeader):
-            self._take_rows(raw, event)
+        elif isinstance(event, RowsHeader) and event.table_id in self._tables:
+            return self._take_rows(raw, event)
         elif isinstance(event, Query):
             sql = event.sql.upper()
             if sql not in _PASSED_OVER and not sql.startswith(_SAVEPOINTS):
-                self._obstacles.add("changes logged as statements, and ROLLBACK TO SAVEPOINT", [self._name])
+                return "changes logged as statements, and ROLLBACK TO SAVEPOINT"
+        return None
 
-    def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> None:
-        table = self._tables.get(rows.table_id)
-        if table is None:
-            return
+    def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> str | None:
         full = (1 << rows.column_count) - 1
-        whole = all(
-            int.from_bytes(bits, "little") & full == full
-            for bits in (rows.columns_before, rows.columns_after)
-        )
-        if rows.partial or not whole:
-            self._obstacles.add(f"changes in {table.name} {_NOT_FULL}", [self._name])
-            return
+        images = (rows.columns_before, rows.columns_after)
+        if rows.partial or any(int.from_bytes(bits, "little") & full != full for bits in images):
+            name = self._tables[rows.table_id].name
+            return f"changes in {name} whose images lack columns (binlog_row_image was not FULL)"
         if not self.has_rows:
             self.has_rows = True
             self._like = bytes(raw.data[:HEADER_SIZE])
@@ -283,6 +252,7 @@ class _Statements:
         self._is_first = False
         if rows.flags & RowsFlag.STATEMENT_END:
             self._end_statement()
+        return None
 
     def _reversed(self, raw: RawEvent, rows: RowsHeader) -> bytes:
         event = bytes(raw.data[:HEADER_SIZE]) + bytes(raw.body)
@@ -290,16 +260,16 @@ class _Statements:
             event = plain_rows_event(raw.data, raw.header, self._description)
         number = EventType(event[_TYPE_OFFSET])
         body = memoryview(event)[HEADER_SIZE:]
-        length = self._description.post_header_length(number, 8)
+        length = self._description.post_header_length(number, _POST_HEADER)
         position = raw.header.position + HEADER_SIZE
         ends = array("q", self._counter.ends(body, number, length, position))
         images = [body[start:stop] for start, stop in pairwise(ends)]
         head = bytearray(body[: ends[0]])
-        id_bytes = _SMALL_TABLE_ID_BYTES if length == _SHORT_POST_HEADER else _TABLE_ID_BYTES
-        flags = int.from_bytes(head[id_bytes : id_bytes + 2], "little") & ~RowsFlag.STATEMENT_END
+        flags_at = 4 if length == _SHORT_POST_HEADER else 6
+        flags = int.from_bytes(head[flags_at : flags_at + 2], "little") & ~RowsFlag.STATEMENT_END
         # The first event of a statement is the last one of what undoes it.
         flags |= RowsFlag.STATEMENT_END if self._is_first else 0
-        head[id_bytes : id_bytes + 2] = flags.to_bytes(2, "little")
+        head[flags_at : flags_at + 2] = flags.to_bytes(2, "little")
         # Of an update the two images change places as well, as all are turned round.
         return _made(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
 
@@ -308,14 +278,12 @@ class _Statements:
             self._put(event)
         self._maps, self._is_first = {}, True
 
-    def end(self) -> bool:
-        if not self.has_rows:
-            return False
-        if not self._is_first:
-            self._end_statement()
-        body = _QUERY_HEADER.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
-        self._put(_made(self._like, EventType.QUERY, body))
-        return True
+    def end(self) -> None:
+        if self.has_rows:
+            if not self._is_first:
+                self._end_statement()
+            body = _QUERY_HEADER.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
+            self._put(_made(self._like, EventType.QUERY, body))
 
     def _put(self, event: bytes) -> None:
         self._events.add([event], 0)

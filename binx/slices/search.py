@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from binx.kernels.transactions.table import TransactionTable
     from binx.log.scanning import TransactionScan
     from binx.rows.ddl.catalog import Catalog
-    from binx.slices.changes import Selected
     from binx.where.condition import Condition
     from binx.where.rows import RowFilter
+
+
+_Marked = tuple["TransactionScan", "TransactionTable", bytearray]
+"""A scan, some of its transactions, and a mark for each that passes."""
 
 
 class Run(NamedTuple):
@@ -38,21 +41,30 @@ class Run(NamedTuple):
     mask: Buffer | None = None
 
 
-class Numbered(NamedTuple):
-    """Some transactions of a file, with what tells their places in the chain.
+class Selected(NamedTuple):
+    """Transactions of one file, as a scan at ``LEVEL_TABLES`` or more yields them.
 
     Attributes:
+        scan: the scan; its file must stay open until the output is written.
+        mask: a mark for each, as :meth:`~binx.rows.decoder.ChangeDecoder.decode` takes them.
         epoch: how many logs of the chain, up to this one, began with a server's start.
         first_seqno: the number in the chain of the first of them; it orders them in any case.
         is_numbered: whether nothing was passed over before, so that the number is that in the chain.
+        behind_damage: statements that define tables may have been lost right before.
     """
 
     scan: TransactionScan
     table: TransactionTable
     mask: bytearray
-    epoch: int
-    first_seqno: int
-    is_numbered: bool
+    epoch: int = 0
+    first_seqno: int = 0
+    is_numbered: bool = True
+    behind_damage: bool = False
+
+    @property
+    def file(self) -> BinlogFile:
+        """The file that the transactions are in."""
+        return self.scan.file
 
 
 class Search:
@@ -60,9 +72,10 @@ class Search:
 
     Args:
         on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
-        tells: whether to tell what is done with each file; not so where another search does the same.
+        tells: whether to report what is done with each file; not so where another search does the same.
 
     Attributes:
+        taken: how many transactions passed so far.
         passed_over: files that were ruled out so far, whose transactions nobody counted.
 
     Raises:
@@ -95,7 +108,7 @@ class Search:
         self.passed_over = 0
         self._chain = chain
         self._verify = verify
-        self.tells = tells
+        self._tells = tells
         self._on_damage = on_damage
         self._salvaged: list[Scan] = []
         self._undecodable: list[str] = []
@@ -109,6 +122,21 @@ class Search:
         found = [f"{scan.file.path}: {one}" for scan in self._salvaged for one in scan.damage]
         return found + self._undecodable
 
+    @property
+    def of_mariadb(self) -> bool:
+        """Whether a MariaDB server wrote any of the files."""
+        return any(ends.file.format.flavour is Flavour.MARIADB for ends in self._chain)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences about versions of tables to which the condition could not be applied so far."""
+        return [] if self._row_filter is None else self._row_filter.warnings
+
+    @property
+    def complete(self) -> bool:
+        """Whether no later transaction can pass."""
+        return self.selector.complete or (self._row_filter is not None and self._row_filter.complete)
+
     def leave_out_undecodable(self, tables: Catalog, *, intact: bool = False) -> None:
         """Leave out transactions that cannot be decoded, where damage is salvaged, and list them.
 
@@ -118,16 +146,6 @@ class Search:
         """
         if self._on_damage is OnDamage.SALVAGE or intact:
             self._check_tables = tables.copy()
-
-    @property
-    def of_mariadb(self) -> bool:
-        """Whether a MariaDB server wrote any of the files."""
-        return any(ends.file.format.flavour is Flavour.MARIADB for ends in self._chain)
-
-    @property
-    def warnings(self) -> list[str]:
-        """Sentences about versions of tables of which the condition could not be asked so far."""
-        return [] if self._row_filter is None else self._row_filter.warnings
 
     def check_columns(self) -> None:
         """Raise AbsentError where no table had the condition's columns, UsageError where none fits it."""
@@ -145,12 +163,7 @@ class Search:
             if mask.count(1):
                 yield Run(scan.file, table, mask)
 
-    def walk(
-        self,
-        level: Level,
-        *,
-        gtids: dict[bytes, bytes] | None = None,
-    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
+    def walk(self, level: Level, *, gtids: dict[bytes, bytes] | None = None) -> Iterator[_Marked]:
         """Yield the transactions of the files that are not ruled out, with marks of those that pass.
 
         Args:
@@ -167,38 +180,17 @@ class Search:
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
                 self.passed_over += 1
                 ends.file.source.release(ends.file.size, ends.file.size)
-                if self.tells:
-                    tell(
-                        ends.file.path, "not read: ruled out by GTIDs of neighbouring files, or by positions"
-                    )
-                continue
-            yield from self._read(ends.file, level, gtids)
+                self._tell(ends.file, "not read: ruled out by GTIDs of neighbouring files, or by positions")
+            else:
+                yield from self._read(ends.file, level, gtids)
 
-    def _read(
-        self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
-    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
-        """The transactions of one file, with marks of those that pass."""
-        seen, taken = 0, self.taken
-        scan = self._transactions(file, level, gtids)
-        for table in scan:
-            mask = self._mask(file, scan, table)
-            seen += len(table)
-            yield scan, table, mask
-            if self.complete:
-                break
-        else:
-            self._note_unread(scan)
-        if self.tells:
-            text = f"{seen:,} transactions read, {self.taken - taken:,} selected"
-            tell(file.path, f"{text}; everything requested is found" if self.complete else text)
-
-    def numbered(self, level: Level) -> Iterator[Numbered]:
-        """The same as :meth:`walk` at a level, with what tells the transactions' places in the chain."""
-        files = [ends.file for ends in self._chain]
-        epoch_of = dict(zip(files, epochs(self._chain), strict=True))
+    def numbered(self, level: Level) -> Iterator[Selected]:
+        """The same as :meth:`walk` at a level, with the transactions' places in the chain."""
+        epoch_of = self._epochs()
         seqno = 1
         for scan, table, mask in self.walk(level):
-            yield Numbered(scan, table, mask, epoch_of[scan.file], seqno, self.passed_over == 0)
+            is_numbered = self.passed_over == 0
+            yield Selected(scan, table, mask, epoch_of[scan.file], seqno, is_numbered, self._behind_damage)
             seqno += len(table)
 
     def selected(self, *, rolled_back: bool = True) -> Iterator[Selected]:
@@ -212,41 +204,50 @@ class Search:
         Raises:
             DamagedError, UnsupportedError: a file cannot be read as far as it must be.
         """
-        from binx.slices.changes import Selected
-
+        epoch_of = self._epochs()
         seqno = 1
-        for ends, epoch in zip(self._chain, epochs(self._chain), strict=True):
+        for ends in self._chain:
             if self.complete:
                 return
             for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
-                if rolled_back:
-                    table.mark_statements(mask)
-                else:
-                    table.mark_work(mask)
+                (table.mark_statements if rolled_back else table.mark_work)(mask)
                 for index in self._lost:
                     mask[index] = 0
-                yield Selected(scan, table, mask, epoch, seqno, self._behind_damage)
+                epoch, behind = epoch_of[scan.file], self._behind_damage
+                yield Selected(scan, table, mask, epoch, seqno, behind_damage=behind)
                 seqno += len(table)
             ends.file.source.release(0, ends.file.size)
 
-    def _note_unread(self, scan: TransactionScan) -> None:
-        """Tell of the bytes behind the last whole transaction of a log in use."""
-        if scan.unfinished:
-            self.selector.notes.append(
-                f"{scan.file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
-                " not read: the server is writing it, or was when it crashed"
-            )
+    def _epochs(self) -> dict[BinlogFile, int]:
+        return dict(zip([ends.file for ends in self._chain], epochs(self._chain), strict=True))
 
-    @property
-    def complete(self) -> bool:
-        """Whether no later transaction can pass."""
-        return self.selector.complete or (self._row_filter is not None and self._row_filter.complete)
+    def _read(
+        self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
+    ) -> Iterator[_Marked]:
+        """The transactions of one file, with marks of those that pass."""
+        seen, taken = 0, self.taken
+        scan = self._transactions(file, level, gtids)
+        for table in scan:
+            mask = self._mask(file, scan, table)
+            seen += len(table)
+            yield scan, table, mask
+            if self.complete:
+                break
+        else:
+            if scan.unfinished:
+                self.selector.notes.append(
+                    f"{file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
+                    " not read: the server is writing it, or was when it crashed"
+                )
+        text = f"{seen:,} transactions read, {self.taken - taken:,} selected"
+        self._tell(file, f"{text}; everything requested is found" if self.complete else text)
+
+    def _tell(self, file: BinlogFile, text: str) -> None:
+        if self._tells:
+            tell(file.path, text)
 
     def _transactions(
-        self,
-        file: BinlogFile,
-        level: Level,
-        gtids: dict[bytes, bytes] | None = None,
+        self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None
     ) -> TransactionScan:
         """Find a file's transactions by the shortest way, or by the one that passes over damage."""
         if self._on_damage is OnDamage.STOP:

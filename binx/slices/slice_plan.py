@@ -110,16 +110,15 @@ def plan_slice(runs: Iterable[Run], *, verbatim: bool) -> SlicePlan:
     parts: list[Part] = []
     for run in runs:
         description = run.table.format or run.file.format
-        first = parts[0].description if parts else description
-        lengths_change = description.checksum is not first.checksum
-        ranges = merged_ranges(run.table, run.mask, lengths_change)
+        first = parts[0] if parts else Part(run.file, description)
+        ranges = merged_ranges(run.table, run.mask, description.checksum is not first.description.checksum)
         if ranges:
+            _refuse_mixture(first, Part(run.file, description), verbatim)
             if not parts or parts[-1].file is not run.file or parts[-1].description != description:
                 parts.append(Part(run.file, description))
             parts[-1].add(ranges)
     if not parts:
         raise AbsentError("none of the requested transactions found")
-    _refuse_mixture(parts, verbatim)
     contiguous = len(parts) == 1 and parts[0].is_contiguous
     return SlicePlan(tuple(parts), parts[0].description, contiguous)
 
@@ -131,28 +130,22 @@ class _Format(NamedTuple):
     checksum: ChecksumAlgorithm | None
 
 
-def _refuse_mixture(parts: list[Part], verbatim: bool) -> None:
+def _refuse_mixture(first: Part, other: Part, verbatim: bool) -> None:
     """Events of different formats cannot stand behind one format description."""
-    files: dict[_Format, list[str]] = {}
-    for part in parts:
-        description = part.description
-        checksum = description.checksum if verbatim else None
-        key = _Format(description.flavour, description.version, description.post_header_lengths, checksum)
-        paths = files.setdefault(key, [])
-        if part.file.path not in paths:
-            paths.append(part.file.path)
-    if len(files) == 1:
-        return
-    groups = "; ".join(f"{_name(key)}: {', '.join(paths)}" for key, paths in files.items())
-    advice = " or leave out --verbatim" if verbatim and _differ_by_checksum(list(files)) else ""
-    raise RefusedError(
-        f"a binary log has one format, and the transactions come from files of {len(files)} ({groups});"
-        f" write a separate output for each of these groups of files{advice}"
+    one, another = (
+        _Format(
+            *(part.description.flavour, part.description.version, part.description.post_header_lengths),
+            part.description.checksum if verbatim else None,
+        )
+        for part in (first, other)
     )
-
-
-def _differ_by_checksum(formats: list[_Format]) -> bool:
-    return len({key[:-1] for key in formats}) == 1
+    if one != another:
+        advice = " or leave out --verbatim" if one[:-1] == another[:-1] else ""
+        raise RefusedError(
+            f"a binary log has one format, and the transactions come from files of several ({_name(one)}:"
+            f" {first.file.path}; {_name(another)}: {other.file.path}); write a separate output for each of"
+            f" these groups of files{advice}"
+        )
 
 
 def _name(key: _Format) -> str:

@@ -33,9 +33,10 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings
 from binx.rows.images import BatchImages, ChangeGroup
-from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.changes import Begin, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
+from binx.slices.search import Selected
 from binx.slices.sql.literals import identifier
 from binx.slices.values import ColumnTexts, ThlValues
 from binx.source.wording import encoded

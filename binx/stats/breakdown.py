@@ -20,7 +20,7 @@ from binx.log.identifiers import source_of
 from binx.log.index.transactions import TransactionRows
 from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_offset
-from binx.slices.search import Numbered
+from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.stats.dimensions import (
     MEASURES,
@@ -77,7 +77,7 @@ class GroupSums:
         self._part_rows = 0
         self._complete = True
 
-    def take(self, part: Numbered) -> None:
+    def take(self, part: Selected) -> None:
         """Add the marked transactions."""
         if self._scan is not part.scan:
             self._scan, self._table_numbers, self._source_numbers = part.scan, [], {}
@@ -105,7 +105,7 @@ class GroupSums:
         complete = self._complete and (self._statements is None or self._statements.complete)
         return {"by": [one.value for one in self._by], "groups": groups, "complete": complete}
 
-    def _rows(self, part: Numbered) -> pa.Table:
+    def _rows(self, part: Selected) -> pa.Table:
         """One row a transaction, or one a transaction and table, or one a transaction and statement."""
         rows = TransactionRows(part.scan.file, part.scan, part.table, part.epoch, part.first_seqno)
         if self._statements is not None:

@@ -29,7 +29,7 @@ from binx.log.scan import Scan
 from binx.log.scanning import OnDamage, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
-from binx.slices.search import Numbered
+from binx.slices.search import Selected
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.stats.dimensions import Dimension, largest_groups
@@ -215,7 +215,7 @@ class _Gathering:
         mask = table.mask()
         if not self._everything:
             mask = self._selector.mask(self._ends.file, self._scan, table)
-        part = Numbered(self._scan, table, mask, self._epoch, self._seqno, True)
+        part = Selected(self._scan, table, mask, self._epoch, self._seqno, True)
         self._seqno += len(table)
         count = mask.count(1)
         if not count:
@@ -363,7 +363,7 @@ class _Gathering:
         if not self._everything and sum(1 for _ in self._file_gtids) > INTERVALS_MAXIMUM:
             self._file_gtids = None
 
-    def _take_extremes(self, part: Numbered) -> None:
+    def _take_extremes(self, part: Selected) -> None:
         """Look for the first that was committed at the earliest time, and the last at the latest."""
         times = array("q", measures(part.table, part.mask, Measure.MEASURE_COMMIT_TIME))
         earliest, latest = min(times), max(times)
@@ -375,7 +375,7 @@ class _Gathering:
             place = len(times) - 1 - times[::-1].index(latest)
             self._file_last = latest, self._point(part, indexes[place] if indexes else place)
 
-    def _point(self, part: Numbered, index: int) -> Record:
+    def _point(self, part: Selected, index: int) -> Record:
         """A transaction's place in the logs."""
         file, value = part.scan.file, part.table.value
         return {

@@ -12,7 +12,7 @@ from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.log.events import first_statement
 from binx.log.identifiers import anonymous_id
 from binx.log.selection.moments import zone_offset
-from binx.slices.search import Numbered
+from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text
@@ -76,13 +76,13 @@ class LineWriter:
             b"null" if as_json else b"-",
             None if zone is UTC else zone_offset(zone),
         )
-        self._last: Numbered | None = None
+        self._last: Selected | None = None
 
-    def lines(self, part: Numbered) -> bytes:
+    def lines(self, part: Selected) -> bytes:
         """The lines of the marked transactions."""
         return self._render(part, part.mask)[0]
 
-    def each(self, part: Numbered, indexes: Sequence[int]) -> list[bytes]:
+    def each(self, part: Selected, indexes: Sequence[int]) -> list[bytes]:
         """A line for each of some transactions, whose indexes ascend."""
         mask = bytearray(len(part.table))
         for index in indexes:
@@ -90,14 +90,14 @@ class LineWriter:
         text, ends = self._render(part, mask)
         return [text[start:end] for start, end in pairwise([0, *memoryview(ends).cast("q")])]
 
-    def _render(self, part: Numbered, mask: bytearray) -> tuple[bytes, bytes]:
+    def _render(self, part: Selected, mask: bytearray) -> tuple[bytes, bytes]:
         """Lines, and where each ends in them: 8 bytes each, native byte order."""
         if self._last is None or self._last.scan is not part.scan:
             self._begin_file(part)
         self._last = part
         return self._texts.render(part.table, mask, part.first_seqno if part.is_numbered else -1)
 
-    def _begin_file(self, part: Numbered) -> None:
+    def _begin_file(self, part: Selected) -> None:
         file, scan = part.scan.file, part.scan
         name_of = _json_name if self._json else _plain_name
 

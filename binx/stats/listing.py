@@ -16,7 +16,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, required_level
-from binx.slices.search import Numbered, Search
+from binx.slices.search import Search, Selected
 from binx.stats.lines import LineWriter
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Listing:
             return self._ranked(self._limit)
         return self._sorted()
 
-    def _parts(self) -> Iterator[Numbered]:
+    def _parts(self) -> Iterator[Selected]:
         for part in self._search.numbered(self._level):
             for name in part.scan.uncounted_tables():
                 self._uncounted[".".join(name)] = None
@@ -174,7 +174,7 @@ class Listing:
             database.execute("CREATE TABLE lines (key INTEGER, ordinal INTEGER, line BLOB)")
             database.execute("BEGIN")
 
-            def take(part: Numbered) -> None:
+            def take(part: Selected) -> None:
                 keys = array("q", measures(part.table, part.mask, _MEASURES[self._order]))
                 indexes = part.table.marked(part.mask)
                 ordinals = (part.first_seqno + index for index in indexes)
@@ -192,7 +192,7 @@ class Listing:
         if damage is not None:
             raise damage
 
-    def _take_all(self, take: Callable[[Numbered], None]) -> BinxError | None:
+    def _take_all(self, take: Callable[[Selected], None]) -> BinxError | None:
         """Go through all transactions as far as they can be read; returns what ended it."""
         try:
             for part in self._parts():
@@ -228,7 +228,7 @@ class Ranking:
         self._floor = floor
         self._kept: list[tuple[int, int, bytes]] = []
 
-    def take(self, part: Numbered) -> None:
+    def take(self, part: Selected) -> None:
         """Look at the marked transactions; candidates are written at once."""
         sign = 1 if self._smallest else -1
         if self._kept and len(self._kept) == self._limit:

@@ -18,7 +18,7 @@ from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.log.selection.moments import MICROSECONDS
 from binx.rows.ddl.parse import first_word
-from binx.slices.search import Numbered
+from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.stats.dimensions import STATEMENT_MEASURES
 
@@ -80,7 +80,7 @@ class StatementSums:
         self._numbers = {digest: number for number, (_, digest) in self._digests.items()}
         self._known.clear()
 
-    def of(self, part: Numbered) -> tuple[array[int], array[int], list[array[int]]]:
+    def of(self, part: Selected) -> tuple[array[int], array[int], list[array[int]]]:
         """The sums of the marked transactions.
 
         Returns:
@@ -123,7 +123,7 @@ class StatementSums:
 class _Transaction:
     """One transaction: a statement is open from its text or its first table map up to its last rows."""
 
-    def __init__(self, sums: StatementSums, part: Numbered, index: int) -> None:
+    def __init__(self, sums: StatementSums, part: Selected, index: int) -> None:
         self._sums = sums
         value = part.table.value
         committed = value("original_commit_timestamp", index) or value("commit_timestamp", index)

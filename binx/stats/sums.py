@@ -18,7 +18,7 @@ from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
 from binx.rows.ddl.parse import is_schema_statement
-from binx.slices.search import Numbered
+from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.stats.dimensions import size_bound, size_step
 from binx.stats.text import moment_json, moment_of
@@ -228,7 +228,7 @@ class StatementReader:
         self._ddl_left = DDL_READ
         self._mixtures_left = MIXTURES_READ
 
-    def take(self, part: Numbered) -> None:
+    def take(self, part: Selected) -> None:
         """Look at the marked transactions.
 
         Raises:
@@ -253,7 +253,7 @@ class StatementReader:
                 made = sum(is_schema_statement(query.text) for query in _queries(part, index))
                 self.only_tables_made += made == table.value("statements", index)
 
-    def _take_ddl(self, part: Numbered, index: int, query: Query) -> None:
+    def _take_ddl(self, part: Selected, index: int, query: Query) -> None:
         self.cascades += _CASCADE.search(query.text) is not None
         if len(self.ddl) < DDL_LISTED:
             file, value = part.scan.file, part.table.value
@@ -269,7 +269,7 @@ class StatementReader:
             )
 
 
-def _queries(part: Numbered, index: int) -> Iterator[Query]:
+def _queries(part: Selected, index: int) -> Iterator[Query]:
     """The statements of a transaction."""
     start, end = part.table.value("start", index), part.table.value("end", index)
     events = transaction_events(part.scan.file, start, end, part.table.format)

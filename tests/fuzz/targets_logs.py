@@ -19,10 +19,9 @@ from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
-from binx.slices.changes import Selected
 from binx.slices.json_lines import write_json
 from binx.slices.options import OnConflict
-from binx.slices.search import Run
+from binx.slices.search import Run, Selected
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from binx.slices.thl import write_thl

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.changes import Selected
 from binx.slices.options import OnConflict
+from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
 from testdata.servers import MariaDBServer, Server, ServerError
 from testdata.small import drop_databases

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.changes import Selected
 from binx.slices.options import OnConflict
+from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
 from testdata.servers import Server, ServerError
 from testdata.small import drop_databases

@@ -20,7 +20,7 @@ from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_batch
 from binx.log.selection.moments import format_in_zone
-from binx.slices.search import Numbered
+from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.stats.lines import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS, LineWriter, parse_columns
 from tests.stats.logs import BytesSource, Statement, log_bytes, log_of
@@ -34,12 +34,12 @@ CONTRACT = [
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
-def parts(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Numbered]:
+def parts(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Selected]:
     seqno = 1
     for file, epoch in zip(files, epochs(list(map(known_ends, files))), strict=True):
         scan = file.scan(level)
         for table in scan:
-            yield Numbered(scan, table, table.mask(), epoch, seqno, True)
+            yield Selected(scan, table, table.mask(), epoch, seqno, True)
             seqno += len(table)
 
 
@@ -47,7 +47,7 @@ def lines_of(writer: LineWriter, files: list[BinlogFile]) -> list[str]:
     return [line for part in parts(files) for line in writer.lines(part).decode().splitlines()]
 
 
-def rows_of(part: Numbered) -> list[dict[str, Any]]:
+def rows_of(part: Selected) -> list[dict[str, Any]]:
     """The transactions by the declaration of the index, as JSON has their values."""
     batch = index_batch(part.scan.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno)
     rows: list[dict[str, Any]] = batch.to_pylist()

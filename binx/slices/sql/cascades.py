@@ -21,8 +21,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
 from binx.rows.images import BatchImages, Images
 from binx.rows.statements import Statement
-from binx.slices.changes import Selected
 from binx.slices.options import DatabaseNames
+from binx.slices.search import Selected
 from binx.slices.sql.foreign_keys import (
     BETWEEN,
     CASCADE,
@@ -35,7 +35,6 @@ from binx.slices.sql.foreign_keys import (
     folded,
     gone_rows,
     key_texts,
-    logs_cascades,
     places_of,
 )
 from binx.slices.sql.literals import identifier
@@ -92,7 +91,7 @@ class Cascades:
 
     def take(self, table: SqlTable, images: BatchImages, file: BinlogFile) -> None:
         """Take in row changes that are undone, of tables that others may refer to."""
-        if logs_cascades(SqlDialect.of(file.format)):
+        if SqlDialect.of(file.format).logs_cascades:
             return
         for child in self._keys.to(table.logged):
             for gone in gone_rows(child, table, images, file):

@@ -18,14 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import charset
-from binx.event.format import Flavour
 from binx.event.rows import RowsFlag
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, Images
 from binx.slices.sql.session import RowMark, row_marks
-from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.slices.sql.tables import SqlTable
 
 _BYTES = re.compile("nopad_bin$|0900_bin$|^binary$")
 _ALIKE = str.maketrans("ijyvw", "uuuuu", "e")
@@ -103,9 +102,6 @@ def _without_variant(character: str) -> str:
         return "\ufffd"
     return character if name.startswith("CJK") else name or character
 
-
-LOGGED_SINCE = (9, 6, 0)
-"""The version of MySQL that logs what foreign keys do."""
 
 BETWEEN = "\0"
 """Stands between the values of several columns."""
@@ -219,11 +215,6 @@ def _collation(column: ColumnDefinition | None) -> str | None:
     if column is None:
         return None
     return column.collation if column.base in _TEXTS and column.charset != NO_TEXT else NO_TEXT
-
-
-def logs_cascades(dialect: SqlDialect) -> bool:
-    """Whether a server logs what foreign keys do."""
-    return dialect.flavour is Flavour.MYSQL and dialect.version >= LOGGED_SINCE
 
 
 def gone_rows(child: Child, table: SqlTable, images: BatchImages, file: BinlogFile) -> Iterator[Gone]:

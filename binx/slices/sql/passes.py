@@ -23,8 +23,17 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import WITHOUT_ROWS, ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, Images
 from binx.rows.statements import Statement
-from binx.slices.changes import Selected
+from binx.slices.search import Selected
 from binx.slices.sql.tables import SqlTable
+
+MOST_KEYS = 2_000_000
+"""Keys of a table that are kept; each takes some 30 bytes."""
+
+_LISTED = 20
+"""Rows of a table that are listed."""
+
+_BETWEEN = pa.scalar(b", ", pa.binary())
+_Name = tuple[str, str]
 
 
 def table_changes(
@@ -76,29 +85,24 @@ def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
     return found
 
 
-MOST_KEYS = 2_000_000
-"""Keys of a table that are kept; each takes some 30 bytes."""
-
-LISTED = 20
-"""Rows of a table that are listed."""
-
-_BETWEEN = b", "
-
-
 @dataclass(slots=True)
 class _Keys:
+    """The keys of a table's rows that are undone."""
+
     names: tuple[str, ...]
-    pieces: list[pa.Table] = field(default_factory=list)
+    batches: list[pa.Table] = field(default_factory=list)
     count: int = 0
 
     def first_changes(self) -> tuple[pa.Array, pa.Array]:
         """Each key, and the version of its first change that is undone."""
-        first = pa.concat_tables(self.pieces).group_by("key").aggregate([("version", "min")])
+        first = pa.concat_tables(self.batches).group_by("key").aggregate([("version", "min")])
         return first["key"].combine_chunks(), first["version_min"].combine_chunks()
 
 
 @dataclass(slots=True)
 class _Again:
+    """The rows of a table that were changed again: how many, and the first of them."""
+
     count: int = 0
     rows: list[str] = field(default_factory=list)
 
@@ -107,7 +111,7 @@ class ChangedAgain:
     """Finds rows that were changed by transactions which are not undone, behind one that is."""
 
     def __init__(self) -> None:
-        self._keys: dict[tuple[str, str], _Keys] = {}
+        self._keys: dict[_Name, _Keys] = {}
         self._versions = array("q")
 
     def take_transaction(self, version: int) -> None:
@@ -118,13 +122,11 @@ class ChangedAgain:
         """Keep the keys of row changes that are undone."""
         if not table.key:
             return
-        names = tuple(table.columns[place].source_name for place in table.key)
-        keys = self._keys.setdefault(table.logged, _Keys(names))
+        keys = self._keys.setdefault(table.logged, _Keys(_key_names(table)))
         for rows in _images_with_key(table, images):
-            if keys.count < MOST_KEYS and keys.names == names:
-                piece = _keys_of(table, images, rows).select(["key", "version"])
-                keys.pieces.append(piece)
-                keys.count += len(piece)
+            if keys.count < MOST_KEYS and keys.names == _key_names(table):
+                keys.batches.append(_keys_of(table, images, rows).select(["key", "version"]))
+                keys.count += len(keys.batches[-1])
 
     def warnings(self, all_transactions: Iterable[Selected], catalog: Catalog) -> list[str]:
         """Sentences about the rows that were changed again.
@@ -134,26 +136,8 @@ class ChangedAgain:
         """
         if not self._keys or not self._versions:
             return []
-        first_changes = {name: keys.first_changes() for name, keys in self._keys.items() if keys.pieces}
-        undone = arrow_array(self._versions, pa.int64())
-        found: dict[tuple[str, str], _Again] = {}
-        tables: dict[int, tuple[object, SqlTable]] = {}
-        wanted = frozenset(first_changes)
-        for batch, _ in table_changes(all_transactions, catalog, lambda db, table: (db, table) in wanted):
-            if not isinstance(batch, ChangeBatch):
-                continue
-            name = (batch.table.db, batch.table.name)
-            if id(batch.table) not in tables:
-                tables[id(batch.table)] = batch.table, SqlTable(batch.table.resolved)
-            table, images = tables[id(batch.table)][1], BatchImages(batch)
-            if tuple(table.columns[place].source_name for place in table.key) != self._keys[name].names:
-                continue
-            for rows in _images_with_key(table, images):
-                again = _later(_keys_of(table, images, rows), undone, *first_changes[name])
-                if again:
-                    _note(found.setdefault(name, _Again()), self._keys[name].names, again)
+        sentences = [_sentence(name, again) for name, again in self._found(all_transactions, catalog).items()]
         unseen = [".".join(name) for name, keys in self._keys.items() if keys.count >= MOST_KEYS]
-        sentences = [_sentence(name, again) for name, again in found.items()]
         if unseen:
             sentences.append(
                 f"whether later transactions changed rows again is known only of {MOST_KEYS:,} rows of"
@@ -161,11 +145,37 @@ class ChangedAgain:
             )
         return sentences
 
+    def _found(self, selected: Iterable[Selected], catalog: Catalog) -> dict[_Name, _Again]:
+        first_changes = {name: keys.first_changes() for name, keys in self._keys.items() if keys.batches}
+        undone = arrow_array(self._versions, pa.int64())
+        found: dict[_Name, _Again] = {}
+        tables: dict[int, tuple[object, SqlTable]] = {}
+        for batch, _ in table_changes(selected, catalog, lambda *name: name in first_changes):
+            if not isinstance(batch, ChangeBatch):
+                continue
+            if id(batch.table) not in tables:
+                tables[id(batch.table)] = batch.table, SqlTable(batch.table.resolved)
+            table, images = tables[id(batch.table)][1], BatchImages(batch)
+            name, names = table.logged, _key_names(table)
+            for rows in _images_with_key(table, images) if names == self._keys[name].names else ():
+                changes = _later(_keys_of(table, images, rows), undone, *first_changes[name])
+                if changes:
+                    again = found.setdefault(name, _Again())
+                    again.count += len(changes)
+                    for key, transaction in changes[: _LISTED - len(again.rows)]:
+                        text = key.decode(errors="backslashreplace")
+                        again.rows.append(f"{', '.join(names)}={text} in {transaction}")
+        return found
+
+
+def _key_names(table: SqlTable) -> tuple[str, ...]:
+    return tuple(table.columns[place].source_name for place in table.key)
+
 
 def _images_with_key(table: SqlTable, images: BatchImages) -> Iterator[Images]:
     for group in images.groups():
         for side in (group.before, group.after):
-            if side is not None and table.key and all(place in side.columns for place in table.key):
+            if side is not None and table.key and {*table.key} <= {*side.columns}:
                 yield side
 
 
@@ -179,8 +189,7 @@ def _keys_of(table: SqlTable, images: BatchImages, rows: Images) -> pa.Table:
         if not pa.types.is_binary(values.type) and not pa.types.is_string(values.type):
             values = values.cast(pa.string())
         parts.append(values.cast(pa.binary()))
-    separator = pa.scalar(_BETWEEN, pa.binary())
-    texts = pc.binary_join_element_wise(*parts, separator, null_handling="replace", null_replacement="?")
+    texts = pc.binary_join_element_wise(*parts, _BETWEEN, null_handling="replace", null_replacement="?")
     versions = rows.pick(images.system("_commit_version"))
     transactions = rows.pick(images.system("_transaction"))
     return pa.table({"key": texts, "version": versions, "transaction": transactions})
@@ -189,24 +198,15 @@ def _keys_of(table: SqlTable, images: BatchImages, rows: Images) -> pa.Table:
 def _later(keys: pa.Table, undone: pa.Array, known: pa.Array, first: pa.Array) -> list[tuple[bytes, str]]:
     """Key and transaction of changes that are not undone, of rows of which an earlier change is."""
     places = pc.index_in(keys["key"], value_set=known).combine_chunks()
-    since = first.take(places)
     versions = keys["version"].combine_chunks()
-    later = pc.fill_null(pc.greater(versions, since), False)
+    later = pc.fill_null(pc.greater(versions, first.take(places)), False)
     if not later.true_count:
         return []
-    mask = pc.and_(later, pc.invert(pc.is_in(versions, value_set=undone)))
-    chosen = keys.filter(mask)
+    chosen = keys.filter(pc.and_(later, pc.invert(pc.is_in(versions, value_set=undone))))
     return [*dict.fromkeys(zip(chosen["key"].to_pylist(), chosen["transaction"].to_pylist(), strict=True))]
 
 
-def _note(again: _Again, names: tuple[str, ...], changes: list[tuple[bytes, str]]) -> None:
-    again.count += len(changes)
-    for key, transaction in changes[: LISTED - len(again.rows)]:
-        text = key.decode(errors="backslashreplace")
-        again.rows.append(f"{', '.join(names)}={text} in {transaction}")
-
-
-def _sentence(name: tuple[str, str], again: _Again) -> str:
+def _sentence(name: _Name, again: _Again) -> str:
     more = f" and {again.count - len(again.rows):,} more" if again.count > len(again.rows) else ""
     return (
         f"{'.'.join(name)}: later transactions changed rows again that are to be undone, and the script will"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from binx.errors import RefusedError
@@ -15,6 +15,15 @@ from binx.source.wording import shortened
 
 _INCIDENT = "-- INCIDENT "
 _XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
+_MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
+_SHOWN = 58
+"""Characters of a statement that are shown."""
+
+EXAMPLES = 3
+"""How many transactions are named for each obstacle."""
+
+LISTED = 30
+"""How many reasons are listed one by one."""
 
 CHECKED_FACTS = ("transaction", "kind")
 """What :class:`PreparedXa` looks at."""
@@ -26,18 +35,14 @@ class PreparedXa:
     The number that the server gives next is the one in the log where the end follows at once.
 
     Attributes:
+        is_prepared: whether the transaction that came last is prepared, and its end must come next.
         ends_here: whether the transaction at hand ends the XA transaction that the one before it prepared.
     """
 
     def __init__(self) -> None:
+        self.is_prepared = False
         self.ends_here = False
-        self._prepared = False
         self._mariadb = False
-
-    @property
-    def is_prepared(self) -> bool:
-        """Whether the transaction that came last is prepared, and its end must come next."""
-        return self._prepared
 
     def take(self, item: Item) -> None:
         """Follow the transactions.
@@ -47,16 +52,16 @@ class PreparedXa:
         """
         if isinstance(item, Begin):
             ends = item.facts["kind"] in _XA_ENDS
-            if self._prepared and not ends:
+            if self.is_prepared and not ends:
                 raise RefusedError(
                     f"transaction {item.facts['transaction']} ran while an XA transaction was prepared,"
                     " which one session of a MariaDB server cannot do; use --format binlog, or leave"
                     " out one of them"
                 )
-            self.ends_here, self._prepared = self._prepared and ends, False
+            self.ends_here, self.is_prepared = self.is_prepared and ends, False
             self._mariadb = item.file.format.flavour is Flavour.MARIADB
         elif isinstance(item, Statement) and self._mariadb:
-            self._prepared = self._prepared or (item.kind == "other" and item.sql.startswith("XA PREPARE "))
+            self.is_prepared |= item.kind == "other" and item.sql.startswith("XA PREPARE ")
 
 
 def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
@@ -83,20 +88,8 @@ def refuse_statement(statement: Statement) -> None:
         )
 
 
-_MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
-SHOWN = 58
-"""Characters of a statement that are shown."""
-
-
-EXAMPLES = 3
-"""How many transactions are named for each obstacle."""
-
-LISTED = 30
-"""How many reasons are told one by one."""
-
-
 @dataclass(slots=True)
-class Obstacle:
+class _Obstacle:
     """A reason why changes cannot be undone."""
 
     count: int = 0
@@ -108,22 +101,20 @@ class Obstacles:
     """What cannot be undone, by reason, in the order met."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Obstacle] = {}
+        self._found: dict[str, _Obstacle] = {}
 
     def add(
         self,
         reason: str,
-        transactions: Iterator[str] | list[str],
+        transactions: list[str],
         count: int = 1,
         commands: Iterable[tuple[str, str, str]] = (),
     ) -> None:
         """Note that some changes of transactions cannot be undone; ``commands`` restore tables."""
-        obstacle = self._found.setdefault(reason, Obstacle())
+        obstacle = self._found.setdefault(reason, _Obstacle())
         obstacle.count += count
         obstacle.commands += [text for *_, text in commands][: EXAMPLES - len(obstacle.commands)]
-        for transaction in transactions:
-            if len(obstacle.transactions) >= EXAMPLES:
-                return
+        for transaction in transactions[: EXAMPLES - len(obstacle.transactions)]:
             obstacle.transactions[transaction] = None
 
     def refuse(self) -> None:
@@ -137,11 +128,12 @@ class Obstacles:
 
     def _lines(self) -> list[str]:
         lines = []
-        for reason, obstacle in list(self._found.items())[:LISTED]:
+        named = list(self._found.items())[:LISTED]
+        for reason, obstacle in named:
             more = " …" if obstacle.count > len(obstacle.transactions) else ""
             lines.append(f"{reason}: {obstacle.count:,}, in {', '.join(obstacle.transactions)}{more}")
             lines += [f"  restored by: {text}" for text in obstacle.commands]
-        if any(obstacle.commands for obstacle in list(self._found.values())[:LISTED]):
+        if any(obstacle.commands for _, obstacle in named):
             lines.append(f"({RESTORED_FROM})")
         if len(self._found) > LISTED:
             lines.append(f"and {len(self._found) - LISTED:,} more reasons")
@@ -162,36 +154,27 @@ class UndoStatements:
 
     def take(self, statement: Statement, number: int, file: str, start: int) -> None:
         """Look at a statement of the transaction of that number, which begins there."""
-        sql = statement.sql
+        sql, transaction = statement.sql, statement.transaction
         if statement.kind != "other":
             what = "a statement" if statement.kind == "ddl" else "a change logged as a statement"
             commands = restored_by(statement.followed, statement.db, file, start)
-            reason = f"{what}, “{shortened(sql, SHOWN)}”"
-            self._obstacles.add(reason, [statement.transaction], commands=commands)
+            self._obstacles.add(f"{what}, “{shortened(sql, _SHOWN)}”", [transaction], commands=commands)
         elif sql.startswith("XA PREPARE "):
-            self._prepared[sql.removeprefix("XA PREPARE ")] = (number, statement.transaction)
+            self._prepared[sql.removeprefix("XA PREPARE ")] = (number, transaction)
         elif sql.startswith(("XA COMMIT ", "XA ROLLBACK ")):
-            self._end_xa(sql, statement.transaction)
-        elif not sql.upper().startswith(_MARKERS):
-            self._obstacles.add(f"“{shortened(sql, SHOWN)}”", [statement.transaction])
-
-    def _end_xa(self, sql: str, transaction: str) -> None:
-        _, outcome, xid = sql.split(" ", 2)
-        prepared = self._prepared.pop(xid, None)
-        if outcome == "ROLLBACK":
-            if prepared is not None:
+            _, outcome, xid = sql.split(" ", 2)
+            prepared = self._prepared.pop(xid, None)
+            if outcome == "ROLLBACK" and prepared is not None:
                 self.void.add(prepared[0])
-        elif prepared is None:
-            self._obstacles.add(
-                f"XA transaction {comment_text(xid)}: its changes are in the transaction that prepared"
-                " it, which is not selected",
-                [transaction],
-            )
+            elif outcome == "COMMIT" and prepared is None:
+                reason = "its changes are in the transaction that prepared it, which is not selected"
+                self._obstacles.add(f"XA transaction {comment_text(xid)}: {reason}", [transaction])
+        elif not sql.upper().startswith(_MARKERS):
+            self._obstacles.add(f"“{shortened(sql, _SHOWN)}”", [transaction])
 
     def finish(self) -> None:
         """Raise RefusedError where something cannot be undone."""
         for xid, (_, transaction) in self._prepared.items():
-            self._obstacles.add(
-                f"XA transaction {comment_text(xid)}: whether it was committed", [transaction]
-            )
+            reason = f"XA transaction {comment_text(xid)}: whether it was committed"
+            self._obstacles.add(reason, [transaction])
         self._obstacles.refuse()

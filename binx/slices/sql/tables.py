@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
@@ -15,20 +14,20 @@ from binx.rows.columns.types import Kind
 from binx.slices.sql.literals import identifier
 from binx.source.wording import listed
 
-EXACT_COLLATIONS = {
-    Flavour.MYSQL: (((8, 0, 17), "utf8mb4_0900_bin"),),
-    Flavour.MARIADB: (((10, 2, 2), "utf8mb4_nopad_bin"),),
+_EXACT_COLLATIONS = {
+    Flavour.MYSQL: ((8, 0, 17), "utf8mb4_0900_bin"),
+    Flavour.MARIADB: ((10, 2, 2), "utf8mb4_nopad_bin"),
 }
 """Since which version a server has a collation for which every character and trailing space counts."""
 
 _PADDING_COLLATION = "utf8mb4_bin"
+_CASCADES_LOGGED_SINCE = (9, 6, 0)
 _DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _ROW_PERIODS = frozenset({"row_start", "row_end"})
+_CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
 _ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
 _MOST_NAMED = 3
 """Tables that a warning names."""
-
-_CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,68 +49,71 @@ class SqlDialect:
     @property
     def exact_collation(self) -> str:
         """A collation of utf8mb4 that tells all texts apart, as far as the version has one."""
-        for since, name in EXACT_COLLATIONS[self.flavour]:
-            if self.version >= since:
-                return name
-        return _PADDING_COLLATION
+        since, name = _EXACT_COLLATIONS[self.flavour]
+        return name if self.version >= since else _PADDING_COLLATION
+
+    @property
+    def logs_cascades(self) -> bool:
+        """Whether the server logs what foreign keys do."""
+        return self.flavour is Flavour.MYSQL and self.version >= _CASCADES_LOGGED_SINCE
 
 
-class _WarnedTables:
+class WarnedTables:
     """Tables that one warning names.
 
-    Attributes:
+    Args:
         sentence: the warning; the tables stand in the place of ``{tables}``.
     """
 
-    sentence: ClassVar[str]
-
-    def __init__(self) -> None:
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
         self._names: dict[str, None] = {}
 
-    def _name(self, resolved: ResolvedTable) -> None:
+    def add(self, resolved: ResolvedTable) -> None:
+        """Name a table."""
         self._names[f"{resolved.db}.{resolved.name}"] = None
 
     def warnings(self) -> list[str]:
         """A sentence about them, if there are some."""
-        if not self._names:
-            return []
-        return [self.sentence.format(tables=listed(self._names, _MOST_NAMED))]
+        return [self._sentence.format(tables=listed(self._names, _MOST_NAMED))] if self._names else []
 
 
-class UntoldTables(_WarnedTables):
+class UnknownGenerated(WarnedTables):
     """Tables of which nothing tells whether they have generated columns: their definition is not known.
 
     Table maps have the names of columns at most. A value that is given for a generated column is refused by
     servers: MySQL's ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB's 1906.
     """
 
-    sentence = (
-        "the log does not say which columns of {tables} are generated, and servers reject values for those:"
-        " if there are any, give --schema FILE, as written by mysqldump --no-data"
-    )
+    def __init__(self) -> None:
+        super().__init__(
+            "the log does not say which columns of {tables} are generated, and servers reject values for"
+            " those: if there are any, give --schema FILE, as written by mysqldump --no-data"
+        )
 
     def take(self, resolved: ResolvedTable) -> None:
         """Take in a table that SQL is written of."""
         if resolved.definition is None:
-            self._name(resolved)
+            self.add(resolved)
 
 
-class TypedDocuments(_WarnedTables):
+class TypedDocuments(WarnedTables):
     """Tables with JSON documents in which values have SQL types that the documents' text does not tell.
 
     MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents as what they are (opaque values,
     sql-common/json_binary.h). Made of text they are DOUBLE and strings, as mysqldump leaves them too.
     """
 
-    sentence = (
-        "JSON documents of {tables} have values of DECIMAL, date, time or binary types; SQL makes them"
-        " numbers and strings, as mysqldump does; --format binlog keeps them"
-    )
+    def __init__(self) -> None:
+        super().__init__(
+            "JSON documents of {tables} have values of DECIMAL, date, time or binary types; SQL makes them"
+            " numbers and strings, as mysqldump does; --format binlog keeps them"
+        )
 
     def take(self, changes: ChangeBatch) -> None:
         """Take in rows that SQL is written of."""
         if changes.typed_documents:
-            self._name(changes.table.resolved)
+            self.add(changes.table.resolved)
 
 
 class SqlTable:
@@ -122,6 +124,7 @@ class SqlTable:
 
     Attributes:
         logged: database and name as the log has them.
+        guarded: columns that a server may set to the current time in an UPDATE that does not name them.
 
     Raises:
         RefusedError: SQL cannot say what happens to the table.
@@ -136,17 +139,10 @@ class SqlTable:
         self.names = [identifier(column.source_name) for column in resolved.columns]
         self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
         self.key = key_places(self.columns)
-        created = resolved.definition is not None and _CREATE.match(resolved.definition.ddl)
-        explicit = bool(created) and not _ON_UPDATE.search(
-            resolved.definition.ddl if resolved.definition else ""
-        )
-        self.guarded = frozenset(
-            place
-            for place in self.writable
-            if self.columns[place].type.kind in _DATES_WITH_CLOCKS
-            and not (explicit and self.columns[place].type.kind is Kind.DATETIME)
-        )
-        """Columns that a server may set to the current time in an UPDATE that does not name them."""
+        ddl = "" if resolved.definition is None else resolved.definition.ddl
+        explicit = _CREATE.match(ddl) is not None and not _ON_UPDATE.search(ddl)
+        kinds = _DATES_WITH_CLOCKS - {Kind.DATETIME} if explicit else _DATES_WITH_CLOCKS
+        self.guarded = frozenset(place for place in self.writable if self.columns[place].type.kind in kinds)
 
 
 def refuse_table(resolved: ResolvedTable) -> None:

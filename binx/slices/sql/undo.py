@@ -8,6 +8,10 @@ known are reported together, and refused.
 The log is read forwards and its undoing is wanted backwards. What undoes a piece of it, newest change first,
 goes to a temporary file as it comes; in the end the pieces are copied out from the last to the first. So
 memory does not grow with the log, and the temporary folder needs as much space as the output.
+
+The logs are read up to four times: for the changes that are undone; where foreign keys took rows along, for
+what these referred to (once for each step down the keys) and for their images; and for rows that other
+transactions changed again.
 """
 
 from __future__ import annotations
@@ -23,16 +27,17 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
-from binx.slices.changes import Begin, RowTexts, Selected, ordered_changes
+from binx.slices.changes import Begin, Item, RowTexts, ordered_changes
 from binx.slices.options import DatabaseNames, OnConflict, RowChoice
 from binx.slices.rendering import Changes, gathered
+from binx.slices.search import Selected
 from binx.slices.sql.cascades import Cascades, Restored
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.passes import ChangedAgain, without_rolled_back
 from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.tables import SqlDialect, TypedDocuments, UntoldTables
+from binx.slices.sql.tables import SqlDialect, TypedDocuments, UnknownGenerated
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import UndoRows
 from binx.slices.sql.write import STATEMENT_BYTES, StatementSizes
@@ -66,27 +71,28 @@ def write_undo(
 ) -> UndoReport:
     """Write what undoes transactions.
 
+    Args:
+        every: gives all transactions of the logs, for the rows that foreign keys took along and for those
+            that were changed again; None where nobody asks for these.
+
     Raises:
         RefusedError: something cannot be undone; its message lists all of it, and nothing was written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output, or the temporary folder, cannot be written.
     """
     every = None if every is None else without_rolled_back(every)
+    known = catalog.copy()
     with Backwards() as spool:
-        again = None if every is None else ChangedAgain()
-        known = catalog.copy()
-        cascades = Cascades(catalog, known, databases)
-        check = UndoCheck(on_conflict)
         undoing = _Undoing(
             spool,
-            check,
+            UndoCheck(on_conflict),
             StatementSizes(statement_bytes),
-            cascades,
-            again,
+            Cascades(catalog, known, databases),
+            None if every is None else ChangedAgain(),
+            databases,
             partial=choice is not None,
-            databases=databases,
         )
-        items = ordered_changes(
+        for item in ordered_changes(
             selected,
             catalog,
             undoing.render,
@@ -95,15 +101,9 @@ def write_undo(
             backwards=True,
             sizes=undoing.sizes,
             choice=choice,
-        )
-        for item in items:
+        ):
             undoing.take(item)
-        undoing.statements.finish()
-        if cascades.found and every is not None:
-            undoing.restored = cascades.restored(every, known, check)
-            undoing.warnings += undoing.restored.warnings
-        if again is not None and every is not None:
-            undoing.warnings += again.warnings(every(), known)
+        undoing.finish(every, known)
         return undoing.copy_out(output)
 
 
@@ -115,82 +115,118 @@ class _Undoing:
         sizes: StatementSizes,
         cascades: Cascades,
         again: ChangedAgain | None,
+        databases: DatabaseNames | None,
         *,
         partial: bool,
-        databases: DatabaseNames | None,
     ) -> None:
+        self.sizes = sizes
         self._spool = spool
         self._check = check
         self._cascades = cascades
         self._again = again
-        self._partial = partial
         self._databases = databases
-        self.restored = Restored()
+        self._partial = partial
+        self._restored = Restored()
         self._versions = array("q")
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
         self._obstacles = Obstacles()
-        self.statements = UndoStatements(self._obstacles)
-        self.sizes = sizes
+        self._statements = UndoStatements(self._obstacles)
         self._rows: UndoRows | None = None
         self._format: FormatDescription | None = None
         self._begin: Begin | None = None
-        self._number = -1
         self._with_rows = False
-        self._untold = UntoldTables()
+        self._generated = UnknownGenerated()
         self._typed = TypedDocuments()
 
     def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        if self._rows is None or self._rows.dialect != SqlDialect.of(file.format):
+        dialect = SqlDialect.of(file.format)
+        if self._rows is None or self._rows.dialect != dialect:
             self._rows = UndoRows(
-                SqlDialect.of(file.format),
-                self._obstacles,
-                self._check,
-                self._cascades,
-                self._again,
-                self._databases,
+                *(dialect, self._obstacles, self._check, self._cascades, self._again, self._databases)
             )
-        self._untold.take(changes.table.resolved)
+        self._generated.take(changes.table.resolved)
         self._typed.take(changes)
         return self._rows(changes, file)
 
-    def take(self, item: object) -> None:
+    @property
+    def _number(self) -> int:
+        """The number of the transaction at hand, among those that are undone."""
+        return len(self._versions) - 1
+
+    def take(self, item: Item) -> None:
         if isinstance(item, Begin):
-            self._take_begin(item)
-        elif isinstance(item, RowTexts):
-            self._take_rows(item)
+            self._format = self._format or item.file.format
+            refuse_other_flavour(self._format.flavour, item)
+            self._begin, self._with_rows = item, False
+            self._versions.append(item.version)
+            if self._again is not None:
+                self._again.take_transaction(item.version)
+            return
+        assert self._begin is not None
+        facts = self._begin.facts
+        if isinstance(item, RowTexts):
+            if facts["kind"] == "rollback" and not self._with_rows:
+                self._obstacles.add(
+                    "transactions that ended in ROLLBACK: which of their changes persist is unknown",
+                    [facts["transaction"]],
+                )
+            self._with_rows = True
+            self._spool_rows(item)
         elif isinstance(item, Statement):
-            assert self._begin is not None
-            facts = self._begin.facts
-            self.statements.take(item, self._number, facts["file"], facts["start"])
-        else:
-            self._take_end()
+            self._statements.take(item, self._number, facts["file"], facts["start"])
+        elif self._with_rows:
+            remark = (
+                f"undoes {comment_text(facts['transaction'])}, {comment_text(facts['file'])}"
+                f" {facts['start']}-{facts['end']}, committed {format_time(facts['commit_timestamp'])}"
+            )
+            self._spool.add([f"\n-- {remark}\n".encode()], self._number)
+
+    def _spool_rows(self, rows: RowTexts) -> None:
+        """The texts stand newest first, and what is added last is written first."""
+        last = rows.last
+        while last > rows.first:
+            first = rows.first + (last - rows.first - 1) // ROWS_BEFORE_KEYS * ROWS_BEFORE_KEYS
+            self._spool.add(rows.piece.text(first, last), self._number, rows.mark, last - first)
+            last = first
+
+    def finish(self, every: Callable[[], Iterable[Selected]] | None, known: Catalog) -> None:
+        self._statements.finish()
+        if every is None:
+            return
+        if self._cascades.found:
+            self._restored = self._cascades.restored(every, known, self._check)
+            self._warnings += self._restored.warnings
+        if self._again is not None:
+            self._warnings += self._again.warnings(every(), known)
 
     def copy_out(self, output: Sink) -> UndoReport:
         undone: set[int] = set()
-        for piece in gathered(self._script(undone)):
-            output.write(piece)
-        nothing = self._number + 1 - len(undone)
-        warnings = (
-            *self._untold.warnings(),
-            *self._typed.warnings(),
-            *self.sizes.warnings,
-            *self.warnings,
+        for chunk in gathered(self._script(undone)):
+            output.write(chunk)
+        return UndoReport(
+            undone=len(undone),
+            nothing=len(self._versions) - len(undone),
+            warnings=(
+                *self._generated.warnings(),
+                *self._typed.warnings(),
+                *self.sizes.warnings,
+                *self._warnings,
+            ),
+            unknown=tuple(self._restored.unknown),
         )
-        unknown = tuple(self.restored.unknown)
-        return UndoReport(undone=len(undone), nothing=nothing, warnings=warnings, unknown=unknown)
 
     def _script(self, undone: set[int]) -> Iterator[bytes | memoryview]:
-        """The script in pieces; the numbers of the transactions that it undoes are put into a set."""
+        """The script in chunks; the numbers of the transactions that it undoes are put into a set."""
         if self._format is None:
             return
         session = SqlSession(self._format)
-        yield self._head(session).encode()
+        yield self._head(session, self._format.flavour).encode()
         rows, last = 0, -1
-        for transaction, mark, count, pieces in self._spool.backwards():
-            if transaction in self.statements.void:
+        for transaction, mark, count, text in self._spool.backwards():
+            if transaction in self._statements.void:
                 continue
             undone.add(transaction)
-            if last not in {-1, transaction}:
+            if transaction != last:
                 yield from self._restored_with(last, session)
             last = transaction
             if rows + count > ROWS_BEFORE_KEYS:
@@ -199,72 +235,27 @@ class _Undoing:
             rows += count
             if mark != NO_MARK:
                 yield session.for_rows(mark).encode()
-            yield from pieces
-        if last != -1:
-            yield from self._restored_with(last, session)
+            yield from text
+        yield from self._restored_with(last, session)
         yield self._check.end().encode()
 
     def _restored_with(self, transaction: int, session: SqlSession) -> Iterator[bytes]:
-        """The rows that went with those that a transaction's undoing has brought back."""
-        texts = self.restored.texts.get(self._versions[transaction])
+        """The rows that went with those that a transaction's undoing has brought back; -1 for none."""
+        texts = None if transaction < 0 else self._restored.texts.get(self._versions[transaction])
         if texts:
             yield b"-- rows that foreign keys deleted or changed, which the log does not have:\n"
             yield session.for_rows(0).encode()
             yield from texts
 
-    def _head(self, session: SqlSession) -> str:
-        mariadb = self._format is not None and self._format.flavour is Flavour.MARIADB
-        server, client = ("MariaDB", "mariadb") if mariadb else ("MySQL", "mysql")
+    def _head(self, session: SqlSession, flavour: Flavour) -> str:
+        server, client = ("MariaDB", "mariadb") if flavour is Flavour.MARIADB else ("MySQL", "mysql")
+        remarks = [f"{comment_text(line)}." for line in (*self._warnings, *self._restored.unknown)]
+        if self._partial:
+            remarks.append(PARTIAL)
         return (
             f"-- Undoes transactions from binary logs of {server}, newest first, written by binx.\n"
             f"-- To run it: {client} --binary-mode --default-character-set=utf8mb4 < THIS_FILE\n"
             f"{self._check.head()}"
-            f"{''.join(f'-- {comment_text(line)}.{chr(10)}' for line in self.warnings)}"
-            f"{''.join(f'-- {comment_text(line)}.{chr(10)}' for line in self.restored.unknown)}"
-            f"{f'-- {PARTIAL}' + chr(10) if self._partial else ''}"
+            f"{''.join(f'-- {remark}{chr(10)}' for remark in remarks)}"
             f"{session.start()}{self._check.start()}"
         )
-
-    def _take_begin(self, begin: Begin) -> None:
-        if self._format is None:
-            self._format = begin.file.format
-        refuse_other_flavour(self._format.flavour, begin)
-        self._begin, self._with_rows = begin, False
-        self._number += 1
-        self._versions.append(begin.version)
-        if self._again is not None:
-            self._again.take_transaction(begin.version)
-
-    @property
-    def _transaction(self) -> str:
-        assert self._begin is not None
-        transaction: str = self._begin.facts["transaction"]
-        return transaction
-
-    def _take_rows(self, rows: RowTexts) -> None:
-        assert self._begin is not None
-        if not self._with_rows:
-            self._with_rows = True
-            if self._begin.facts["kind"] == "rollback":
-                self._obstacles.add(
-                    "transactions that ended in ROLLBACK: which of their changes persist is unknown",
-                    [self._transaction],
-                )
-        # The texts stand newest first, and what is added last is written first.
-        last = rows.last
-        while last > rows.first:
-            first = rows.first + (last - rows.first - 1) // ROWS_BEFORE_KEYS * ROWS_BEFORE_KEYS
-            self._spool.add(rows.piece.text(first, last), self._number, rows.mark, last - first)
-            last = first
-
-    def _take_end(self) -> None:
-        begin = self._begin
-        assert begin is not None
-        if not self._with_rows:
-            return
-        facts = begin.facts
-        remark = (
-            f"undoes {comment_text(facts['transaction'])}, {comment_text(facts['file'])}"
-            f" {facts['start']}-{facts['end']}, committed {format_time(facts['commit_timestamp'])}"
-        )
-        self._spool.add([f"\n-- {remark}\n".encode()], self._number)

@@ -19,7 +19,7 @@ from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
-from binx.slices.sql.foreign_keys import checked_rows, logs_cascades
+from binx.slices.sql.foreign_keys import checked_rows
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
 from binx.slices.sql.tables import SqlDialect, SqlTable
@@ -118,7 +118,7 @@ class _BatchUndo(ConditionsSql):
 
     def _is_as_before(self, before: Images) -> Parts:
         """That a row is as it was: what a foreign key changed, and was logged, may be changed back by it."""
-        if self._force or self._checked is None or not logs_cascades(self._dialect):
+        if self._force or self._checked is None or not self._dialect.logs_cascades:
             return
         yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
         yield from self._is(dict.fromkeys(before.columns, before))

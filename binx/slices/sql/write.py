@@ -19,13 +19,14 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, Run, Selected, ordered_changes
+from binx.slices.changes import Begin, Frame, Run, ordered_changes
 from binx.slices.options import DatabaseNames, RowChoice
 from binx.slices.rendering import PACKET_BYTES, Changes, gathered
+from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
-from binx.slices.sql.tables import SqlDialect, TypedDocuments, UntoldTables, refuse_table
+from binx.slices.sql.tables import SqlDialect, TypedDocuments, UnknownGenerated, refuse_table
 from binx.storage.output import Sink
 
 LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
@@ -87,7 +88,7 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         raise AssertionError("no rows are decoded")
 
     decoders: list[ChangeDecoder] = []
-    prepared, untold = PreparedXa(), UntoldTables()
+    prepared, untold = PreparedXa(), UnknownGenerated()
     items = ordered_changes(
         selected,
         catalog.copy(),

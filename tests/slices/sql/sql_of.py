@@ -9,8 +9,8 @@ from pathlib import Path
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.changes import Selected
 from binx.slices.json_lines import write_json
+from binx.slices.search import Selected
 from binx.slices.sql.write import check_sql, write_sql
 
 

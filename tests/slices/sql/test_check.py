@@ -11,7 +11,7 @@ from binx.kernels.walk.scan import Level
 from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.changes import Selected
+from binx.slices.search import Selected
 from binx.slices.sql.write import check_sql
 from tests.slices.sql.sql_of import everything
 

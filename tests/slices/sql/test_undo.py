@@ -18,8 +18,9 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import backwards
 from binx.slices import changes as changes_module
-from binx.slices.changes import Begin, Selected, ordered_changes
+from binx.slices.changes import Begin, ordered_changes
 from binx.slices.options import OnConflict
+from binx.slices.search import Selected
 from binx.slices.sql import undo as undo_module
 from binx.slices.sql.undo import UndoReport, write_undo
 from binx.slices.sql.write import write_sql

@@ -24,7 +24,8 @@ from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices import changes as changes_module
-from binx.slices.changes import Selected, ordered_changes
+from binx.slices.changes import ordered_changes
+from binx.slices.search import Selected
 from binx.slices.sql.literals import SqlValues, comment_text, identifier, text_literal
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.write import check_sql, write_sql

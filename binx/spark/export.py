@@ -1,7 +1,8 @@
 """``to-parquet --engine spark``: the same data set, decoded by Spark's executors.
 
-A task writes one log and answers with its manifest. The driver takes one answer a log, moves the files that
-it lists, and writes the manifest last.
+A task writes one log with the code that ``to-parquet`` has, aside, in a folder of its own, and answers with
+its manifest. The driver takes one answer a log, moves the files that it lists, and writes the manifest last;
+whatever else attempts have written, because they failed or ran twice, goes with what stands aside.
 
 What a task must know of the logs before its own (tables that statements defined, the number of transactions)
 comes from a pass of tasks before, over headers of events and statements alone. Damage that is salvaged may
@@ -13,8 +14,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
 
 from binx.dataset.chain import (
     ChainState,
@@ -25,22 +28,23 @@ from binx.dataset.chain import (
     commit_staged,
     packed,
     source_name,
+    survey,
 )
-from binx.dataset.dataset import DataSet
+from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import ExportedLog, Request
+from binx.dataset.parquet import ExportedLog, Request, export_log
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
+from binx.log.index.lookup import IndexUse, attach_indexes
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.ddl.catalog import Catalog
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.remote import is_uri
-from binx.spark.executors import check_executors
-from binx.spark.export_tasks import Answer, Share, Survey, TaskLog, survey_logs, write_share
-from binx.spark.log_place import LogPlace
+from binx.spark.log_place import TaskLog
+from binx.spark.session import check_executors
+from binx.where.rows import RowsSeen
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b: ")
@@ -52,7 +56,7 @@ _Result = TypeVar("_Result")
 
 
 def to_parquet_on_spark(
-    spark: SparkSession | SparkContext,
+    spark: SparkSession,
     files: Sequence[BinlogFile],
     place: str | os.PathLike[str],
     selector: Selector | None = None,
@@ -67,39 +71,45 @@ def to_parquet_on_spark(
         RefusedError: something is asked for that takes one pass over all logs in order.
         BinxError: as ``to_parquet``; or executors lack something.
     """
-    selector = selector or Selector(Selection(), in_parts=True)
     options = options or ParquetOptions()
-    _refuse(files, options)
-    output = os.fspath(place) if is_uri(os.fspath(place)) else str(Path(place).absolute())
-    dataset = DataSet(output)
-    check_log_numbers(files, dataset.store)
-    with dataset.locked():
-        context = _context_of(spark)
-        export = _Export(
-            context, dataset, output, selector, catalog or Catalog(), options, state or ChainState()
-        )
-        check_executors(context, _local_paths(files), dataset.store, output)
-        yield from export.run(files, progress)
-
-
-def _context_of(spark: SparkSession | SparkContext) -> SparkContext:
-    from pyspark.sql import SparkSession
-
-    return spark.sparkContext if isinstance(spark, SparkSession) else spark
-
-
-def _refuse(files: Sequence[BinlogFile], options: ParquetOptions) -> None:
     if any(file.name == STANDARD_INPUT_NAME for file in files):
         raise RefusedError("executors cannot read standard input; save the log to a file first")
     if options.where_limit is not None:
         raise RefusedError(
             "--where with --limit has to count matching rows of all logs in order: use --engine native"
         )
+    output = os.fspath(place) if is_uri(os.fspath(place)) else str(Path(place).absolute())
+    dataset = DataSet(output)
+    check_log_numbers(files, dataset.store)
+    with dataset.locked():
+        logs = [TaskLog.of(file).place for file in files]
+        paths = [path for log in logs for path in (log.path, *log.others) if not is_uri(path)]
+        check_executors(spark, paths, output)
+        selector = selector or Selector(Selection(), in_parts=True)
+        export = _Export(spark, output, selector, catalog or Catalog(), options, state or ChainState())
+        yield from export.run(files, progress)
 
 
-def _local_paths(files: Sequence[BinlogFile]) -> list[str]:
-    places = [LogPlace.of(file) for file in files]
-    return [path for place in places for path in (place.path, *place.others) if not is_uri(path)]
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one task does: a log, and all that it must know of those before."""
+
+    log: TaskLog
+    output: str
+    request: Request
+    place: Place
+    is_doubtful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a task has done."""
+
+    attempt: str
+    exported: ExportedLog | None = None
+    error: BinxError | None = None
+    rows_seen: RowsSeen = field(default_factory=RowsSeen)
+    is_behind_known: bool = False
 
 
 class _Export:
@@ -107,16 +117,15 @@ class _Export:
 
     def __init__(
         self,
-        context: SparkContext,
-        dataset: DataSet,
+        spark: SparkSession,
         output: str,
         selector: Selector,
         catalog: Catalog,
         options: ParquetOptions,
         state: ChainState,
     ) -> None:
-        self._context = context
-        self._dataset = dataset
+        self._context = spark.sparkContext
+        self._dataset = DataSet(output)
         self._output = output
         self._selector = selector
         self._options = options
@@ -131,10 +140,10 @@ class _Export:
             group = files[first : first + count]
             names = [source_name(file) for file in group]
             # A log that is there twice replaces itself, as it does where logs are written one by one.
-            pieces = [group] if len(set(names)) == len(names) else [[file] for file in group]
-            for piece in pieces:
-                yield from self._run(piece, [file.name for file in files])
-                done += sum(file.size for file in piece)
+            parts = [group] if len(set(names)) == len(names) else [[file] for file in group]
+            for part in parts:
+                yield from self._run(part, [file.name for file in files])
+                done += sum(file.size for file in part)
                 progress(done)
         if self._row_filter is not None:
             self._row_filter.check()
@@ -145,30 +154,20 @@ class _Export:
         has_positions = selection.start is not None or selection.stop is not None
         request = Request(selection, tuple(names) if has_positions else (), self._options)
         logs = [TaskLog.of(file) for file in files]
-        found = self._each([Survey(log, selection, request.names) for log in logs], survey_logs)
+        found = self._each([(log, selection, request.names) for log in logs], _survey_logs)
         begun = 0
         while begun < len(files):
-            shares = self._shares(files[begun:], logs[begun:], found[begun:], request)
+            shares = []
+            for file, log, one in zip(files[begun:], logs[begun:], found[begun:], strict=True):
+                doubtful = one.error is not None
+                shares.append(Share(log, self._output, request, self._place, is_doubtful=doubtful))
+                if doubtful:
+                    # Its own task will tell; what is behind it cannot be known.
+                    break
+                self._place = one.place_behind(self._place, file)
             for report in self._written(files[begun : begun + len(shares)], shares):
                 begun += 1
                 yield report
-
-    def _shares(
-        self,
-        files: Sequence[BinlogFile],
-        logs: Sequence[TaskLog],
-        found: Sequence[Surveyed],
-        request: Request,
-    ) -> list[Share]:
-        """What tasks write next, up to where nothing is known of what comes."""
-        shares = []
-        for file, log, one in zip(files, logs, found, strict=True):
-            shares.append(Share(log, self._output, request, self._place, is_doubtful=one.error is not None))
-            if one.error is not None:
-                # Its own task will tell; what is behind it cannot be known.
-                break
-            self._place = one.place_behind(self._place, file)
-        return shares
 
     def _written(self, files: Sequence[BinlogFile], shares: Sequence[Share]) -> Iterator[SourceReport]:
         """Have logs written, and commit them, up to one behind which others stand elsewhere than was said."""
@@ -176,7 +175,9 @@ class _Export:
         try:
             answers = self._each(shares, write_share)
             for file, transaction, answer in zip(files, transactions, answers, strict=True):
-                exported = _exported(answer)
+                exported = answer.exported
+                if exported is None:
+                    raise answer.error or BinxError("a task of Spark did not answer")
                 self._selector.take_found(exported.found)
                 self._selector.notes.extend(exported.notes)
                 if self._row_filter is not None:
@@ -202,21 +203,60 @@ class _Export:
         try:
             return list(self._context.parallelize(items, len(items)).mapPartitions(work).collect())
         except (Py4JJavaError, PySparkException) as error:
-            raise BinxError(f"Spark failed: {_reason(str(error))}") from error
+            # The last error of Python or Java that Spark quotes.
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            reasons = ["no reason given", *lines[:1], *filter(_ERROR.match, lines)]
+            raise BinxError(f"Spark failed: {reasons[-1]}") from error
 
 
-def _exported(answer: Answer) -> ExportedLog:
-    """What a task has written; raises why it could not."""
-    if answer.exported is None:
-        raise answer.error or BinxError("a task of Spark did not answer")
-    return answer.exported
+def _survey_logs(items: Iterable[tuple[TaskLog, Selection, tuple[str, ...]]]) -> Iterator[Surveyed]:
+    """What the logs behind each must know of it; runs in a task."""
+    for log, selection, names in items:
+        try:
+            with log.opened() as file:
+                attach_indexes([file], IndexUse())
+                yield survey(file, selection, names)
+        except BinxError as error:
+            yield Surveyed(0, 0, (), error)
 
 
-def _reason(message: str) -> str:
-    """The last error of Python or Java that Spark quotes."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.match(line)]
-    return [*lines[:1], *errors][-1] if lines else "no reason given"
+def write_share(shares: Iterable[Share]) -> Iterator[Answer]:
+    """Write logs to where no other attempt writes; runs in a task.
+
+    What is wrong with a log is an answer, so that it is not tried again; all else is left to Spark.
+    """
+    for share in shares:
+        attempt = uuid4().hex
+        try:
+            with share.log.opened() as file:
+                yield _exported(share, file, attempt)
+        except BinxError as error:
+            yield Answer(attempt, error=error)
 
 
-__all__ = ["to_parquet_on_spark"]
+def _exported(share: Share, file: BinlogFile, attempt: str) -> Answer:
+    dataset = DataSet(share.output)
+    rows = share.request.row_filter(share.place)
+    begun: list[Transaction] = []
+
+    def begin(source: str) -> Transaction:
+        begun.append(dataset.attempt(source, attempt))
+        return begun[0]
+
+    try:
+        exported = export_log(
+            dataset, share.request, file, share.place, begin, lambda position: None,
+            row_filter=rows, needs_behind=share.is_doubtful,
+        )  # fmt: skip
+        if exported.staged is not None:
+            begun[0].hand_in(exported.staged.files)
+    except BaseException:
+        for transaction in begun:
+            transaction.abandon()
+        raise
+    return Answer(
+        attempt,
+        exported,
+        rows_seen=RowsSeen() if rows is None else rows.seen,
+        is_behind_known=share.is_doubtful or bool(exported.manifest["damage"]),
+    )

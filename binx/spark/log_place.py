@@ -1,7 +1,8 @@
-"""Where a log is, for machines that open it by themselves."""
+"""A log as a task on another machine opens it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,16 +12,19 @@ from typing import TYPE_CHECKING, Self
 from binx.errors import StaleError
 from binx.log.file import BinlogFile
 from binx.source import open_source
+from binx.source.age import IDENTITY_VARIABLE
 from binx.source.base import JoinedSource
+from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, given_keys
 from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
+    from binx.log.scan import Resumption
     from binx.source.keyring import Keys
 
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """A log, as the driver found it."""
+    """Where a log is, as the driver found it."""
 
     path: str
     identity: str
@@ -62,8 +66,38 @@ class LogPlace:
                     source.close()
 
 
+@dataclass(frozen=True, slots=True)
+class TaskLog:
+    """A log that is exported by a task, with the keys that the driver's environment names."""
+
+    place: LogPlace
+    size: int
+    resumption: Resumption | None
+    keyrings: tuple[str, ...]
+    key_file: str | None
+    identities: tuple[str, ...]
+
+    @classmethod
+    def of(cls, file: BinlogFile) -> TaskLog:
+        """What a task needs to open a log that is open here."""
+        paths = (
+            tuple(path for path in os.environ.get(name, "").split(os.pathsep) if path)
+            for name in (KEYRING_VARIABLE, IDENTITY_VARIABLE)
+        )
+        keyrings, identities = paths
+        key_file = os.environ.get(KEY_FILE_VARIABLE)
+        return cls(LogPlace.of(file), file.size, file.resumption, keyrings, key_file, identities)
+
+    @contextmanager
+    def opened(self) -> Iterator[BinlogFile]:
+        """Open it."""
+        keys = None
+        if self.keyrings or self.key_file is not None or self.identities:
+            keys = given_keys(self.keyrings, self.key_file, self.identities)
+        with self.place.opened(keys, self.size) as file:
+            file.resumption = self.resumption
+            yield file
+
+
 def _absolute(path: str) -> str:
     return path if is_uri(path) else str(Path(path).absolute())
-
-
-__all__ = ["LogPlace"]

@@ -1,16 +1,18 @@
-"""A Spark session on this machine, for ``binx load``: what it needs is checked, then it is set up."""
+"""A Spark session: what it needs is checked, on this machine and on executors, then it is set up."""
 
 from __future__ import annotations
 
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+from binx import __version__
 from binx.dataset.options import usable_processors
 from binx.errors import BinxError, UsageError
 from binx.source.remote import is_uri
@@ -18,12 +20,12 @@ from binx.spark.java import java_home
 from binx.storage.store import open_store
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from binx.spark.lake.run import LoadOptions
     from binx.spark.lake.summary import Summary
 
+_PROBES_A_SLOT = 2
 _RETRIES = 4
 _GIGABYTE = 1 << 30
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -34,12 +36,6 @@ _LOG_LINES = 15
 # What Java does in a load is to move bytes: its second compiler would cost more than it saves.
 _JAVA_OPTIONS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
 
-
-class _Stoppable(Protocol):
-    def stop(self) -> None: ...
-
-
-_Spark = TypeVar("_Spark", bound=_Stoppable)
 
 SCRIPTS = ("load",)
 """The names of the scripts that ``spark-submit`` takes."""
@@ -112,64 +108,23 @@ def local_session(
     check_pyspark()
     from pyspark.sql import SparkSession
 
-    def start(chosen: Mapping[str, str]) -> SparkSession:
-        builder: Any = SparkSession.builder
-        for name, value in chosen.items():
-            builder = builder.config(name, value)
-        session: SparkSession = builder.getOrCreate()
-        session.sparkContext.setLogLevel("ERROR")
-        return session
-
-    with _started(start, _chosen_settings(master, memory, settings)) as session:
-        yield session
-
-
-@contextmanager
-def local_context(
-    *, master: str | None = None, memory: str | None = None, settings: Mapping[str, str] | None = None
-) -> Iterator[SparkContext]:
-    """A context of Spark without a session, for tasks of Python alone: it starts in less than two thirds.
-
-    Raises:
-        BinxError: as :func:`local_session`.
-    """
-    check_pyspark()
-    from pyspark import SparkConf, SparkContext
-
-    def start(chosen: Mapping[str, str]) -> SparkContext:
-        context = SparkContext(conf=SparkConf().setAll(list(chosen.items())))
-        context.setLogLevel("ERROR")
-        return context
-
-    with _started(start, _chosen_settings(master, memory, settings)) as context:
-        yield context
-
-
-def _chosen_settings(
-    master: str | None, memory: str | None, settings: Mapping[str, str] | None
-) -> dict[str, str]:
-    if _SUBMITTED in os.environ:
-        return dict(settings or {})
-    cores = usable_processors()
-    chosen = local_settings(cores)
-    chosen |= {"spark.app.name": "binx", "spark.master": master or f"local[{cores},{_RETRIES}]"}
-    if memory is not None:
-        chosen["spark.driver.memory"] = memory
-    return {**chosen, **(settings or {})}
-
-
-@contextmanager
-def _started(start: Callable[[Mapping[str, str]], _Spark], chosen: Mapping[str, str]) -> Iterator[_Spark]:
-    """What ``start`` gives, until the end."""
+    chosen: dict[str, str] = {}
+    if _SUBMITTED not in os.environ:
+        cores = usable_processors()
+        chosen = local_settings(cores)
+        chosen |= {"spark.app.name": "binx", "spark.master": master or f"local[{cores},{_RETRIES}]"}
+        chosen |= {} if memory is None else {"spark.driver.memory": memory}
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder: Any = SparkSession.builder
     with java_home() as home:
         with _quiet_start(home):
-            spark = start(chosen)
+            session: SparkSession = builder.config(map={**chosen, **(settings or {})}).getOrCreate()
+            session.sparkContext.setLogLevel("ERROR")
         try:
-            yield spark
+            yield session
         finally:
-            spark.stop()
+            session.stop()
 
 
 @contextmanager
@@ -234,8 +189,89 @@ def run_load(
 
 
 def _check_cluster(spark: SparkSession, options: LoadOptions) -> None:
-    from binx.spark.executors import check_executors
-
     folders = [f"{Path(path).absolute()}/_manifest" for path in options.inputs if not is_uri(path)]
     output = options.output if is_uri(options.output) else str(Path(options.output).absolute())
-    check_executors(spark.sparkContext, folders, open_store(output), output)
+    check_executors(spark, folders, output)
+
+
+def check_executors(spark: SparkSession, paths: Sequence[str], output: str) -> None:
+    """Ask tasks on all executors whether binx can be imported, is this version, and sees the files.
+
+    Raises:
+        BinxError: something is missing on an executor; the message says what on which, and what to do.
+    """
+    # What a killed run leaves of it is removed by the next one.
+    marker = f".binx-{uuid4().hex}.tmp"
+    store = open_store(output)
+    store.put(marker, b"")
+    try:
+        # One file of each folder is enough to know whether the folder is seen.
+        folders = {Path(path).parent: path for path in paths}
+        context = spark.sparkContext
+        slots = max(1, context.defaultParallelism) * _PROBES_A_SLOT
+        probe = _probe([*folders.values()], output, marker)
+        answers = context.parallelize(range(slots), slots).mapPartitions(probe).collect()
+    finally:
+        store.remove(marker)
+    wrong = problems(answers)
+    if wrong:
+        raise BinxError(
+            f"the executors are not ready: {'; '.join(wrong)}. docs/spark-cluster.md explains how to"
+            " install binx on them"
+        )
+
+
+def problems(answers: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What is wrong with the executors that answered, in sentences, each once."""
+    import pyarrow as pa
+
+    found: dict[str, None] = {}
+    for one in answers:
+        told = []
+        if one["error"] is not None:
+            told.append(f"{one['python']} cannot import binx ({one['error']})")
+        else:
+            for name, ours in (("binx", __version__), ("pyarrow", pa.__version__)):
+                if one[name] != ours:
+                    told.append(f"has {name} {one[name]}, the driver has {ours}")
+            told += [
+                f"{path} does not exist; logs and output must be at the same path on all machines"
+                for path in one["unseen"]
+            ]
+        found |= dict.fromkeys(f"{one['host']}: {text}" for text in told)
+    return list(found)
+
+
+def _probe(paths: list[str], output: str, marker: str) -> Callable[[Iterable[int]], Iterator[dict[str, Any]]]:
+    """What a task answers; it is sent as code, since binx may not be there."""
+
+    def probe(_: Iterable[int]) -> Iterator[dict[str, Any]]:
+        import os
+        import platform
+        import sys
+
+        answer: dict[str, Any] = {"host": platform.node(), "python": sys.executable, "error": None}
+        try:
+            import pyarrow
+
+            import binx
+            import binx.kernels.rows.images
+
+            answer |= {"binx": binx.__version__, "pyarrow": pyarrow.__version__}
+        except ImportError as error:
+            yield {**answer, "error": str(error)}
+            return
+        answer["unseen"] = [path for path in paths if not os.path.exists(path)]  # noqa: PTH110 - sent alone
+        try:
+            from binx.storage.store import open_store
+
+            if open_store(output).read(marker) is None:
+                answer["unseen"].append(output)
+        except ImportError:
+            # Another version of binx, which is what is told.
+            pass
+        except binx.BinxError:
+            answer["unseen"].append(output)
+        yield answer
+
+    return probe

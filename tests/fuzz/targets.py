@@ -32,8 +32,7 @@ from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.base import READ_BYTES, Source
 from binx.source.encrypted import parse_header
 from binx.source.opening import decompressed
-from binx.spark.lake.arrivals import read_version
-from binx.spark.lake.manifests import NOT_UNDERSTOOD, read_manifests
+from binx.spark.lake.manifests import NOT_UNDERSTOOD, read_manifests, read_version
 from binx.spark.lake.place import Listed, Place
 from binx.spark.lake.state import Output
 from binx.stats.event_list import EventListing

@@ -28,7 +28,7 @@ def differences(
         without_current: tables that need not have rows here, as they are told to be stopped or have no key.
     """
     state = json.loads((output / "_state.json").read_text())
-    lives = {tuple(one["name"]): one for one in state["lives"]}
+    lives = {tuple(one["name"]): one for one in state["lives"].values()}
     found: list[str] = []
     unknown = 0
     tables = [
@@ -113,5 +113,5 @@ _LOADERS = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
 def read_rows(output: Path, table: tuple[str, str]) -> list[dict[str, Any]]:
     """The rows of ``current/`` of a table."""
     state = json.loads((output / "_state.json").read_text())
-    [life] = [one for one in state["lives"] if tuple(one["name"]) == table]
+    [life] = [one for one in state["lives"].values() if tuple(one["name"]) == table]
     return [row for part in _parts(output, life) for row in part.to_pylist()]

@@ -154,7 +154,7 @@ class Round:
         load([piece for piece in pieces if piece.exists()], tables)
         summary = load(lakes, tables)
         states = final_state(lakes[0])
-        lives = json.loads((tables / "_state.json").read_text("utf-8"))["lives"]
+        lives = json.loads((tables / "_state.json").read_text("utf-8"))["lives"].values()
         errors = {(table["db"], table["table"]): table for table in summary["tables"] if table["error"]}
         for name, table in errors.items():
             yield f"{name} was stopped: {table['error']}"

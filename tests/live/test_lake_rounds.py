@@ -45,7 +45,7 @@ def test_tables_are_what_select_shows_after_random_statements(
         told += [f"rotation {rotation}: {one}" for one in _loaded(server, data, after_each, spark)]
     told += [f"at once: {one}" for one in _loaded(server, data, at_once, spark)]
     rebuilt = _contents(after_each, "ranges")
-    lives = json.loads((after_each / "_state.json").read_text())["lives"]
+    lives = json.loads((after_each / "_state.json").read_text())["lives"].values()
     names = tuple(".".join(life["name"]) for life in lives)
     load(LoadOptions((str(data),), str(after_each), scd2=True, rebuild=names), lambda: nullcontext(spark))
     told += [
@@ -73,7 +73,9 @@ def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]: 
     found = [f"{name} {error}" for name, error in stopped.items() if KEY_NOT_KNOWN not in error]
     state = json.loads((output / "_state.json").read_text())
     # A table that is stopped is called as it was before.
-    stopped |= {tuple(one["name"]): "" for one in state["lives"] if state["records"][one["life"]]["error"]}
+    stopped |= {
+        tuple(one["name"]): "" for one in state["lives"].values() if state["records"][one["life"]]["error"]
+    }
     for db in DATABASES:
         keyless = {
             table
@@ -97,7 +99,7 @@ def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]: 
 
 def _contents(output: Path, kind: str) -> dict[str, list[str]]:
     """The rows of ``current/`` or ``scd2/`` of each table by its life, in no order."""
-    lives = json.loads((output / "_state.json").read_text())["lives"]
+    lives = json.loads((output / "_state.json").read_text())["lives"].values()
     found = {}
     for life in lives:
         files = life["ranges"] if kind == "ranges" else [one for listed in life["versions"] for one in listed]

@@ -71,7 +71,7 @@ def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
     if kind == "history":
         return [str(output / file["path"]) for file in state["history"] if tuple(file["table"]) == table]
     found = []
-    for life in state["lives"]:
+    for life in state["lives"].values():
         if tuple(life["name"]) == table and life["life"] in state["records"]:
             listed = (
                 life["ranges"] if kind == "current" else [one for some in life["versions"] for one in some]

@@ -43,12 +43,8 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
     def at_hand(**_: Any) -> Iterator[Any]:
         yield spark
 
-    @contextmanager
-    def context_at_hand(**_: Any) -> Iterator[Any]:
-        yield spark.sparkContext
-
     monkeypatch.setattr(session, "local_session", at_hand)
-    monkeypatch.setattr(to_parquet, "local_context", context_at_hand)
+    monkeypatch.setattr(to_parquet, "local_session", at_hand)
     if "--status" in line or "erase" in line:
         made = ["load", str(place / "lake"), "--output", str(place / "tables")]
         assert run_command(made) == PARTIAL

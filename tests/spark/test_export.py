@@ -28,9 +28,8 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
-from binx.spark.executors import problems
-from binx.spark.export import to_parquet_on_spark
-from binx.spark.export_tasks import Answer, Share, write_share
+from binx.spark.export import Answer, Share, to_parquet_on_spark, write_share
+from binx.spark.session import problems
 from binx.where.condition import Condition
 from tests.cli.process import BINX, environment
 from tests.conftest import PROJECT, TESTDATA
@@ -250,8 +249,7 @@ def test_the_command_takes_the_engine(
 ) -> None:
     from contextlib import nullcontext
 
-    context = spark.sparkContext
-    monkeypatch.setattr(command, "local_context", lambda **settings: nullcontext(context))
+    monkeypatch.setattr(command, "local_session", lambda **settings: nullcontext(spark))
     assert run(["to-parquet", "--engine", "spark", str(SHOP), "-o", str(tmp_path)]) == 0
     assert tree(tmp_path) == native
     assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2

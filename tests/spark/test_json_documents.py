@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from binx.spark.lake.arrow.json_documents import applied
+from binx.spark.lake.arrow.replay import applied
 
 
 @pytest.mark.parametrize(

@@ -43,14 +43,14 @@ def test_tables_are_loaded_from_and_to_an_object_store(tmp_path: Path) -> None:
             server.transaction(("update", ORDERS, (1,), {"name": "x"}), insert(3), ("delete", ORDERS, (2,)))
         state = json.loads(bucket.read("tables/_state.json"))
         place = Place(bucket.place("tables"))
-        [life] = state["lives"]
+        [life] = state["lives"].values()
         files = [place.inside(file["path"]) for file in life["ranges"]]
         rows = pa.concat_tables(
             pq.read_table(path, filesystem=place.filesystem, partitioning=None) for path in files
         )
         found = [(row["id"], row["name"]) for row in rows.to_pylist()]
         assert sorted(found) == [(1, "x"), (3, None)]
-        counted = {file["path"] for life in state["lives"] for file in life["ranges"]}
+        counted = {file["path"] for life in state["lives"].values() for file in life["ranges"]}
         counted |= {file["path"] for file in state["history"]} | set(state["garbage"])
         assert {name for name in bucket.contents("tables") if name.endswith(".parquet")} == counted
         assert not [name for name in bucket.contents("tables") if name.startswith(("_lock", "_pending"))]

@@ -30,7 +30,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ranges(output: Path) -> list[str]:
     """The files of ``current/``, in the order of the key."""
-    [life] = json.loads((output / "_state.json").read_text())["lives"]
+    [life] = json.loads((output / "_state.json").read_text())["lives"].values()
     return [one["path"] for one in life["ranges"]]
 
 
@@ -156,7 +156,7 @@ def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, load: Load
     server.export_all(tmp_path / "in")
     load(tmp_path / "in", tmp_path / "out", "--scd2")
     state = json.loads((tmp_path / "out/_state.json").read_text())
-    [life] = state["lives"]
+    [life] = state["lives"].values()
     listed = [one["path"] for one in (*life["ranges"], *(one for some in life["versions"] for one in some))]
     listed += [*(one["path"] for one in state["history"]), *state["garbage"]]
     found = (str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet"))

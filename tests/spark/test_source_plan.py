@@ -21,11 +21,9 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.index.transactions import index_schema
 from binx.log.selection.selection import Selection
 from binx.spark.source.columns import fitted
-from binx.spark.source.plan import plan, table_schema
-from binx.spark.source.pushdown import narrowed
-from binx.spark.source.request import Request, What, parse_request
+from binx.spark.source.plan import Slice, plan, table_schema
+from binx.spark.source.request import Request, What, narrowed, parse_request
 from binx.spark.source.rows import read_slices
-from binx.spark.source.slices import Slice
 from binx.spark.source.stream import Offset, Stream
 from tests.archive.places import archive, copy_logs
 from tests.conftest import TESTDATA

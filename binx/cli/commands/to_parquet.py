@@ -29,7 +29,7 @@ from binx.errors import ExitCode, UsageError
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.decoder import ROW_GROUP_ROWS, DecoderOptions
-from binx.spark.session import local_context
+from binx.spark.session import local_session
 
 if TYPE_CHECKING:
     from binx.dataset.chain import SourceReport
@@ -230,5 +230,5 @@ def _engine(
         return
     from binx.spark.export import to_parquet_on_spark
 
-    with local_context(master=master, memory=driver_memory, settings=settings) as spark:
+    with local_session(master=master, memory=driver_memory, settings=settings) as spark:
         yield partial(to_parquet_on_spark, spark)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from binx.errors import BinxError
 from binx.spark.lake.bases import PlacedBase, look_at_logs, placed_bases
@@ -20,114 +17,106 @@ from binx.spark.lake.manifests import (
     NOT_UNDERSTOOD,
     DataFile,
     Manifest,
-    Span,
     list_manifests,
     read_manifests,
+    read_version,
     wrong_hashes,
 )
-from binx.spark.lake.model import FILE_BITS, ChangesFile, FileColumn, Statement, TableName, Value, Version
+from binx.spark.lake.model import FILE_BITS, ChangesFile, Span, Statement, TableName
 from binx.spark.lake.moments import Log, Moment, moment_of
-from binx.spark.lake.overlaps import clipped, without, without_repeated
 from binx.spark.lake.place import Place
-from binx.spark.lake.state import Loss, State
+from binx.spark.lake.repeats import clipped, without, without_repeated
+from binx.spark.lake.state import ALL_TABLES, Loss, State
 
 _GAP = "gap"
 """The source of losses that are logs which no export has."""
 _STRICT = ("STRICT_TRANS_TABLES", "STRICT_ALL_TABLES")
 
 
-@dataclass(slots=True)
-class Arrivals:
-    """What a load takes.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked for.
 
     Attributes:
-        manifests: how many there are.
-        since: the first commit time of the new ones.
-        new_manifests: how many no load has read.
-        listed: rows in the new manifests' files, by table.
-        files: new files of changes.
-        statements: with effects, of new files.
-        versions: schema records that were not known.
-        wrong: why tables cannot be taken this time.
-        losses: what the manifests tell is missing.
-        deleted: tables with deletions, of servers that do not log what foreign keys do.
-        order: the chains in the order in which they are applied.
-        moment: up to where the logs are taken.
-        logs: the exports that were read and begin before it.
-        changes: by chain, the commit versions of changes that are logged as statements, of new files.
-        texts: if asked for, schema statements as they are in new files, by chain, commit version and number
-            in the transaction.
-    """
-
-    manifests: int = 0
-    since: str = ""
-    new_manifests: int = 0
-    listed: dict[TableName, int] = field(default_factory=lambda: defaultdict(int))
-    files: list[ChangesFile] = field(default_factory=list)
-    statements: list[Statement] = field(default_factory=list)
-    versions: dict[tuple[TableName, str], Version] = field(default_factory=dict)
-    wrong: dict[TableName, str] = field(default_factory=dict)
-    losses: list[Loss] = field(default_factory=list)
-    deleted: set[TableName] = field(default_factory=set)
-    order: list[str] = field(default_factory=list)
-    moment: Moment = field(default_factory=lambda: moment_of(None, (), {}))
-    logs: list[Log] = field(default_factory=list)
-    changes: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("q")))
-    texts: dict[tuple[str, int, int], Any] = field(default_factory=dict)
-
-
-def find_arrivals(
-    state: State,
-    places: Sequence[Place],
-    output: Place,
-    *,
-    wanted: Callable[[TableName], bool],
-    selection: str,
-    verify: bool,
-    chains: Sequence[str] = (),
-    at: str | None = None,
-    texts: bool = False,
-) -> Arrivals:
-    """Read what is new, and note in the state that it is taken.
-
-    Args:
+        wanted: whether a table is.
+        selection: a name of that choice.
+        table: if given, only files that may have its rows are taken, under whatever names it had.
+        verify: whether files are compared with their hashes.
         chains: those that are applied first, in order.
         at: the moment up to which logs are taken, of a state that has none; see :func:`.moments.moment_of`.
         texts: whether the texts of schema statements are wanted.
+    """
+
+    wanted: Callable[[TableName], bool] = lambda _: True
+    selection: str = ALL_TABLES
+    table: TableName | None = None
+    verify: bool = False
+    chains: Sequence[str] = ()
+    at: str | None = None
+    texts: bool = False
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """What a load takes; statements, versions and the order of chains are noted in the state.
+
+    Attributes:
+        moment: up to where the logs are taken.
+        manifests: how many there are; ``new_manifests``, how many no load has read.
+        since: the first commit time of the new ones.
+        listed: rows in the new manifests' files, by table.
+        files: new files of changes.
+        wrong: why tables cannot be taken this time.
+        losses: what the manifests tell is missing.
+        deleted: tables with deletions, of servers that do not log what foreign keys do.
+        logs: the exports that were read and begin before the moment.
+        tables: of which these have changes.
+        changes: by chain, the commit versions of changes that are logged as statements, of new files.
+        texts: schema statements as they are in new files, by chain, commit version and number in the
+            transaction.
+    """
+
+    moment: Moment
+    manifests: int = 0
+    new_manifests: int = 0
+    since: str = ""
+    listed: dict[TableName, int] = field(default_factory=lambda: defaultdict(int))
+    files: list[ChangesFile] = field(default_factory=list)
+    wrong: dict[TableName, str] = field(default_factory=dict)
+    losses: list[Loss] = field(default_factory=list)
+    deleted: set[TableName] = field(default_factory=set)
+    logs: list[Log] = field(default_factory=list)
+    tables: set[TableName] = field(default_factory=set)
+    changes: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    texts: dict[tuple[str, int, int], Any] = field(default_factory=dict)
+
+
+def find_arrivals(state: State, places: Sequence[Place], output: Place, search: Search) -> Arrivals:
+    """Read what is new, and note in the state that it is taken.
 
     Raises:
-        UsageError: there is no such chain, or ``at`` is no moment.
-        AbsentError, RefusedError: ``at`` is not in the logs.
+        UsageError: there is no such chain, or the moment is none.
+        AbsentError, RefusedError: the moment is not in the logs.
         BinxError: a data set cannot be read.
     """
-    return _Finder(state, places, output, wanted, selection, verify, texts).find(chains, at)
+    return _Finder(state, output, search).find(places)
 
 
 class _Finder:
-    def __init__(
-        self,
-        state: State,
-        places: Sequence[Place],
-        output: Place,
-        wanted: Callable[[TableName], bool],
-        selection: str,
-        verify: bool,
-        texts: bool,
-    ) -> None:
-        self._state, self._output, self._wanted, self._verify = state, output, wanted, verify
-        self._texts = texts
-        self._places = {place.uri: place for place in places}
-        self._default = state.upto(selection)
-        self._found = Arrivals()
+    def __init__(self, state: State, output: Place, search: Search) -> None:
+        self._state, self._output, self._search = state, output, search
+        self._wanted = search.wanted
+        self._default = state.upto(search.selection)
+        self._found = Arrivals(moment_of(None, (), {}))
         self._load = state.version + 1
 
-    def find(self, asked: Sequence[str], at: str | None) -> Arrivals:
-        state, found = self._state, self._found
-        default = self._default
-        behind = min([default, *(upto for table, upto in state.uptos.items() if self._wanted(table))])
+    def find(self, places: Sequence[Place]) -> Arrivals:
+        state, found, search, default = self._state, self._found, self._search, self._default
+        uptos = (upto for table, upto in state.uptos.items() if self._wanted(table))
+        behind = min([default, *uptos])
         loads: list[int] = []
         manifests: list[Manifest] = []
-        for place in self._asked(behind):
+        for place in self._asked(places, behind):
             for manifest in read_manifests(place, self._opened(place, behind)):
                 known = state.known[place.uri].get(manifest.listed.path)
                 loads.append(known[2] if known else self._load)
@@ -135,62 +124,61 @@ class _Finder:
         new = [manifest for manifest, load in zip(manifests, loads, strict=True) if load == self._load]
         found.new_manifests = len(new)
         found.since = min((manifest.first_commit for manifest in new if manifest.first_commit), default="")
-        found.logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
-        self._look_at_logs(found.logs, new)
-        found.order = state.chains.in_order(asked)
-        ranks = {name: rank for rank, name in enumerate(found.order)}
-        bases = placed_bases(state.chains, ranks)
-        found.moment = moment_of(at, found.logs, ranks).with_bases(bases)
-        loads = [load for load, log in zip(loads, found.logs, strict=True) if found.moment.reaches(log)]
-        found.logs = list(filter(found.moment.reaches, found.logs))
-        takes: dict[TableName, list[tuple[Manifest, str]]] = defaultdict(list)
-        for load, (manifest, chain) in zip(loads, found.logs, strict=True):
-            for table in {file.table for file in manifest.of_kind("changes") if file.table is not None}:
-                if self._wanted(table) and load > state.uptos.get(table, default):
-                    takes[table].append((manifest, chain))
-        for table, taken in takes.items():
-            self._take(table, taken, state.uptos.get(table, default))
-        fresh = [log for load, log in zip(loads, found.logs, strict=True) if load == self._load]
+        found.tables = {file.table for one in manifests for file in one.files if file.table is not None}
+        logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
+        self._look_at_logs(places, logs, new)
+        state.order = state.chains.in_order(search.chains)
+        bases = placed_bases(state.chains, state.ranks)
+        found.moment = moment_of(search.at, logs, state.ranks).with_bases(bases)
+        reached = [(load, log) for load, log in zip(loads, logs, strict=True) if found.moment.reaches(log)]
+        found.logs = [log for _, log in reached]
+        fresh = [log for load, log in reached if load == self._load]
         self._take_statements(fresh)
         self._stop_unplaced(bases)
+        if search.table is not None:
+            self._wanted = _former_names(search.table, state.statements).__contains__
+        takes: dict[TableName, list[Log]] = defaultdict(list)
+        for load, log in reached:
+            for table in {file.table for file in log[0].of_kind("changes") if file.table is not None}:
+                if self._wanted(table) and load > state.uptos.get(table, default):
+                    takes[table].append(log)
+        for table, taken in takes.items():
+            self._take(table, taken, state.uptos.get(table, default))
         self._take_versions(manifests)
         self._note(fresh)
-        if self._verify:
+        if search.verify:
             self._check(manifests)
+        arrived = [file for file in found.files if file.table not in found.wrong]
+        found.files, wrong = without_repeated(arrived, state, self._output)
+        found.wrong = {name: why for name, why in (found.wrong | wrong).items() if self._wanted(name)}
         return found
 
     def _stop_unplaced(self, bases: Mapping[str, PlacedBase]) -> None:
         """Take nothing of tables whose base stands nobody knows where."""
-        for statement in (*self._state.statements, *self._found.statements):
+        for statement in self._state.statements:
             base = bases.get(statement.chain)
             if base is not None and base.problem:
                 for effect in statement.effects:
                     name = TableName(effect["db"], effect["table"])
                     self._found.wrong.setdefault(name, base.problem)
 
-    def _look_at_logs(self, logs: Sequence[Log], new: Sequence[Manifest]) -> None:
+    def _look_at_logs(self, places: Sequence[Place], logs: Sequence[Log], new: Sequence[Manifest]) -> None:
         """Have bases know what they hold of new logs, and new bases what of all."""
-        state = self._state
+        chains = self._state.chains
         if self._load > 1 and any(manifest.base is not None for manifest in new):
             listed = [
-                manifest
-                for place in self._places.values()
-                for manifest in read_manifests(place, list_manifests(place))
+                manifest for place in places for manifest in read_manifests(place, list_manifests(place))
             ]
-            look_at_logs(state.chains, zip(listed, state.chains.assign(listed), strict=True))
-        else:
-            look_at_logs(state.chains, logs)
+            logs = list(zip(listed, chains.assign(listed), strict=True))
+        look_at_logs(chains, logs)
 
-    def _asked(self, behind: int) -> list[Place]:
+    def _asked(self, places: Sequence[Place], behind: int) -> list[Place]:
         """The data sets to look at: also those of which a table has not taken all yet."""
-        missed = (
-            uri
-            for uri, names in self._state.known.items()
-            if any(load > behind for _, _, load in names.values())
-        )
-        return list(
-            {**self._places, **{uri: Place(uri) for uri in missed if uri not in self._places}}.values()
-        )
+        found = {place.uri: place for place in places}
+        for uri, names in self._state.known.items():
+            if any(load > behind for _, _, load in names.values()):
+                found.setdefault(uri, Place(uri))
+        return list(found.values())
 
     def _opened(self, place: Place, behind: int) -> list[Any]:
         """The manifests of a data set that have to be read; those that are gone are forgotten."""
@@ -204,39 +192,24 @@ class _Finder:
         }
         return [file for file in listed if file.path not in known or known[file.path][2] > behind]
 
-    def _take(self, table: TableName, manifests: Sequence[tuple[Manifest, str]], upto: int) -> None:
-        """Choose a table's files, each transaction from one export."""
+    def _take(self, table: TableName, logs: Sequence[Log], upto: int) -> None:
+        """Choose a table's files, each transaction of whole exports from one of them."""
         state, found = self._state, self._found
-        for manifest, _ in manifests:
+        for manifest, _ in logs:
             if table in manifest.wrong:
                 found.wrong[table] = manifest.wrong[table]
                 return
-        by_chain: dict[str, list[tuple[ChangesFile, bool]]] = defaultdict(list)
-        compared: set[str] = set()
-        for manifest, chain, spans in _spans(manifests, state.chains, upto, found.moment):
+        for manifest, chain, spans in _spans(logs, state.chains, upto, found.moment):
             if not manifest.whole:
-                compared.add(chain)
+                state.partial.add((table, chain))
             for file in manifest.of_kind("changes"):
                 if file.table == table:
                     found.listed[table] += file.rows
-                    kept = clipped(_changes(file, chain), spans) if file.rows else None
-                    if kept is not None:
-                        by_chain[chain].append((kept, manifest.by_rows))
-        try:
-            for chain, listed in by_chain.items():
-                if chain in compared or (table, chain) in state.partial:
-                    history = [one for one in state.history if (one.table, one.chain) == (table, chain)]
-                    found.files += without_repeated(listed, history, self._output)
-                else:
-                    found.files += [file for file, _ in listed]
-        except (BinxError, OSError, pa.ArrowInvalid) as error:
-            found.wrong[table] = str(error)
-            return
-        state.partial |= {(table, chain) for chain in compared}
+                    kept = clipped(_changes(file, table, chain, manifest), spans) if file.rows else None
+                    found.files += [kept] if kept is not None else []
 
-    def _take_statements(self, manifests: Sequence[tuple[Manifest, str]]) -> None:
-        moment = self._found.moment
-        for manifest, chain, spans in _spans(manifests, self._state.chains, self._load - 1, moment):
+    def _take_statements(self, logs: Sequence[Log]) -> None:
+        for manifest, chain, spans in _spans(logs, self._state.chains, self._load - 1, self._found.moment):
             for file in manifest.of_kind("statements"):
                 if file.rows and spans:
                     self._read_statements(manifest, file, chain, spans)
@@ -252,30 +225,19 @@ class _Finder:
 
     def _read_statements(self, manifest: Manifest, file: DataFile, chain: str, spans: Sequence[Span]) -> None:
         """Keep a file's statements that have effects, and where others change rows."""
-        rows = pq.read_table(
-            file.place.inside(file.path),
-            columns=[
-                "commit_version",
-                "transaction",
-                "ordinal",
-                "event_timestamp",
-                "kind",
-                "options",
-                "effects",
-                *(("db", "sql", "sql_is_text") if self._texts else ()),
-            ],
-            filesystem=file.place.filesystem,
-            partitioning=None,
-        )
-        kinds = ["dml", "ddl"] if self._texts else ["dml"]
-        matters = pc.or_(
-            pc.is_in(rows["kind"], pa.array(kinds)), pc.greater(pc.list_value_length(rows["effects"]), 0)
-        )
+        texts = self._search.texts
+        columns = [
+            "commit_version", "transaction", "ordinal", "event_timestamp", "kind", "options", "effects",
+            *(("db", "sql", "sql_is_text") if texts else ()),
+        ]  # fmt: skip
+        rows = file.place.table(file.path, columns)
+        kinds = pc.is_in(rows["kind"], pa.array(["dml", "ddl"] if texts else ["dml"]))
+        matters = pc.or_(kinds, pc.greater(pc.list_value_length(rows["effects"]), 0))
         for row in rows.filter(matters).to_pylist():
             scn = row["commit_version"]
             if not any(first <= scn <= last for first, last in spans):
                 continue
-            if row["kind"] == "ddl" and self._texts:
+            if row["kind"] == "ddl" and texts:
                 self._found.texts[chain, scn, row["ordinal"]] = row
             if not row["effects"]:
                 if row["kind"] == "dml":
@@ -283,7 +245,7 @@ class _Finder:
                 continue
             options = dict(row["options"] or ())
             mode = str(options.get("sql_mode", ""))
-            self._found.statements.append(
+            self._state.statements.append(
                 Statement(
                     chain=chain,
                     scn=scn,
@@ -299,44 +261,38 @@ class _Finder:
 
     def _take_versions(self, manifests: Sequence[Manifest]) -> None:
         """Read the schema records that are not known, each once."""
-        seen: dict[tuple[TableName, str], DataFile] = {}
+        seen: dict[str, dict[tuple[TableName, str], DataFile]] = defaultdict(dict)
         for manifest in manifests:
             for file in manifest.of_kind("schema"):
-                name = (file.table, file.path.rpartition("/")[2].removesuffix(".json"))
-                if (
-                    file.table is not None
-                    and file.path.endswith(".json")
-                    and name not in self._state.versions
-                ):
-                    seen.setdefault((file.table, name[1]), file)
-        by_place: dict[str, list[tuple[tuple[TableName, str], DataFile]]] = defaultdict(list)
-        for key, file in seen.items():
-            by_place[file.place.uri].append((key, file))
-        for listed in by_place.values():
-            contents = listed[0][1].place.read_all(file.path for _, file in listed)
-            for (key, file), content in zip(listed, contents, strict=True):
+                name = file.path.rpartition("/")[2].removesuffix(".json")
+                is_new = file.path.endswith(".json") and (file.table, name) not in self._state.versions
+                if file.table is not None and is_new:
+                    seen[file.place.uri].setdefault((file.table, name), file)
+        for uri, listed in seen.items():
+            contents = Place(uri).read_all(file.path for file in listed.values())
+            for ((table, name), file), content in zip(listed.items(), contents, strict=True):
                 try:
-                    self._found.versions[key] = read_version(key[1], content)
+                    self._state.versions[table, name] = read_version(name, content)
                 except NOT_UNDERSTOOD as error:
-                    self._found.wrong[key[0]] = (
+                    self._found.wrong[table] = (
                         f"{file.shown} is not a schema record of binx: {type(error).__name__} {error}"
                     )
 
-    def _note(self, manifests: Sequence[tuple[Manifest, str]]) -> None:
+    def _note(self, logs: Sequence[Log]) -> None:
         """Let the state know what is taken, and what the manifests say is missing."""
-        state = self._state
-        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in manifests if m.whole}
+        state, found = self._state, self._found
+        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in logs if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
         known = {(loss.source, loss.reason) for loss in state.losses}
-        for manifest, chain in manifests:
+        for manifest, chain in logs:
             name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified, self._load)
             state.chains[chain].logs[manifest.source.number].take(manifest, self._load)
             state.chains[chain].gtids |= manifest.gtids
             if not manifest.source.logs_cascades:
-                self._found.deleted |= manifest.deleted
-            self._found.losses += [
+                found.deleted |= manifest.deleted
+            found.losses += [
                 Loss(text, manifest.first_commit, name)
                 for text in manifest.losses
                 if (name, text) not in known
@@ -344,12 +300,12 @@ class _Finder:
         # A log that comes later fills its gap.
         gaps = [
             text
-            for name, last in self._found.moment.last.items()
+            for name, last in found.moment.last.items()
             for text in state.chains[name].gaps(last=last >> FILE_BITS)
         ]
         state.losses = [loss for loss in state.losses if loss.source != _GAP or loss.reason in gaps]
         noted = {loss.reason for loss in state.losses}
-        self._found.losses += [Loss(text, self._found.since, _GAP) for text in gaps if text not in noted]
+        found.losses += [Loss(text, found.since, _GAP) for text in gaps if text not in noted]
 
     def _check(self, manifests: Sequence[Manifest]) -> None:
         taken = {(one.root, one.path) for one in self._found.files}
@@ -366,17 +322,17 @@ class _Finder:
 
 
 def _spans(
-    manifests: Sequence[tuple[Manifest, str]], chains: Chains, upto: int, moment: Moment
+    logs: Sequence[Log], chains: Chains, upto: int, moment: Moment
 ) -> Iterator[tuple[Manifest, str, tuple[Span, ...]]]:
     """Each manifest's chain and the spans that it gives: whole exports first, the longest of them before."""
     given: dict[tuple[str, int], list[Span]] = {}
 
-    def order(one: tuple[Manifest, str]) -> tuple[bool, int, int, str]:
+    def order(one: Log) -> tuple[bool, int, int, str]:
         manifest = one[0]
         first, last = manifest.span or (0, 0)
         return (not manifest.whole, first, -last, manifest.listed.path)
 
-    for manifest, chain in sorted(manifests, key=order):
+    for manifest, chain in sorted(logs, key=order):
         if manifest.span is None:
             yield manifest, chain, ()
             continue
@@ -390,11 +346,10 @@ def _spans(
         yield manifest, chain, spans
 
 
-def _changes(file: DataFile, chain: str) -> ChangesFile:
-    assert file.table is not None
+def _changes(file: DataFile, table: TableName, chain: str, manifest: Manifest) -> ChangesFile:
     return ChangesFile(
         identity=file.sha256,
-        table=file.table,
+        table=table,
         version=file.schema_version,
         chain=chain,
         root=file.place.uri,
@@ -404,32 +359,23 @@ def _changes(file: DataFile, chain: str) -> ChangesFile:
         first=file.first,
         last=file.last,
         partial=file.partial,
+        by_rows=manifest.by_rows,
     )
 
 
-def read_version(name: str, content: bytes | None) -> Version:
-    """A schema record from its JSON."""
-    document: Mapping[str, Any] = json.loads(content or b"null")
-
-    def value(column: Mapping[str, Any], fact: str) -> Value | None:
-        found = column.get(fact)
-        return None if found is None else Value(found["value"], found["misfit"])
-
-    columns = (
-        FileColumn(
-            name=str(column["name"]),
-            source_name=str(column.get("source_name") or column["name"]),
-            arrow_type=str(column["arrow_type"]),
-            mysql_type=str(column.get("mysql_type") or ""),
-            charset=str(column.get("charset") or ""),
-            absent=value(column, "absent"),
-            added=value(column, "added"),
-            generated=str(column.get("generated") or ""),
-        )
-        for column in document["columns"]
-    )
-    key = tuple(document.get("primary_key") or ())
-    return Version(name, tuple(columns), key, int(document.get("valid_from") or 0))
+def _former_names(table: TableName, statements: Sequence[Statement]) -> set[TableName]:
+    """The names under which a table's rows may be logged: its own, and those that it was renamed from."""
+    found = {table}
+    before = 0
+    while len(found) > before:
+        before = len(found)
+        for statement in statements:
+            for effect in statement.effects:
+                if effect["action"] == "renamed":
+                    new = TableName(effect["new_db"] or effect.get("db") or "", effect["new_table"])
+                    if new in found:
+                        found.add(TableName(effect.get("db") or "", effect["table"]))
+    return found
 
 
-__all__ = ["Arrivals", "find_arrivals"]
+__all__ = ["Arrivals", "Search", "find_arrivals"]

@@ -11,20 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.spark.lake.arrivals import Arrivals, find_arrivals
+from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names
 from binx.spark.lake.bases import PlacedBase, placed_bases
-from binx.spark.lake.chains import Chains, once
+from binx.spark.lake.chains import left_out, once, unlogged
 from binx.spark.lake.definition import definition_of
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.merge import Merge, Piece
 from binx.spark.lake.model import FILE_BITS, Life, Position, Statement, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
-from binx.spark.lake.repeated import drop_repeated
-from binx.spark.lake.selected import left_out
-from binx.spark.lake.state import ALL_TABLES, NO_BEGINNING, State
+from binx.spark.lake.state import NO_BEGINNING, State
 
 _BEHIND = 1 << 20
 """What the statements of a base are numbered behind, those of the transaction that it stands at."""
@@ -86,39 +84,25 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         BinxError: the data set cannot be read.
     """
     place, state = Place(lake), State()
-    found = find_arrivals(
-        state,
-        [place],
-        place,
-        wanted=lambda _: True,
-        selection=ALL_TABLES,
-        verify=False,
-        at=at,
-        texts=True,
-    )
-    moment = found.moment.told
-    ranks = {name: rank for rank, name in enumerate(found.order)}
-    bases = placed_bases(state.chains, ranks)
-    statements = once(found.statements, ranks)
-    files = drop_repeated(found.files, (), state.chains.gtids(), ranks, place)
-    name = TableName(*table.partition(".")[::2])
-    given = {table: list(keys)} if keys else {}
-    _, lives = plan_load(files, (), statements, found.versions, ranks, {}, keys=given, bases=bases)
+    name = TableName.parse(table)
+    found = find_arrivals(state, [place], place, Search(table=name, at=at, texts=True))
+    moment, ranks = found.moment.told, state.ranks
+    lives = plan_load(state, found.files, keys={table: list(keys)} if keys else {}).lives
     life = next((life for life in lives if life.name == name), None)
-    touched = {name, *(unit.file.table for unit in life.units)} if life else {name}
-    wrong = [text for one, text in found.wrong.items() if one in touched]
-    if wrong:
-        raise BinxError(wrong[0], path=lake)
+    if found.wrong:
+        raise BinxError(next(iter(found.wrong.values())), path=lake)
     if life is None:
         listed = ", ".join(sorted(str(one.name) for one in lives if one.name)[:10]) or "no table"
         raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
-    rows, lost = _merge(life, place).rows()
-    epoch = life.epochs[-1]
+    epochs = tuple(life.epochs)
+    piece = Piece(life.id, "", place.uri, epochs, 0, len(epochs) - 1, units=tuple(life.units))
+    rows, lost = Merge(piece).rows()
+    epoch = epochs[-1]
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, found, state.chains) + left_out(life, state.chains, ranks)
+    missing = _missing(life, found, state) + left_out(life, state.chains, ranks)
     if lost:
         missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
     if unknown := len(stored) - stored.column("_unknown").null_count:
@@ -128,39 +112,19 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         for unit in life.units
         for number, one in zip(unit.ids, unit.version.columns, strict=True)
     }
-    definition, refused = definition_of(name, *_in_order(statements, found.texts, bases, life.base, ranks))
+    definition, refused = definition_of(name, *_in_order(state, found.texts, life.base))
     generated = frozenset(name for number, name in names.items() if facts.get(number))
     key = tuple(names[number] for number in epoch.key)
     return TableAt(name, stored, moment, missing, definition, refused, generated, key)
 
 
-def _merge(life: Life, place: Place) -> Merge:
-    return Merge(
-        Piece(
-            life.id,
-            "",
-            place.uri,
-            tuple(life.epochs),
-            0,
-            len(life.epochs) - 1,
-            None,
-            (),
-            tuple(life.units),
-            (0,),
-            "",
-            scd2=False,
-        )
-    )
-
-
 def _in_order(
-    statements: Sequence[Statement],
-    texts: Mapping[tuple[str, int, int], Any],
-    bases: Mapping[str, PlacedBase],
-    base: PlacedBase | None,
-    ranks: Mapping[str, int],
+    state: State, texts: Mapping[tuple[str, int, int], Any], base: PlacedBase | None
 ) -> tuple[list[Statement], dict[tuple[str, int, int], Any]]:
     """Statements with those of bases where these stand, and without those whose effect a table's base has."""
+    ranks = state.ranks
+    bases = placed_bases(state.chains, ranks)
+    statements = once(state.statements, ranks)
 
     def place(chain: str, scn: int, ordinal: int) -> tuple[str, int, int]:
         found = bases.get(chain)
@@ -179,22 +143,18 @@ def _in_order(
     return sorted(moved, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)), kept
 
 
-def _missing(life: Life, found: Arrivals, chains: Chains) -> list[str]:
+def _missing(life: Life, found: Arrivals, state: State) -> list[str]:
     """What the logs up to the moment do not tell of the table."""
     missing = [] if life.whole else [NO_BEGINNING]
-    missing += life.reasons
-    if reached := sorted(map(str, life.parents & found.deleted)):
-        missing.append(
-            f"rows that foreign keys deleted or changed with rows of {', '.join(reached)} are not logged"
-        )
+    missing += [*life.reasons, *unlogged(life, found.deleted)]
     since = life.epochs[0].since or Position(0, 0)
     changes = 0
-    for rank, chain in enumerate(found.order[since.rank :], since.rank):
+    for rank, chain in enumerate(state.order[since.rank :], since.rank):
         begun = since.scn if rank == since.rank else 0
         # Of whatever tables: triggers may reach any.
         changes += sum(scn > begun for scn in found.changes[chain])
         first = begun >> FILE_BITS
-        missing += chains[chain].gaps(first, found.moment.last[chain] >> FILE_BITS)
+        missing += state.chains[chain].gaps(first, found.moment.last[chain] >> FILE_BITS)
         missing += _losses(one for one, of in found.logs if of == chain and one.source.number >= first)
     if changes:
         missing.append(

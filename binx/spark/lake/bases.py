@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
@@ -20,16 +21,13 @@ from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition
 from binx.recovery.held import HeldTransactions
 from binx.source.names import number_of
-from binx.spark.lake.model import Position
+from binx.spark.lake.model import FILE_BITS, Position, Span
 
 if TYPE_CHECKING:
     from binx.spark.lake.chains import Chain, Chains
     from binx.spark.lake.manifests import Manifest
 
-Span = tuple[int, int]
-
 _LAST = (1 << 63) - 1
-_FILE_BITS = 32
 _SHOWN = 3
 
 
@@ -71,7 +69,7 @@ class Base:
     @property
     def scn(self) -> int:
         """The last commit version that it holds, in the chain of its log."""
-        return (number_of(self.file) << _FILE_BITS | self.offset) - 1
+        return (number_of(self.file) << FILE_BITS | self.offset) - 1
 
     def look_at(self, chain: str, manifest: Manifest) -> None:
         """Take in what the manifest of a log tells."""
@@ -102,66 +100,24 @@ class Base:
                 return [], manifest.span[0]
         spans: list[Span] = []
         first = None
-        for file in manifest.of_kind("transactions"):
-            table = pq.read_table(
-                file.place.inside(file.path),
-                columns=["commit_version", "gtid"],
-                filesystem=file.place.filesystem,
-                partitioning=None,
-            ).sort_by("commit_version")
-            begun = before = None
-            for scn, gtid in zip(table["commit_version"].to_pylist(), table["gtid"].to_pylist(), strict=True):
-                seen.anonymous |= gtid is None
-                if gtid is not None and not held.lacking(GtidSet.parse(gtid)):
-                    begun = scn if begun is None else begun
-                    before = scn
-                    continue
-                first = scn if first is None else first
-                if begun is not None and before is not None:
-                    spans.append((begun, before))
-                begun = None
-            if begun is not None and before is not None:
-                spans.append((begun, before))
+        table = manifest.transactions("gtid")
+        is_open = False
+        for scn, gtid in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            seen.anonymous |= gtid is None
+            is_held = gtid is not None and not held.lacking(GtidSet.parse(gtid))
+            if is_held:
+                spans[-1:] = [(spans[-1][0], scn)] if is_open else [*spans[-1:], (scn, scn)]
+            elif first is None:
+                first = scn
+            is_open = is_held
         return spans, first
 
     def _is_cut(self, manifest: Manifest) -> bool:
         """Whether the base's position is inside of a transaction of its log."""
-        for file in manifest.of_kind("transactions"):
-            table = pq.read_table(
-                file.place.inside(file.path),
-                columns=["start", "end"],
-                filesystem=file.place.filesystem,
-                partitioning=None,
-            )
-            for start, end in zip(table["start"].to_pylist(), table["end"].to_pylist(), strict=True):
-                if start < self.offset < end:
-                    return True
-        return False
-
-    def to_json(self) -> dict[str, Any]:
-        """For the state."""
-        seen = {
-            chain: [one.logs, one.held, one.first, one.anonymous, one.cut, one.whole]
-            for chain, one in self.seen.items()
-        }
-        return {"file": self.file, "offset": self.offset, "gtids": self.gtids, "seen": seen}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Base:
-        """What :meth:`to_json` wrote."""
-        seen = {
-            chain: Seen(logs, [(first, last) for first, last in held], *rest)
-            for chain, (logs, held, *rest) in entry["seen"].items()
-        }
-        return cls(entry["file"], entry["offset"], entry["gtids"], seen)
-
-
-def base_of(document: Mapping[str, Any]) -> Base | None:
-    """The base that a manifest tells of; None where it is of a log."""
-    told = document.get("base")
-    if told is None:
-        return None
-    return Base(str(told["file"]), int(told["position"]), str(told["gtids"]))
+        table = manifest.transactions("start", "end")
+        begun = pc.less(table["start"].cast(pa.int64()), self.offset)
+        over = pc.less_equal(table["end"].cast(pa.int64()), self.offset)
+        return bool(pc.any(pc.and_not(begun, over)).as_py())
 
 
 @dataclass(frozen=True)
@@ -294,7 +250,7 @@ class _Placing:
         """What follows at a position and is in no log."""
         if found.scn == _LAST:
             return
-        number = found.scn >> _FILE_BITS
+        number = found.scn >> FILE_BITS
         chain = next(one for one in self._logs if one.name == found.chain)
         first = min(chain.logs)
         if first > number:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -19,9 +20,8 @@ from typing import Any
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.bases import BASE_CHAIN, Base
-from binx.spark.lake.manifests import Manifest, Source, Span
-from binx.spark.lake.model import Statement
-from binx.spark.lake.selected import Selected
+from binx.spark.lake.manifests import Manifest, Selected
+from binx.spark.lake.model import FILE_BITS, Life, Position, Span, Statement, TableName
 
 _TOLERANCE = 1
 """Seconds between the end of a log and the beginning of the next; servers give both the same time."""
@@ -92,13 +92,11 @@ class Chain:
         source = manifest.source
         if self.at is not None or source.base != self.base:
             return False
-        former = self.logs.get(source.number - 1)
-        is_known = source.number in self.logs and self.logs[source.number].identity == source.identity
+        own, former = self.logs.get(source.number), self.logs.get(source.number - 1)
+        is_known = own is not None and own.identity == source.identity
         linked = former is not None and former.leads_to(manifest)
-        if source.server_id != self.server_id and not linked and not is_known:
-            return False
-        if source.number in self.logs:
-            return self.logs[source.number].identity == source.identity
+        if own is not None or (source.server_id != self.server_id and not linked):
+            return is_known
         place = bisect(self._numbers, source.number)
         before, after = self._numbers[max(place - 1, 0) : place], self._numbers[place : place + 1]
         return all(self.logs[number].time <= source.time for number in before) and all(
@@ -121,89 +119,31 @@ class Chain:
         """The spans of a log of which loads up to one took every transaction."""
         return [(first, last) for first, last, load in self.logs[number].taken if load <= upto]
 
-    def gaps(self, first: int = 0, last: int = sys.maxsize) -> list[str]:
-        """Sentences about the logs that are missing between others; where the chain begins, none is.
+    def called(self, number: int) -> str:
+        """A log's name."""
+        return f"{self.base}.{number:06d}"
 
-        Args:
-            first: the number of the log from which on they matter.
-            last: that of the last log that matters.
+    def gaps(self, first: int = 0, last: int = sys.maxsize) -> list[str]:
+        """Sentences about the logs that are missing between others, of those with numbers in a span.
+
+        Where the chain begins, none is missing.
         """
         return [
-            f"logs of {self.name} between {self.base}.{before:06d} and {self.base}.{after:06d} were never"
+            f"logs of {self.name} between {self.called(before)} and {self.called(after)} were never"
             " exported: their changes are in no table"
             for before, after in pairwise(self._numbers)
             if after > before + 1 and first < after <= last
         ]
 
-    def to_json(self) -> dict[str, Any]:
-        """For the state."""
-        logs = [
-            [
-                number,
-                log.identity,
-                log.time,
-                log.taken,
-                log.next,
-                str(log.last),
-                log.whole_bytes,
-                [one.to_json() for one in log.selected],
-            ]
-            for number, log in sorted(self.logs.items())
-        ]
-        return {
-            "name": self.name,
-            "server_id": self.server_id,
-            "base": self.base,
-            "first_commit": self.first_commit,
-            "gtids": str(self.gtids),
-            "logs": logs,
-            **({} if self.at is None else {"at": self.at.to_json()}),
-        }
 
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Chain:
-        """What :meth:`to_json` wrote."""
-        return cls(
-            entry["name"],
-            entry["server_id"],
-            entry["base"],
-            entry["first_commit"],
-            {
-                int(number): Log(
-                    identity,
-                    time,
-                    [(first, last, load) for first, last, load in taken],
-                    None if following is None else (following[0], following[1]),
-                    GtidSet.parse(last_gtids),
-                    whole_bytes,
-                    tuple(map(Selected.from_json, selected)),
-                )
-                for number, identity, time, taken, following, last_gtids, whole_bytes, selected in entry[
-                    "logs"
-                ]
-            },
-            GtidSet.parse(entry["gtids"]),
-            Base.from_json(entry["at"]) if "at" in entry else None,
-        )
-
-
+@dataclass(slots=True)
 class Chains:
-    """All chains that are known."""
+    """All chains that are known, by their names."""
 
-    def __init__(self, chains: Iterable[Chain] = ()) -> None:
-        self._chains = {chain.name: chain for chain in chains}
+    by_name: dict[str, Chain] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Chain:
-        return self._chains[name]
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """For the state."""
-        return [chain.to_json() for chain in self._chains.values()]
-
-    @classmethod
-    def from_json(cls, entries: Iterable[Mapping[str, Any]]) -> Chains:
-        """What :meth:`to_json` wrote."""
-        return cls(map(Chain.from_json, entries))
+        return self.by_name[name]
 
     def assign(self, manifests: Sequence[Manifest]) -> list[str]:
         """The name of each manifest's chain; new chains are made as needed."""
@@ -212,44 +152,30 @@ class Chains:
             range(len(manifests)), key=lambda at: (manifests[at].source.time, manifests[at].source.number)
         )
         for place in order:
-            source, base = manifests[place].source, manifests[place].base
-            if base is not None:
-                assigned[place] = self._add_base(manifests[place], base)
-                continue
-            fitting = [chain for chain in self._chains.values() if chain.takes(manifests[place])]
-            fitting.sort(key=lambda chain: chain.server_id != source.server_id)
-            chain = fitting[0] if fitting else None
-            if chain is None:
-                chain = Chain(self._new_name(source), source.server_id, source.base)
-                self._chains[chain.name] = chain
+            chain = self._chain_of(manifests[place])
             chain.add(manifests[place])
             assigned[place] = chain.name
         return assigned
 
-    def _add_base(self, manifest: Manifest, base: Base) -> str:
-        """A base is a chain of its own."""
+    def _chain_of(self, manifest: Manifest) -> Chain:
         source = manifest.source
-        name = f"{BASE_CHAIN}{source.name}.{source.identity}"
-        if name not in self._chains:
-            self._chains[name] = Chain(name, source.server_id, source.base, at=base)
-        self._chains[name].add(manifest)
-        return name
+        if manifest.base is not None:
+            name = f"{BASE_CHAIN}{source.name}.{source.identity}"
+            made = Chain(name, source.server_id, source.base, at=manifest.base)
+            return self.by_name.setdefault(name, made)
+        chains = self.by_name.values()
+        fitting = [chain for chain in chains if chain.takes(manifest)]
+        if fitting:
+            return min(fitting, key=lambda chain: chain.server_id != source.server_id)
+        name = f"{source.server_id}:{source.base}"
+        same = sum((chain.server_id, chain.base) == (source.server_id, source.base) for chain in chains)
+        name = name if same == 0 else f"{name}#{same + 1}"
+        self.by_name[name] = Chain(name, source.server_id, source.base)
+        return self.by_name[name]
 
     def bases(self) -> dict[str, Base]:
         """The bases, by the names of their chains."""
-        return {name: chain.at for name, chain in self._chains.items() if chain.at is not None}
-
-    def _new_name(self, source: Source) -> str:
-        name = f"{source.server_id}:{source.base}"
-        same = sum(
-            (chain.server_id, chain.base) == (source.server_id, source.base)
-            for chain in self._chains.values()
-        )
-        return name if same == 0 else f"{name}#{same + 1}"
-
-    def gtids(self) -> dict[str, GtidSet]:
-        """The GTIDs that loads took from each chain."""
-        return {name: chain.gtids for name, chain in self._chains.items()}
+        return {name: chain.at for name, chain in self.by_name.items() if chain.at is not None}
 
     def in_order(self, asked: Sequence[str]) -> list[str]:
         """The chains in the order in which they are applied: those that are named, then by first commit time.
@@ -262,12 +188,12 @@ class Chains:
             named = [index for index, name in enumerate(asked) if name in (chain.name, str(chain.server_id))]
             return (named[0] if named else len(asked), chain.first_commit, chain.name)
 
-        chains = self._chains.values()
-        known = set(self._chains) | {str(chain.server_id) for chain in chains}
+        chains = self.by_name.values()
+        known = set(self.by_name) | {str(chain.server_id) for chain in chains}
         unknown = [name for name in asked if name not in known]
         if unknown:
             raise UsageError(
-                f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self._chains))}"
+                f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self.by_name))}"
             )
         return [chain.name for chain in sorted(chains, key=place)]
 
@@ -278,3 +204,36 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
     for one in sorted(statements, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)):
         found.setdefault((one.transaction or (one.chain, one.scn), one.ordinal, one.time), one)
     return list(found.values())
+
+
+def left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Sentences about what exports with a selection left out of a life."""
+    logs: dict[str, list[str]] = defaultdict(list)
+    for chain, rank in ranks.items():
+        for number, log in chains[chain].logs.items():
+            names = list(_names_in(life, rank, number)) if log.selected else []
+            # An export that lacks nothing makes up for what others of the same log lack.
+            lacking = [max((one.lacks(name) for name in names), default="") for one in log.selected]
+            if lacking and all(lacking):
+                logs[min(lacking)].append(chains[chain].called(number))
+    return [
+        f"{len(listed)} {'log was' if len(listed) == 1 else 'logs were'} {text}: {listed[0]}"
+        + (" and others" if len(listed) > 1 else "")
+        for text, listed in logs.items()
+    ]
+
+
+def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
+    """What the table was called while a log was written; nothing if it was not there yet."""
+    begin, end = Position(rank, number << FILE_BITS), Position(rank, ((number + 1) << FILE_BITS) - 1)
+    ends = [since for since, _ in life.names[1:]]
+    for (since, name), until in zip(life.names, [*ends, None], strict=True):
+        if (since is None or since <= end) and (until is None or until >= begin):
+            yield name
+
+
+def unlogged(life: Life, deleted: Collection[TableName]) -> list[str]:
+    """A sentence about what foreign keys did to a life's rows, with those deleted from other tables."""
+    reached = ", ".join(sorted(str(parent) for parent in life.parents if parent in deleted))
+    text = f"rows that foreign keys deleted or changed with rows of {reached} are not logged"
+    return [text] if reached else []

@@ -6,7 +6,7 @@ removed at once. What arrives later of these keys is loaded as ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
@@ -14,19 +14,16 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from binx.errors import AbsentError
 from binx.rows.columns.types import Kind, LogicalType
 from binx.spark.lake.arrow.conversions import converted
-from binx.spark.lake.arrow.images import counts, pairs_of, read_images
+from binx.spark.lake.arrow.images import counts, pairs_of
 from binx.spark.lake.arrow.keys import key_of, to_text
-from binx.spark.lake.bases import placed_bases
-from binx.spark.lake.chains import once
-from binx.spark.lake.measure import ZSTD_LEVEL, open_parquet, state_rows
 from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, Unit
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
+from binx.spark.lake.sources import state_rows, unit_images
 from binx.spark.lake.state import Output
 from binx.spark.lake.views import write_views
 from binx.where.condition import Condition, TableFrame
@@ -76,7 +73,7 @@ class _Erasing:
         self._table = table
         self._lives = [
             life
-            for life in self._trace()
+            for life in plan_load(self._state).lives
             if table == str(life.name or (life.units[-1].file.table if life.units else ""))
         ]
         if not self._state.version:
@@ -85,15 +82,6 @@ class _Erasing:
             )
         if not self._lives:
             raise AbsentError(f"there is no table {table}", path=output.place.shown(""))
-
-    def _trace(self) -> list[Life]:
-        state = self._state
-        ranks = {name: rank for rank, name in enumerate(state.order)}
-        statements = once(state.statements, ranks)
-        bases = placed_bases(state.chains, ranks)
-        return plan_load(
-            state.history, (), statements, state.versions, ranks, {}, keys=state.keys, bases=bases
-        )[1]
 
     def run(self) -> Erased:
         """Erase, and commit."""
@@ -122,7 +110,7 @@ class _Erasing:
         had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
         self._output.commit(state)
         self._place.remove(state.garbage)
-        write_views(state, self._trace(), self._place)
+        write_views(state, plan_load(self._state).lives, self._place)
         if had_delta:
             from binx.spark.lake.delta import publish
 
@@ -152,9 +140,8 @@ class _Erasing:
         return found
 
     def _images(self, life: Life, unit: Unit) -> Iterator[pa.Table]:
-        with open_parquet(self._place, unit.file.path) as file:
-            for images in read_images(file, unit, life.epochs[unit.epoch]):
-                yield _forward(life, images, unit.epoch)
+        for images in unit_images(unit, life.epochs[unit.epoch], self._place.uri):
+            yield _forward(life, images, unit.epoch)
 
     def _rows(self, life: Life, own: LifeState, file: RangeFile) -> Iterator[pa.Table]:
         before = Epoch(None, own.columns, own.key)
@@ -179,8 +166,7 @@ class _Erasing:
 
     def _history(self, life: Life, file: ChangesFile, found: set[_Key]) -> ChangesFile:
         """A file without the rows of some keys; the same where it has none."""
-        with open_parquet(self._place, file.path) as opened:
-            rows = opened.read(use_threads=False)
+        rows = self._place.table(file.path)
         kept = np.ones(len(rows), bool)
         for unit in [
             _whole(replace(one, file=file)) for one in life.units if one.file.identity == file.identity
@@ -191,7 +177,7 @@ class _Erasing:
         if kept.all():
             return file
         path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
-        size = self._write(_filtered(rows, kept), path)
+        size = self._place.write(path, _filtered(rows, kept))
         return replace(file, path=path, rows=int(kept.sum()), bytes=size)
 
     def _current(self, life: Life, own: LifeState, found: set[_Key], rows: dict[str, int]) -> LifeState:
@@ -222,19 +208,11 @@ class _Erasing:
         )
 
     def _range(self, file: RangeFile, kept: Any) -> RangeFile:
-        with open_parquet(self._place, file.path) as opened:
-            rows = _filtered(opened.read(use_threads=False), kept)
+        rows = _filtered(self._place.table(file.path), kept)
         path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
-        self._write(rows, path, store_schema=False)
+        self._place.write(path, rows, store_schema=False)
         size = file.bytes * len(rows) // max(1, file.rows)
         return RangeFile(path, len(rows), size, len(rows) - rows.column("_unknown").null_count)
-
-    def _write(self, rows: pa.Table, path: str, **settings: Any) -> int:
-        inside, filesystem = self._place.inside(path), self._place.filesystem
-        pq.write_table(
-            rows, inside, filesystem=filesystem, compression="zstd", compression_level=ZSTD_LEVEL, **settings
-        )
-        return int(filesystem.get_file_info(inside).size)
 
     def _drop_delta(self, folder: str) -> bool:
         """Remove Delta's logs, which tell the least and largest values of files that are gone."""
@@ -280,6 +258,3 @@ def _logical(kind: pa.DataType) -> LogicalType:
     if pa.types.is_decimal(kind):
         return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
     return LogicalType(_KINDS.get(str(kind), Kind.GEOMETRY), "")
-
-
-__all__: Sequence[str] = ["Erased", "erase"]

@@ -1,6 +1,6 @@
 """The load as Spark runs it: first looks at files, then the merge of each piece of keys.
 
-Spark plans, places, shuffles, sorts, spills and retries; what tasks do to rows is in :mod:`.measure` and
+Spark plans, places, shuffles, sorts, spills and retries; what tasks do to rows is in :mod:`.sources` and
 :mod:`.merge`. A job is about all tables at once.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import heapq
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,22 +18,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from binx.spark.lake.arrow.keys import from_text, joined, to_text
-from binx.spark.lake.measure import Arrival, Keys, Spread, see_keys, take_file
-from binx.spark.lake.merge import Merged, Piece, Split, merge, split
+from binx.spark.lake.cuts import Cuts, cut
+from binx.spark.lake.history import Arrival, Taken, take_file
+from binx.spark.lake.merge import Merged, Piece, merge
 from binx.spark.lake.model import (
+    ChangesFile,
     Epoch,
-    HistoryResult,
     LifePlan,
-    LifeResult,
     LifeState,
-    LoadResult,
     Options,
-    Plan,
     RangeFile,
+    Span,
     Unit,
 )
-from binx.spark.lake.pieces import Cuts, cut
 from binx.spark.lake.place import Place
+from binx.spark.lake.sources import Keys, Source, see_keys, split
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,23 +47,20 @@ _TASK_BYTES = 64 << 20
 _PIECE = -1
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-_SHUFFLED = "slot int, piece int, epoch int, data binary"
-
-
-def load_tables(
-    spark: SparkSession, plan: Plan, output: str, options: Options, progress: Progress
-) -> LoadResult:
-    """Write what a plan asks for below ``output``; nothing that was there is changed."""
-    return _Job(spark, plan, output, options, progress).run()
+_SHUFFLED = pa.schema(
+    [("slot", pa.int32()), ("piece", pa.int32()), ("epoch", pa.int32()), ("data", pa.binary())]
+)
+_AS_SQL = "slot int, piece int, epoch int, data binary"
 
 
 @dataclass(slots=True)
-class _Way:
+class Work:
     """A life on its way through stages.
 
     Attributes:
-        stages: the first and last epochs of those to come.
-        ranges: the files of the state as it is now.
+        stages: the first and last epochs of those to come; a key that changes begins another one.
+        ranges: the files of the state as it is now; ``lows``, where each begins.
+        before: the columns of these files.
         closed: files of ended versions.
         held: files of versions that hold, one for each range.
         lost: columns of which values are not known since they got another type.
@@ -85,186 +81,181 @@ class _Way:
     rekeyed: bool = False
     written: set[str] = field(default_factory=set)
 
+    @property
+    def life(self) -> str:
+        """Its id."""
+        return self.plan.goal.life
+
+    @property
+    def state(self) -> LifeState:
+        """What is loaded when all is done."""
+        versions = (tuple(self.closed), self.held) if self.plan.scd2 else None
+        return replace(self.plan.goal, ranges=self.ranges, lows=self.lows, versions=versions)
+
     def units(self) -> list[Unit]:
         """Those of the stage that is next."""
         first, last = self.stages[0]
         return [unit for unit in self.plan.units if first <= unit.epoch <= last]
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether all files of the state are written anew: their columns or their place are others."""
+        former = self.plan.former
+        if former is None or self.rekeyed or former.folder != self.plan.goal.folder:
+            return True
+        return self.stages[0][1] >= former.epochs
+
+
+def load_tables(
+    spark: SparkSession,
+    arrived: Sequence[ChangesFile],
+    work: Sequence[LifePlan],
+    empty: Mapping[str, tuple[Span, ...]],
+    output: str,
+    options: Options,
+    progress: Progress,
+) -> tuple[list[Taken], list[Work]]:
+    """Write what a plan asks for below ``output``; nothing that was there is changed."""
+    return _Job(spark, output, options, progress).run(arrived, work, empty)
+
 
 class _Job:
-    def __init__(
-        self, spark: SparkSession, plan: Plan, output: str, options: Options, progress: Progress
-    ) -> None:
+    def __init__(self, spark: SparkSession, output: str, options: Options, progress: Progress) -> None:
         self._spark = spark.newSession()
         self._spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "16")
         self._spark.conf.set("spark.sql.adaptive.enabled", "false")
         self._parallelism = max(1, spark.sparkContext.defaultParallelism)
-        self._plan = plan
-        self._output = output
-        self._options = options
-        self._progress = progress
-        self._bytes = sum(file.bytes for file in plan.arrived)
+        self._output, self._options, self._progress = output, options, progress
         self._unused: list[str] = []
 
-    def run(self) -> LoadResult:
+    def run(
+        self,
+        arrived: Sequence[ChangesFile],
+        plans: Sequence[LifePlan],
+        empty: Mapping[str, tuple[Span, ...]],
+    ) -> tuple[list[Taken], list[Work]]:
+        size = sum(file.bytes for file in arrived)
+        self._progress(0, size, f"history of {len(arrived)} files")
         arrivals = [
-            Arrival(file, self._output, self._plan.empty.get(file.identity, ()), self._options.compression)
-            for file in self._plan.arrived
+            Arrival(file, self._output, empty.get(file.identity, ()), self._options.compression)
+            for file in arrived
         ]
-        self._tell(0, f"history of {len(arrivals)} files")
-        history: list[HistoryResult] = self._each(take_file, arrivals, [one.file.bytes for one in arrivals])
+        history = self._each(take_file, arrivals, [file.bytes for file in arrived])
         broken = {one.source.identity: one.error for one in history if one.error}
-        ways = [self._way(life) for life in self._plan.lives]
-        for way in ways:
-            errors = [broken[unit.file.identity] for unit in way.plan.units if unit.file.identity in broken]
-            way.error = errors[0] if errors else ""
-        while waiting := [way for way in ways if way.stages and not way.error]:
-            self._tell(self._bytes // 2, f"state of {len(waiting)} tables")
+        works = [self._work(plan) for plan in plans]
+        for work in works:
+            errors = (broken.get(unit.file.identity, "") for unit in work.plan.units)
+            work.error = next(filter(None, errors), "")
+        while waiting := [work for work in works if work.stages and not work.error]:
+            self._progress(size // 2, size, f"state of {len(waiting)} tables")
             self._stage(waiting)
         Place(self._output).remove(self._unused)
-        self._tell(self._bytes, "done")
-        return LoadResult(history, [self._result(way) for way in ways])
+        self._progress(size, size, "done")
+        return history, works
 
-    def _tell(self, done: int, what: str) -> None:
-        self._progress(done, self._bytes, what)
-
-    def _way(self, life: LifePlan) -> _Way:
-        former = life.former
-        first = 0 if former is None else former.epochs - 1
-        size = sum(unit.file.bytes for unit in life.units)
-        last = len(life.epochs) - 1
-        if former is None:
-            way = _Way(life, [(first, last)])
-        else:
+    def _work(self, plan: LifePlan) -> Work:
+        former, last = plan.former, len(plan.epochs) - 1
+        work = Work(plan, [(0, last)])
+        if former is not None:
             before = Epoch(None, former.columns, former.key)
-            way = _Way(life, [(first, last)], former.ranges, former.lows, before)
+            work = Work(plan, [(former.epochs - 1, last)], former.ranges, former.lows, before)
             closed, *held = former.versions or ((),)
-            way.closed, way.held = list(closed), tuple(held[0]) if held else ()
-        held_bytes = sum(one.bytes for one in way.ranges)
-        way.is_small = (
-            len(way.ranges) <= 1
-            and size <= self._options.small_bytes
-            and held_bytes <= self._options.range_bytes
+            work.closed, work.held = list(closed), tuple(held[0]) if held else ()
+        size = sum(unit.file.bytes for unit in plan.units)
+        held_bytes = sum(one.bytes for one in work.ranges)
+        options = self._options
+        work.is_small = (
+            len(work.ranges) <= 1 and size <= options.small_bytes and held_bytes <= options.range_bytes
         )
-        if not way.is_small:
-            keyed = [place for place in range(first + 1, last + 1) if _rekeys(life.epochs, place)]
-            bounds = [first, *keyed, last + 1]
-            way.stages = [(one, end - 1) for one, end in pairwise(bounds)]
-        return way
+        if not work.is_small:
+            first = work.stages[0][0]
+            keyed = [place for place in range(first + 1, last + 1) if _rekeys(plan.epochs, place)]
+            work.stages = [(one, end - 1) for one, end in pairwise([first, *keyed, last + 1])]
+        return work
 
-    def _stage(self, ways: Sequence[_Way]) -> None:
+    def _stage(self, works: Sequence[Work]) -> None:
         """Do the next stage of lives."""
-        cuts = self._cuts([way for way in ways if not way.is_small])
+        cuts = self._cuts([work for work in works if not work.is_small])
+        cuts |= {work.life: _one_cut(work) for work in works if work.is_small}
         pieces: list[Piece] = []
-        weights: list[int] = []
-        splits: list[Split] = []
-        sizes: list[int] = []
-        of_way: dict[str, Cuts] = {}
-        bases: dict[str, int] = {}
-        for way in ways:
-            made = cuts.get(way.plan.life) or _one_cut(way)
-            of_way[way.plan.life], bases[way.plan.life] = made, len(pieces)
-            pieces += self._pieces(way, made)
-            weights += made.weights
+        begins: dict[str, int] = {}
+        for work in works:
+            begins[work.life] = len(pieces)
+            pieces += self._pieces(work, cuts[work.life])
+        weights = [weight for work in works for weight in cuts[work.life].weights]
         slots = _slots(weights, self._count(sum(weights), len(pieces), self._options.range_bytes))
-        for way in ways:
-            if not way.is_small:
-                base = bases[way.plan.life]
-                made = of_way[way.plan.life]
-                numbers = tuple(
-                    (base + one, slots[base + one]) if one >= 0 else (-1, 0) for one in made.pieces
-                )
-                for one in self._splits(way, made.lows, numbers):
-                    splits.append(one)
-                    sizes.append(one.source.file.bytes if one.source is not None else _TASK_BYTES)
-        merged = self._merge(splits, sizes, pieces, slots)
-        for way in ways:
-            mine = [one for one in merged if one.life == way.plan.life]
-            self._unused += _take(way, mine, of_way[way.plan.life])
+        splits: list[Source] = []
+        for work in works:
+            if not work.is_small:
+                numbers = [-1 if one < 0 else begins[work.life] + one for one in cuts[work.life].pieces]
+                targets = tuple((one, slots[one] if one >= 0 else 0) for one in numbers)
+                splits += self._sources(work, cuts[work.life].lows, targets)
+        merged = defaultdict(list)
+        for one in self._merge(splits, pieces, slots):
+            merged[one.life].append(one)
+        for work in works:
+            self._unused += _take(work, merged[work.life], cuts[work.life])
 
-    def _cuts(self, ways: Sequence[_Way]) -> dict[str, Cuts]:
-        """Look at the keys of large lives and cut them."""
-        spreads: list[Spread] = []
-        sizes: list[int] = []
-        for way in ways:
-            first = way.stages[0][0]
-            for unit in way.units():
-                epoch = way.plan.epochs[unit.epoch]
-                lows = "" if way.rekeyed else way.lows
-                spreads.append(Spread(way.plan.life, unit, "", None, epoch, self._output, lows))
-                sizes.append(unit.file.bytes)
-            if way.rekeyed:
-                for file in way.ranges:
-                    epoch = way.plan.epochs[first]
-                    spreads.append(Spread(way.plan.life, None, file.path, way.before, epoch, self._output))
-                    sizes.append(file.bytes // _IN_MEMORY)
-        seen: dict[str, list[tuple[Keys, int]]] = defaultdict(list)
-        for one, spread in zip(self._each(see_keys, spreads, sizes), spreads, strict=True):
-            unit_file = None if spread.source is None else spread.source.file
-            size = (
-                self._options.range_bytes
-                if unit_file is None
-                else unit_file.bytes * _IN_MEMORY * one.rows // max(1, unit_file.rows)
-            )
-            seen[one.life].append((one, size))
-        found = {}
-        for way in ways:
-            ranges = () if way.rekeyed else way.ranges
-            anew = _is_anew(way)
-            found[way.plan.life] = cut(
-                ranges,
-                "" if way.rekeyed else way.lows,
-                seen[way.plan.life],
-                anew=anew,
-                most=self._options.range_bytes,
-            )
+    def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
+        """Where images of the stage that is next come from; files of the state if its key changes."""
+        plan, first = work.plan, work.stages[0][0]
+        make = partial(Source, output=self._output, lows=lows, pieces=targets, versions=plan.scd2)
+        found = [
+            make(work.life, unit, "", None, plan.epochs[unit.epoch], unit.epoch) for unit in work.units()
+        ]
+        if work.rekeyed:
+            found += [
+                make(work.life, None, file.path, work.before, plan.epochs[first], first)
+                for file in work.ranges
+            ]
         return found
 
-    def _pieces(self, way: _Way, cuts: Cuts) -> list[Piece]:
-        first, last = way.stages[0]
-        plan = way.plan
-        count = max(cuts.pieces) + 1
-        closed = [one.path for one in way.closed] if _is_anew(way) else []
+    def _cuts(self, works: Sequence[Work]) -> dict[str, Cuts]:
+        """Look at the keys of large lives and cut them."""
+        sources = [
+            source for work in works for source in self._sources(work, "" if work.rekeyed else work.lows)
+        ]
+        seen: dict[str, list[tuple[Keys, int]]] = defaultdict(list)
+        sizes = [_TASK_BYTES if one.unit is None else one.unit.file.bytes for one in sources]
+        for one, source in zip(self._each(see_keys, sources, sizes), sources, strict=True):
+            size = self._options.range_bytes
+            if source.unit is not None:
+                file = source.unit.file
+                size = file.bytes * _IN_MEMORY * one.rows // max(1, file.rows)
+            seen[one.life].append((one, size))
+        most = self._options.range_bytes
+        return {
+            work.life: cut((), "", seen[work.life], anew=True, most=most)
+            if work.rekeyed
+            else cut(work.ranges, work.lows, seen[work.life], anew=work.is_anew, most=most)
+            for work in works
+        }
+
+    def _pieces(self, work: Work, cuts: Cuts) -> list[Piece]:
+        first, last = work.stages[0]
+        plan, count = work.plan, max(cuts.pieces) + 1
+        closed = [one.path for one in work.closed] if work.is_anew else []
         found = []
         for number in range(count):
             mine = tuple(place for place, piece in enumerate(cuts.pieces) if piece == number)
-            base = (
-                []
-                if way.rekeyed
-                else [way.ranges[cuts.files[one]].path for one in mine if cuts.files[one] >= 0]
-            )
+            files = () if work.rekeyed else (cuts.files[one] for one in mine)
             found.append(
                 Piece(
-                    plan.life, plan.folder, self._output, plan.epochs, first, last, way.before, tuple(base),
-                    tuple(way.units()) if way.is_small else (), mine, cuts.lows, plan.scd2,
-                    tuple(closed[number::count]), self._options.compression,
-                    self._options.range_bytes,
+                    work.life, plan.goal.folder, self._output, plan.epochs, first, last, work.before,
+                    base=tuple(work.ranges[file].path for file in files if file >= 0),
+                    units=tuple(work.units()) if work.is_small else (),
+                    cuts=mine, lows=cuts.lows, scd2=plan.scd2, closed=tuple(closed[number::count]),
+                    compression=self._options.compression, range_bytes=self._options.range_bytes,
                 )
             )  # fmt: skip
         return found
-
-    def _splits(self, way: _Way, lows: str, pieces: tuple[tuple[int, int], ...]) -> Iterator[Split]:
-        plan = way.plan
-        for unit in way.units():
-            epoch = plan.epochs[unit.epoch]
-            yield Split(unit, "", None, epoch, unit.epoch, self._output, lows, pieces, plan.scd2)
-        if way.rekeyed:
-            first = way.stages[0][0]
-            for file in way.ranges:
-                epoch = plan.epochs[first]
-                yield Split(None, file.path, way.before, epoch, first, self._output, lows, pieces, plan.scd2)
 
     def _count(self, size: int, most: int, each: int) -> int:
         return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
 
     def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
         """A DataFrame of rows as the shuffle has them, each in the partition of its slot."""
-        columns = list(zip(*items, strict=True)) or [(), (), (), ()]
-        kinds = [pa.int32(), pa.int32(), pa.int32(), pa.binary()]
-        names = ["slot", "piece", "epoch", "data"]
-        table = pa.table(
-            {name: pa.array(values, kind) for name, values, kind in zip(names, columns, kinds, strict=True)}
-        )
+        table = pa.Table.from_batches([_batch(*zip(*items, strict=True))] if items else [], _SHUFFLED)
         return self._spark.createDataFrame(table).repartitionById(count, "slot")
 
     def _each(self, work: Callable[[_T], _R], items: Sequence[_T], sizes: Sequence[int]) -> list[_R]:
@@ -274,13 +265,11 @@ class _Job:
         count = self._count(sum(sizes), len(items), _TASK_BYTES)
         slots = _slots(sizes, count)
         rows = [(slots[place], place, 0, pickle.dumps(one)) for place, one in enumerate(items)]
-        found = self._items(rows, count).mapInArrow(partial(_work, work), "piece int, data binary").toArrow()
+        found = self._items(rows, count).mapInArrow(partial(_work, work), _AS_SQL).toArrow()
         results = dict(zip(found["piece"].to_pylist(), found["data"].to_pylist(), strict=True))
         return [pickle.loads(results[place]) for place in range(len(items))]
 
-    def _merge(
-        self, splits: Sequence[Split], sizes: Sequence[int], pieces: Sequence[Piece], slots: Sequence[int]
-    ) -> list[Merged]:
+    def _merge(self, splits: Sequence[Source], pieces: Sequence[Piece], slots: Sequence[int]) -> list[Merged]:
         if not pieces:
             return []
         count = max(slots) + 1
@@ -288,30 +277,15 @@ class _Job:
         rows = [(slots[place], place, _PIECE, pickle.dumps(one)) for place, one in enumerate(pieces)]
         shuffled = self._items(rows, count)
         if splits:
+            sizes = [_TASK_BYTES if one.unit is None else one.unit.file.bytes for one in splits]
             number = self._count(sum(sizes), len(splits), _TASK_BYTES)
             own = _slots(sizes, number)
             given = [(own[place], 0, 0, pickle.dumps(one)) for place, one in enumerate(splits)]
-            images = self._items(given, number).mapInArrow(_split, _SHUFFLED)
+            images = self._items(given, number).mapInArrow(_split, _AS_SQL)
             shuffled = self._items(rows, 1).unionByName(images).repartitionById(count, "slot")
         ordered = shuffled.sortWithinPartitions("piece", "epoch")
-        found = ordered.mapInArrow(_merge, "data binary").toArrow()
+        found = ordered.mapInArrow(_merge, _AS_SQL).toArrow()
         return [pickle.loads(one) for one in found["data"].to_pylist()]
-
-    def _result(self, way: _Way) -> LifeResult:
-        plan = way.plan
-        if way.error:
-            return LifeResult(plan.life, plan.name, None, error=way.error)
-        versions = (tuple(way.closed), way.held) if plan.scd2 else None
-        last = plan.epochs[-1]
-        state = LifeState(
-            plan.life, plan.name, plan.folder, plan.steps, len(plan.epochs), plan.digest, way.ranges,
-            way.lows, versions, last.columns, last.key, plan.withheld,
-        )  # fmt: skip
-        losses = [
-            f"values that {name} had before it got another type are not known; _unknown lists them"
-            for name in sorted(way.lost)
-        ]
-        return LifeResult(plan.life, plan.name, state, sum(one.rows for one in way.ranges), [], losses)
 
 
 def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
@@ -322,58 +296,46 @@ def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
     )
 
 
-def _is_anew(way: _Way) -> bool:
-    """Whether all files of the state are written anew: their columns or their place are others."""
-    former = way.plan.former
-    moved = former is None or former.folder != way.plan.folder
-    return way.rekeyed or moved or way.stages[0][1] >= (former.epochs if former is not None else 0)
+def _one_cut(work: Work) -> Cuts:
+    size = sum(unit.file.bytes for unit in work.units()) * _IN_MEMORY
+    files = (0,) if work.ranges else (-1,)
+    return Cuts("", files, (0,), (size + sum(one.bytes for one in work.ranges),))
 
 
-def _one_cut(way: _Way) -> Cuts:
-    size = sum(unit.file.bytes for unit in way.units()) * _IN_MEMORY
-    files = (0,) if way.ranges else (-1,)
-    return Cuts("", files, (0,), (size + sum(one.bytes for one in way.ranges),))
-
-
-def _take(way: _Way, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
+def _take(work: Work, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
     """Let a life's state be what its pieces were merged into; the files that this load wrote in vain."""
     written = [
         file.path
         for one in merged
         for file in (*one.closed, *(file for _, _, *pair in one.ranges for file in pair if file is not None))
     ]
-    former = [file.path for file in (*way.ranges, *way.held, *way.closed)]
-    written += [path for path in former if path in way.written]
-    way.written.update(written)
-    errors = [one.error for one in merged if one.error]
-    if errors:
-        way.error = errors[0]
+    written += [file.path for file in (*work.ranges, *work.held, *work.closed) if file.path in work.written]
+    work.written.update(written)
+    work.error = next((one.error for one in merged if one.error), "")
+    if work.error:
         return written
     made: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
     for one in merged:
-        way.lost |= one.lost
+        work.lost |= one.lost
         for place, low, file, held in one.ranges:
             made[place].append((low, file, held))
-    if _is_anew(way):
-        way.closed = []
-    way.closed += [file for one in merged for file in one.closed]
+    if work.is_anew:
+        work.closed = []
+    work.closed += [file for one in merged for file in one.closed]
     lows = from_text(cuts.lows)
     found: list[tuple[pa.Table | None, RangeFile, RangeFile | None]] = []
     for place, piece in enumerate(cuts.pieces):
         begin = None if place == 0 or lows is None else lows.slice(place - 1, 1)
         if piece < 0:
-            old = way.held[place] if way.held else None
-            found.append((begin, way.ranges[place], old))
+            found.append((begin, work.ranges[place], work.held[place] if work.held else None))
         found += [(from_text(low) if low else begin, file, held) for low, file, held in made[place]]
     full = [one for one in found if one[1].rows] or found[:1]
-    way.ranges = tuple(file for _, file, _ in full)
-    way.held = tuple(held for _, _, held in full if held is not None)
-    begins = [begin for begin, _, _ in full[1:] if begin is not None]
-    way.lows = to_text(joined(begins))
-    _, last = way.stages.pop(0)
-    way.before = way.plan.epochs[last]
-    way.rekeyed = True
-    kept = {file.path for file in (*way.ranges, *way.held, *way.closed)}
+    work.ranges = tuple(file for _, file, _ in full)
+    work.held = tuple(held for _, _, held in full if held is not None)
+    work.lows = to_text(joined([begin for begin, _, _ in full[1:] if begin is not None]))
+    _, last = work.stages.pop(0)
+    work.before, work.rekeyed = work.plan.epochs[last], True
+    kept = {file.path for file in (*work.ranges, *work.held, *work.closed)}
     return [path for path in written if path not in kept]
 
 
@@ -388,29 +350,25 @@ def _slots(sizes: Sequence[int], count: int) -> list[int]:
     return found
 
 
+def _batch(*columns: Sequence[Any]) -> pa.RecordBatch:
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, _SHUFFLED.types, strict=True)]
+    return pa.record_batch(arrays, _SHUFFLED)
+
+
 def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a task."""
     for batch in batches:
-        for place, data in zip(batch.column("piece"), batch.column("data"), strict=True):
-            done = pickle.dumps(work(pickle.loads(data.as_py())))
-            yield pa.record_batch(
-                {"piece": pa.array([place.as_py()], pa.int32()), "data": pa.array([done], pa.binary())}
-            )
+        for row in batch.to_pylist():
+            done = pickle.dumps(work(pickle.loads(row["data"])))
+            yield _batch([0], [row["piece"]], [0], [done])
 
 
 def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a task."""
     for batch in batches:
-        for data in batch.column("data"):
-            for slot, piece, epoch, rows in split(pickle.loads(data.as_py())):
-                yield pa.record_batch(
-                    {
-                        "slot": pa.array([slot], pa.int32()),
-                        "piece": pa.array([piece], pa.int32()),
-                        "epoch": pa.array([epoch], pa.int32()),
-                        "data": pa.array([rows], pa.binary()),
-                    }
-                )
+        for data in batch.column("data").to_pylist():
+            for row in split(pickle.loads(data)):
+                yield _batch(*([one] for one in row))
 
 
 def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -419,15 +377,13 @@ def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     def rows() -> Iterator[tuple[int, int, bytes]]:
         for batch in batches:
-            for place, epoch, data in zip(
-                batch.column("piece"), batch.column("epoch"), batch.column("data"), strict=True
-            ):
-                number, content = place.as_py(), data.as_py()
-                if epoch.as_py() == _PIECE:
-                    pieces[number] = pickle.loads(content)
+            for row in batch.to_pylist():
+                number = row["piece"]
+                if row["epoch"] == _PIECE:
+                    pieces[number] = pickle.loads(row["data"])
                     yield number, 0, b""
                 else:
-                    yield number, epoch.as_py(), content
+                    yield number, row["epoch"], row["data"]
 
     for done in merge(rows(), pieces):
-        yield pa.record_batch({"data": pa.array([pickle.dumps(done)], pa.binary())})
+        yield _batch([0], [0], [0], [pickle.dumps(done)])

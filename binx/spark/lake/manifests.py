@@ -12,32 +12,34 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import pyarrow as pa
 
 from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
-from binx.spark.lake.bases import Base, base_of
-from binx.spark.lake.model import TableName
+from binx.log.selection.table_filter import TableFilter
+from binx.spark.lake.bases import Base
+from binx.spark.lake.model import FileColumn, Span, TableName, Value, Version
 from binx.spark.lake.place import Listed, Place
-from binx.spark.lake.selected import Selected
 from binx.storage.store import MANIFESTS
 
 # What Python makes of JSON of another shape, of numbers like Infinity, and of brackets nested too deeply.
 NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 _CASCADES_LOGGED_SINCE = (9, 6)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
-
-Span = tuple[int, int]
-"""A first and a last commit version."""
+_PATTERNS = {"databases", "tables"}
+_filter = lru_cache(TableFilter)
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The binary log that an export was made from.
+    """The binary log that an export was made from; ``base`` is its name without the number.
 
-    ``base`` is its name without the number, ``bytes`` its size, ``time`` when it was begun (s since 1970),
-    ``logs_cascades`` whether its server logs what foreign keys do to rows by themselves.
+    ``time`` is when it was begun (s since 1970), ``logs_cascades`` whether its server logs what foreign keys
+    do to rows by themselves.
     """
 
     name: str
@@ -76,14 +78,61 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Selected:
+    """What an export with a selection takes of a log that had so many bytes then.
+
+    ``databases`` and ``tables`` are patterns. Of the tables in ``lacking`` it lacks row images, and it lacks
+    ``statements``, of which any may be about any of its tables.
+    """
+
+    log_bytes: int
+    databases: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    lacking: tuple[TableName, ...] = ()
+    statements: int = 0
+
+    @classmethod
+    def from_manifest(cls, document: Mapping[str, Any]) -> Selected | None:
+        """What the manifest of an export says; None where all was asked for."""
+        request = document.get("request", {})
+        asked = request.get("selection") or {}
+        by_rows = request.get("where") is not None
+        if not asked and not by_rows:
+            return None
+        size = int(document["source"]["bytes"])
+        databases, tables = tuple(asked.get("databases", ())), tuple(asked.get("tables", ()))
+        if set(asked) <= _PATTERNS and not by_rows:
+            return cls(size, databases, tables)
+        takes = _filter(databases, tables).takes
+        lacking = tuple(
+            TableName(entry["db"], entry["table"])
+            for entry in document.get("conservation", ())
+            if entry.get("filtered") and takes(entry["db"], entry["table"])
+        )
+        return cls(size, databases, tables, lacking, document.get("statements_left_out", 0))
+
+    def lacks(self, table: TableName) -> str:
+        """What it lacks of a table; empty for nothing."""
+        if not _filter(self.databases, self.tables).takes(*table):
+            return "exported without this table"
+        if self.statements or table in self.lacking:
+            return "exported without some of its row changes, or without statements that may be about it"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One export of one binary log, or a base.
 
-    ``span`` is that of the transactions in it, None where there are none; ``whole`` whether it has every
-    transaction of its span, ``by_rows`` whether it was made with a condition on rows,
-    ``selected`` what its selection left out. ``gtids`` are those in it, ``before`` those before it, ``next``
-    is the log that its end names, with the time of that. ``wrong`` says of tables why their rows cannot be
-    taken. Of the tables in ``deleted`` it has deletions. ``base`` is where a base stands, None for a log.
+    Attributes:
+        span: that of the transactions in it, None where there are none.
+        whole: whether it has every transaction of its span.
+        by_rows: whether it was made with a condition on rows.
+        gtids: those in it; ``before`` those before it.
+        next: the log that its end names, with the time of that.
+        wrong: why rows of tables cannot be taken.
+        deleted: the tables of which it has deletions.
+        base: where a base stands, None for a log.
     """
 
     place: Place
@@ -107,6 +156,13 @@ class Manifest:
     def of_kind(self, kind: str) -> Iterator[DataFile]:
         """Its files of one kind: ``changes``, ``transactions``, ``statements`` or ``schema``."""
         return (file for file in self.files if file.kind == kind)
+
+    def transactions(self, *columns: str) -> pa.Table:
+        """The commit versions of its transactions, in order, and columns beside them."""
+        parts = [
+            file.place.table(file.path, ["commit_version", *columns]) for file in self.of_kind("transactions")
+        ]
+        return pa.concat_tables(parts).sort_by("commit_version")
 
 
 def list_manifests(place: Place) -> list[Listed]:
@@ -151,6 +207,8 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
         files = tuple(_file(place, entry) for entry in document["files"])
         first, last = document.get("first_commit_version"), document.get("last_commit_version")
         selected = Selected.from_manifest(document)
+        behind, base = document.get("behind") or {}, document.get("base")
+        next_name, ended = behind.get("next"), behind.get("ended")
         return Manifest(
             place=place,
             listed=listed,
@@ -164,26 +222,21 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             selected=selected,
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
-            before=GtidSet.parse(str((document.get("behind") or {}).get("gtids_before") or "")),
-            next=_next(document.get("behind") or {}),
+            before=GtidSet.parse(str(behind.get("gtids_before") or "")),
+            next=None if next_name is None or ended is None else (str(next_name), int(ended)),
             wrong=dict(_wrong_sums(document, files)),
             deleted=frozenset(
                 TableName(entry["db"], entry["table"])
                 for entry in document.get("tables", ())
                 if entry.get("deletes")
             ),
-            base=base_of(document),
+            base=None if base is None else Base(str(base["file"]), int(base["position"]), str(base["gtids"])),
         )
     except NOT_UNDERSTOOD as error:
         raise BinxError(
             f"is not a manifest of binx: {type(error).__name__} {error}; export that binary log again",
             path=path,
         ) from error
-
-
-def _next(behind: Mapping[str, Any]) -> tuple[str, int] | None:
-    name, ended = behind.get("next"), behind.get("ended")
-    return None if name is None or ended is None else (str(name), int(ended))
 
 
 def _source(entry: Mapping[str, Any]) -> Source:
@@ -249,18 +302,39 @@ def _wrong_sums(document: Mapping[str, Any], files: Sequence[DataFile]) -> Itera
             )
 
 
+def read_version(name: str, content: bytes | None) -> Version:
+    """A schema record from its JSON; raises one of :data:`NOT_UNDERSTOOD` where it is none."""
+    document: Mapping[str, Any] = json.loads(content or b"null")
+
+    def value(column: Mapping[str, Any], fact: str) -> Value | None:
+        found = column.get(fact)
+        return None if found is None else Value(found["value"], found["misfit"])
+
+    columns = (
+        FileColumn(
+            name=str(column["name"]),
+            source_name=str(column.get("source_name") or column["name"]),
+            arrow_type=str(column["arrow_type"]),
+            mysql_type=str(column.get("mysql_type") or ""),
+            charset=str(column.get("charset") or ""),
+            absent=value(column, "absent"),
+            added=value(column, "added"),
+            generated=str(column.get("generated") or ""),
+        )
+        for column in document["columns"]
+    )
+    key = tuple(document.get("primary_key") or ())
+    return Version(name, tuple(columns), key, int(document.get("valid_from") or 0))
+
+
 def wrong_hashes(files: Sequence[DataFile]) -> dict[TableName | None, str]:
     """Compare files with the hashes in their manifests, a few at a time; what is wrong, by table."""
 
-    def digest(file: DataFile) -> str:
-        with file.place.filesystem.open_input_stream(
-            file.place.inside(file.path), compression=None
-        ) as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-
     def problem(file: DataFile) -> str | None:
+        place = file.place
         try:
-            found = digest(file)
+            with place.filesystem.open_input_stream(place.inside(file.path), compression=None) as stream:
+                found = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             return f"{file.shown} cannot be read: {error}"
         if found == file.sha256:

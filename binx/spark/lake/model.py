@@ -1,4 +1,4 @@
-"""What a load is about: files, statements, lives of tables, what is to be done and what was done.
+"""What a load is about: files, statements, lives of tables, and what is loaded of them.
 
 A *life* is a table from its CREATE (or its first row) to its DROP or TRUNCATE, through every RENAME. It has
 columns with ids, which RENAME and CHANGE keep, and *epochs*: spans in which its columns and key are the same.
@@ -7,7 +7,7 @@ columns with ids, which RENAME and CHANGE keep, and *epochs*: spans in which its
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
 """What a table at a moment is written as."""
 
-
 FILE_BITS = 32
 """Bits of a commit version that are the place in its log; those above are the log's number."""
+
+Span = tuple[int, int]
+"""A first and a last commit version."""
 
 
 class TableName(NamedTuple):
@@ -29,6 +31,11 @@ class TableName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.db}.{self.table}"
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """From ``db.table``."""
+        return cls(*text.partition(".")[::2])
 
 
 class Position(NamedTuple):
@@ -47,16 +54,11 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a schema record.
+    """A column of a schema record, its types as Arrow and COLUMN_TYPE print them.
 
-    Attributes:
-        source_name: on the server.
-        arrow_type: as Arrow prints it.
-        mysql_type: as COLUMN_TYPE has it; empty where it is not known.
-        charset: of text.
-        absent: what an inserted row has whose image lacks the column; None where only the server knows.
-        added: what rows have that were there when the column came; None where only the server knows.
-        generated: how the server makes the value, as ``virtual`` or ``stored``; empty where it does not.
+    ``absent`` is what an inserted row has whose image lacks the column, ``added`` what rows have that were
+    there when the column came; both None where only the server knows. ``generated`` is ``virtual``,
+    ``stored`` and so on.
     """
 
     name: str
@@ -78,23 +80,6 @@ class Version:
     key: tuple[str, ...] = ()
     valid_from: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """For the state."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Version:
-        """What :meth:`to_json` wrote."""
-        columns = (
-            FileColumn(**{**one, "absent": _value(one["absent"]), "added": _value(one["added"])})
-            for one in entry["columns"]
-        )
-        return cls(entry["name"], tuple(columns), tuple(entry["key"]), entry["valid_from"])
-
-
-def _value(entry: list[str | None] | None) -> Value | None:
-    return None if entry is None else Value(*entry)
-
 
 @dataclass(frozen=True, slots=True)
 class ChangesFile:
@@ -103,12 +88,11 @@ class ChangesFile:
     Attributes:
         identity: its content hash in the manifest; what tells it from others for good.
         root: the data set's folder or URI; empty for a file of ``history/``, below the output.
-        chain: the name of its chain.
         first: the first commit version whose rows count.
-        last: the last one.
-        dropped: commit versions in between whose rows do not count (another chain or file has them).
-        spans: if not empty, only rows within these (first, last) count.
         partial: whether images may lack columns.
+        dropped: commit versions in between whose rows do not count (another chain or file has them).
+        spans: if not empty, only rows within these count.
+        by_rows: whether a condition chose rows, so that of its transactions some may be missing.
     """
 
     identity: str
@@ -123,36 +107,13 @@ class ChangesFile:
     last: int
     partial: bool = True
     dropped: tuple[int, ...] = ()
-    spans: tuple[tuple[int, int], ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """For the state."""
-        return {key: value for key, value in asdict(self).items() if value not in ((), "")}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> ChangesFile:
-        """What :meth:`to_json` wrote."""
-        spans = tuple((first, last) for first, last in entry.get("spans", ()))
-        return cls(
-            **{
-                "root": "",
-                **entry,
-                "table": TableName(*entry["table"]),
-                "dropped": tuple(entry.get("dropped", ())),
-                "spans": spans,
-            }
-        )
+    spans: tuple[Span, ...] = ()
+    by_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row of ``statements/`` that has effects.
-
-    Attributes:
-        time: of the event, in µs since 1970.
-        effects: as ``statements/`` has them (docs/dataset.md).
-        strict: whether the SQL mode makes errors of values that do not fit.
-    """
+    """A row of ``statements/`` that has effects (docs/dataset.md); ``time`` of the event, in µs."""
 
     chain: str
     scn: int
@@ -163,15 +124,6 @@ class Statement:
     strict: bool = True
     flavour: str = "mysql"
     time: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """For the state."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> Statement:
-        """What :meth:`to_json` wrote."""
-        return cls(**{**entry, "effects": tuple(entry["effects"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +141,8 @@ class Column:
 class Change(NamedTuple):
     """What rows that are there get in a column at the beginning of an epoch.
 
-    Attributes:
-        id: the column's.
-        former: the column before; None for one that was added.
-        value: of an added column, where it is known; of another one what NULL becomes.
-        known: whether ``value`` of an added column is known.
+    ``former`` is None for a column that was added; ``value`` is what its rows have, if that is ``known``, and
+    of other columns what NULL becomes.
     """
 
     id: int
@@ -211,7 +160,7 @@ class Epoch:
         key: ids of the columns that identify rows, empty where there are none.
         changes: how rows that are there change at the beginning; other columns stay, dropped ones go.
         time_zone: of the session that began it.
-        flavour: ``mysql`` or ``mariadb``.
+        strict: whether its SQL mode makes errors of values that do not fit.
     """
 
     since: Position | None
@@ -229,14 +178,12 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Rows of a file that belong to a life, all of one epoch.
+    """Rows of a file that belong to a life, all of one epoch, from ``first`` to ``last`` commit version.
 
     Attributes:
-        at: where they begin.
-        first: the first commit version of them.
-        last: the last one.
-        excluded: commit versions in between that do not count (XA transactions that are not committed).
+        epoch: its number in the life.
         ids: for each column of the file's schema version the column's id; -1 for none of the life's.
+        excluded: commit versions in between that do not count (XA transactions that are not committed).
     """
 
     file: ChangesFile
@@ -276,12 +223,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class RangeFile:
-    """A file of ``current/`` or ``scd2/``.
-
-    Attributes:
-        bytes: of its rows in memory.
-        unknown: rows whose ``_unknown`` names a column.
-    """
+    """A file of ``current/`` or ``scd2/``: ``bytes`` in memory, ``unknown`` rows that lack a value."""
 
     path: str
     rows: int
@@ -291,14 +233,15 @@ class RangeFile:
 
 @dataclass(frozen=True, slots=True)
 class LifeState:
-    """What is loaded of a life; lies in the state file as :meth:`to_json` gives it.
+    """What is loaded of a life.
 
     Attributes:
         folder: of ``current/`` and ``scd2/``, below the output.
         units: how many of the life's units are applied.
+        epochs: how many epochs these have.
         digest: of these, which tells whether they are still the same.
         ranges: the files of ``current/``, in the order of the key.
-        lows: where each range begins, as :mod:`.keys` writes it.
+        lows: where each range begins, as :mod:`.arrow.keys` writes it.
         versions: the files of ``scd2/``: those of ended versions, then a file for each range of those that
             hold; None without SCD2.
         withheld: XA transactions, by chain and commit version, whose rows were left out.
@@ -317,28 +260,6 @@ class LifeState:
     key: tuple[int, ...] = ()
     withheld: tuple[tuple[str, int], ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """For the state file."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> LifeState:
-        """What :meth:`to_json` wrote."""
-        versions = entry["versions"]
-        return cls(
-            **{
-                **entry,
-                "name": TableName(*entry["name"]),
-                "ranges": tuple(RangeFile(**one) for one in entry["ranges"]),
-                "versions": None
-                if versions is None
-                else tuple(tuple(RangeFile(**one) for one in listed) for listed in versions),
-                "columns": tuple(Column(**one) for one in entry["columns"]),
-                "key": tuple(entry["key"]),
-                "withheld": tuple((chain, scn) for chain, scn in entry["withheld"]),
-            }
-        )
-
     def files(self) -> list[RangeFile]:
         """All files that count."""
         return [*self.ranges, *(one for listed in self.versions or () for one in listed)]
@@ -346,94 +267,28 @@ class LifeState:
 
 @dataclass(frozen=True, slots=True)
 class LifePlan:
-    """What a load does for one life: bring its state from ``former`` to the end of the life.
+    """What a load does for one life: bring its state from ``former`` to ``goal``.
 
     Attributes:
         former: None where nothing is loaded or everything is made anew.
-        folder: where ``current/`` and ``scd2/`` will be, below the output.
+        goal: the state behind it, as yet without files.
+        units: those to apply.
     """
 
-    life: str
-    name: TableName
-    folder: str
     former: LifeState | None
+    goal: LifeState
     epochs: tuple[Epoch, ...]
     units: tuple[Unit, ...]
-    steps: int
-    digest: str
-    withheld: tuple[tuple[str, int], ...] = ()
-    scd2: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a load does.
-
-    Attributes:
-        arrived: new files of changes, which are copied to ``history/``.
-        lives: those whose state changes.
-        finished: lives that are gone, whose ``current/`` and ``scd2/`` no longer count.
-        empty: by the identity of a file, spans of commit versions in which it can have no rows.
-    """
-
-    arrived: tuple[ChangesFile, ...]
-    lives: tuple[LifePlan, ...]
-    finished: tuple[str, ...] = ()
-    empty: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    scd2: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How files are written.
 
-    Attributes:
-        range_bytes: of a range's rows in memory, about.
-        small_bytes: of files on disk, what a task merges without a shuffle.
+    About ``range_bytes`` in memory are a range; ``small_bytes`` on disk one task merges without a shuffle.
     """
 
     compression: str = "zstd"
-    load: int = 1
     range_bytes: int = 128 << 20
     small_bytes: int = 16 << 20
-
-
-@dataclass(slots=True)
-class HistoryResult:
-    """What became of an arrived file.
-
-    Attributes:
-        files: in ``history/``, each with its own ``identity`` (that of the source and a number).
-        counts: rows by ``insert``, ``update_postimage`` and so on, as ``_change_type`` has them.
-        error: why it could not be taken; then the table is stopped.
-    """
-
-    source: ChangesFile
-    files: list[ChangesFile] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    error: str = ""
-
-
-@dataclass(slots=True)
-class LifeResult:
-    """What became of a life.
-
-    Attributes:
-        state: the new state; None where it failed, and then the former one stays.
-        losses: what makes the table incomplete from here on.
-    """
-
-    life: str
-    name: TableName
-    state: LifeState | None
-    rows: int = 0
-    notes: list[str] = field(default_factory=list)
-    losses: list[str] = field(default_factory=list)
-    error: str = ""
-
-
-@dataclass(slots=True)
-class LoadResult:
-    """What a load wrote; none of it counts before the state names it."""
-
-    history: list[HistoryResult]
-    lives: list[LifeResult]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.event.gtid.sets import GtidSet
@@ -24,12 +23,7 @@ Log = tuple[Manifest, str]
 
 
 class Moment(NamedTuple):
-    """How far each chain counts.
-
-    Attributes:
-        last: by chain, the last commit version; -1 where nothing of it counts.
-        told: the moment in words.
-    """
+    """How far each chain counts: ``last`` has its last commit version, -1 where nothing of it counts."""
 
     last: Mapping[str, int]
     told: str
@@ -76,24 +70,10 @@ def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> 
     return _at_position(position, logs, ranks)
 
 
-def _transactions(manifest: Manifest, column: str) -> pa.Table:
-    """The commit versions of an export, in order, and a column of its transactions."""
-    parts = [
-        pq.read_table(
-            file.place.inside(file.path),
-            columns=["commit_version", column],
-            filesystem=file.place.filesystem,
-            partitioning=None,
-        )
-        for file in manifest.of_kind("transactions")
-    ]
-    return pa.concat_tables(parts).sort_by("commit_version")
-
-
 def _at_time(time: int, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
     last = dict.fromkeys(ranks, _LAST)
     for manifest, chain in logs:
-        rows = _transactions(manifest, "commit_timestamp")
+        rows = manifest.transactions("commit_timestamp")
         later = pc.greater(rows["commit_timestamp"].cast(pa.int64()), time)
         scns = rows["commit_version"].filter(later)
         if len(scns):
@@ -104,7 +84,7 @@ def _at_time(time: int, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment
 def _at_gtid(gtid: GtidSet, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
     for manifest, chain in logs:
         if not manifest.gtids.isdisjoint(gtid):
-            rows = _transactions(manifest, "gtid")
+            rows = manifest.transactions("gtid")
             scns = rows["commit_version"].filter(pc.equal(rows["gtid"].cast(pa.string()), str(gtid)))
             if len(scns):
                 return _up_to(chain, scns[0].as_py(), ranks, f"GTID {gtid}")
@@ -118,7 +98,7 @@ def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, in
         raise (RefusedError if named else AbsentError)(
             f"{many} called {position.file}; give a GTID or a time"
         )
-    rows = pa.concat_tables([_transactions(manifest, "end") for manifest, _ in named])
+    rows = pa.concat_tables([manifest.transactions("end") for manifest, _ in named])
     ended = rows["commit_version"].filter(pc.less_equal(rows["end"].cast(pa.int64()), position.offset))
     manifest, chain = named[0]
     last = max([manifest.source.number << FILE_BITS, *ended.to_pylist()])

@@ -10,8 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
+
+import pyarrow.parquet as pq
 
 from binx.errors import OutputError, SourceError
 from binx.source.remote import is_uri, reach, shortened
@@ -19,8 +21,10 @@ from binx.storage.durable import synchronize
 from binx.storage.store import Store, open_store
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyarrow.fs import FileSystem
 
+_ZSTD_LEVEL = 1
 _TOGETHER = 32
 _LOCKS = "_lock"
 
@@ -93,6 +97,40 @@ class Place:
             OutputError: it cannot be written.
         """
         self._store.put(path, data)
+
+    def parquet(self, path: str) -> pq.ParquetFile:
+        """A Parquet file; its size is asked of the store once."""
+        return pq.ParquetFile(
+            self.filesystem.open_input_file(self.inside(path)), pre_buffer=not self.is_local
+        )
+
+    def table(self, path: str, columns: list[str] | None = None) -> pa.Table:
+        """What a Parquet file holds."""
+        with self.parquet(path) as file:
+            return file.read(columns, use_threads=False)
+
+    def make_folder(self, path: str) -> None:
+        """Make the folder of a file that is to be written; object stores need none."""
+        if self.is_local:
+            self.filesystem.create_dir(self.inside(path.rpartition("/")[0]), recursive=True)
+
+    def writer(
+        self, path: str, schema: pa.Schema, compression: str = "zstd", **settings: Any
+    ) -> pq.ParquetWriter:
+        """What writes a Parquet file."""
+        self.make_folder(path)
+        level = _ZSTD_LEVEL if compression == "zstd" else None
+        return pq.ParquetWriter(
+            self.inside(path), schema, filesystem=self.filesystem, compression=compression,
+            compression_level=level, **settings,
+        )  # fmt: skip
+
+    def write(self, path: str, rows: pa.Table, compression: str = "zstd", **settings: Any) -> int:
+        """Write a Parquet file; its bytes."""
+        group_rows = settings.pop("row_group_size", None)
+        with self.writer(path, rows.schema, compression, **settings) as writer:
+            writer.write_table(rows, row_group_size=group_rows)
+        return int(self.filesystem.get_file_info(self.inside(path)).size)
 
     def files(self, folder: str, *, recursive: bool = False) -> list[Listed]:
         """The files of a folder, sorted by path; none where there is no such folder.

@@ -5,82 +5,81 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 
 from binx.dataset.dataset import escape_name
-from binx.spark.lake.bases import PlacedBase
-from binx.spark.lake.model import (
-    ChangesFile,
-    Epoch,
-    Life,
-    LifePlan,
-    LifeState,
-    Plan,
-    Statement,
-    TableName,
-    Unit,
-    Version,
-)
+from binx.spark.lake.bases import placed_bases
+from binx.spark.lake.chains import once
+from binx.spark.lake.model import ChangesFile, Life, LifePlan, LifeState, Span, Unit
+from binx.spark.lake.state import State
 from binx.spark.lake.timeline import Timeline
 
 _KEYLESS = "it has no primary key any more: current/ stays as it was before; give a key with --key"
 _WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows that were alike count once"
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All lives, and what a load does.
+
+    Attributes:
+        work: for the lives whose state changes.
+        finished: lives that are gone, whose ``current/`` and ``scd2/`` no longer count.
+        empty: by the identity of a file, spans of commit versions in which it can have no rows.
+    """
+
+    lives: list[Life]
+    work: list[LifePlan]
+    finished: list[str]
+    empty: Mapping[str, tuple[Span, ...]]
+
+
 def plan_load(
-    history: Sequence[ChangesFile],
-    arrived: Sequence[ChangesFile],
-    statements: Sequence[Statement],
-    versions: Mapping[tuple[TableName, str], Version],
-    ranks: Mapping[str, int],
-    states: Mapping[str, LifeState],
+    state: State,
+    arrived: Sequence[ChangesFile] = (),
     *,
-    keys: Mapping[str, Sequence[str]],
     rebuild: Collection[str] = (),
     scd2: bool = False,
-    bases: Mapping[str, PlacedBase] | None = None,
-) -> tuple[Plan, list[Life]]:
-    """What to do, and all lives.
+    keys: Mapping[str, Sequence[str]] | None = None,
+) -> Plan:
+    """What to do.
 
     Lives are traced from everything that is known, each time: what was applied and is still a prefix of a
     life is kept, and only the rest is applied; else (an older log came late, chains got another order) the
     life is made anew from history.
 
     Args:
-        history: the files in ``history/``.
+        state: what is known, and what is loaded.
         arrived: new files.
-        statements: all that have effects, of all loads; each transaction once.
-        versions: the schema records by table and version.
-        ranks: the rank of each chain.
-        states: what is loaded, by the life's id.
-        keys: columns of the key by table, as options give them.
         rebuild: names of tables to make anew.
         scd2: whether versions are kept.
-        bases: where bases stand, by the chains of their rows.
+        keys: columns of the key by table; by default those that the state has from options.
     """
-    timeline = Timeline(versions, ranks, bases)
-    lives = timeline.trace([*history, *arrived], statements)
-    plans = []
+    ranks = state.ranks
+    timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
+    lives = timeline.trace([*state.history, *arrived], once(state.statements, ranks))
+    work = []
     for life in lives:
         if life.name is None:
             continue
-        given = keys.get(str(life.name))
+        given = (state.keys if keys is None else keys).get(str(life.name))
         if given is not None:
             _give_key(life, given)
         if not life.epochs[-1].key:
-            if life.id in states:
+            if life.id in state.lives:
                 life.reasons.append(_KEYLESS)
             continue
         _fill_keys(life)
-        former = None if str(life.name) in rebuild else states.get(life.id)
+        former = None if str(life.name) in rebuild else state.lives.get(life.id)
         made = _plan(life, timeline.committed, former, scd2=scd2)
         if made is not None:
-            plans.append(made)
+            work.append(made)
     ends = {life.id for life in lives if life.name is not None}
-    empty: dict[str, tuple[tuple[int, int], ...]] = {}
+    empty: dict[str, tuple[Span, ...]] = {}
     for file, first, last in timeline.empty:
         empty[file.identity] = (*empty.get(file.identity, ()), (first, last))
-    return Plan(tuple(arrived), tuple(plans), tuple(sorted(set(states) - ends)), empty), lives
+    return Plan(lives, work, sorted(set(state.lives) - ends), empty)
 
 
 def _give_key(life: Life, names: Sequence[str]) -> None:
@@ -107,90 +106,59 @@ def _fill_keys(life: Life) -> None:
             life.reasons.append(_WITHOUT_KEY)
 
 
-def _steps(units: Sequence[Unit]) -> list[tuple[str, int]]:
-    """What identifies units: files and epochs in order, however a file was cut since."""
-    found: list[tuple[str, int]] = []
-    for unit in units:
-        step = (unit.file.identity, unit.epoch)
-        if not found or found[-1] != step:
-            found.append(step)
-    return found
-
-
-def _digest(life: Life, steps: Sequence[tuple[str, int]], epochs: int) -> str:
-    told = [[_of_epoch(epoch) for epoch in life.epochs[:epochs]], list(steps)]
-    return hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()
-
-
-def _of_epoch(epoch: Epoch) -> list[object]:
-    return [[asdict(one) for one in epoch.columns], epoch.key, [one[:1] for one in epoch.changes]]
-
-
 def _plan(
-    life: Life,
-    committed: Collection[tuple[str, int]],
-    former: LifeState | None,
-    *,
-    scd2: bool,
+    life: Life, committed: Collection[tuple[str, int]], former: LifeState | None, *, scd2: bool
 ) -> LifePlan | None:
     """What brings a life's state to its end; None where nothing does."""
     assert life.name is not None
     folder = f"{escape_name(life.name.db)}/{escape_name(life.name.table)}"
+    units = list(life.units)
     if former is not None and scd2 and former.versions is None:
         former = None
-    withheld = _withheld(life.units)
     if former is not None:
         late = _late(life.units, former, committed)
-        steps = _steps(life.units)
-        applied = steps[: former.units]
-        same = _digest(life, applied, former.epochs) == former.digest and len(applied) == former.units
-        if same and all(unit.epoch >= former.epochs - 1 for unit in late):
-            rest = _after(life.units, former.units)
+        count, digest = _applied(life, former.units, former.epochs)
+        is_prefix = (count, digest) == (former.units, former.digest)
+        if is_prefix and all(unit.epoch >= former.epochs - 1 for unit in late):
+            rest = [unit for group in _groups(units)[former.units :] for unit in group]
             if not rest and not late and former.epochs == len(life.epochs) and former.folder == folder:
                 return None
-            units = tuple(sorted([*rest, *late], key=lambda unit: (unit.at, unit.first)))
-            return _made(life, folder, former, units, withheld, scd2=former.versions is not None)
-    return _made(life, folder, None, tuple(life.units), withheld, scd2=scd2)
-
-
-def _made(
-    life: Life,
-    folder: str,
-    former: LifeState | None,
-    units: tuple[Unit, ...],
-    withheld: tuple[tuple[str, int], ...],
-    *,
-    scd2: bool,
-) -> LifePlan:
-    assert life.name is not None
-    steps, digest = applied(life)
-    return LifePlan(
-        life.id, life.name, folder, former, tuple(life.epochs), units, steps, digest, withheld, scd2
-    )
+            units = sorted([*rest, *late], key=lambda unit: (unit.at, unit.first))
+            scd2 = former.versions is not None
+        else:
+            former = None
+    count, digest = applied(life)
+    last = life.epochs[-1]
+    withheld = tuple(sorted({(unit.file.chain, scn) for unit in life.units for scn in unit.excluded}))
+    goal = LifeState(
+        life.id, life.name, folder, count, len(life.epochs), digest,
+        columns=last.columns, key=last.key, withheld=withheld,
+    )  # fmt: skip
+    return LifePlan(former, goal, tuple(life.epochs), tuple(units), scd2)
 
 
 def applied(life: Life) -> tuple[int, str]:
-    """The steps of a life and their digest, for the state that has them all."""
-    steps = _steps(life.units)
-    return len(steps), _digest(life, steps, len(life.epochs))
+    """What tells whether a state has all of a life: how many units, and their digest."""
+    return _applied(life, len(life.units), len(life.epochs))
 
 
-def _after(units: Sequence[Unit], count: int) -> list[Unit]:
-    """The units behind so many steps."""
-    seen = 0
-    last = None
-    for place, unit in enumerate(units):
-        step = (unit.file.identity, unit.epoch)
-        if step != last:
-            if seen == count:
-                return list(units[place:])
-            seen += 1
-            last = step
-    return []
+def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
+    """Files and epochs identify units, however a file was cut since: how many of these, and their digest."""
+    named = [_name_of(group[0]) for group in _groups(life.units)[:most]]
+    columns = [
+        [[asdict(one) for one in epoch.columns], epoch.key, [one[:1] for one in epoch.changes]]
+        for epoch in life.epochs[:epochs]
+    ]
+    return len(named), hashlib.sha256(json.dumps([columns, named], default=str).encode()).hexdigest()
 
 
-def _withheld(units: Sequence[Unit]) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted({(unit.file.chain, scn) for unit in units for scn in unit.excluded}))
+def _groups(units: Sequence[Unit]) -> list[list[Unit]]:
+    """Units that follow one another, those of one file and epoch together."""
+    return [list(group) for _, group in groupby(units, _name_of)]
+
+
+def _name_of(unit: Unit) -> tuple[str, int]:
+    return unit.file.identity, unit.epoch
 
 
 def _late(units: Sequence[Unit], former: LifeState, committed: Collection[tuple[str, int]]) -> list[Unit]:

@@ -7,20 +7,16 @@ from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from binx.errors import AbsentError, BinxError
 from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
-from binx.spark.lake.arrivals import find_arrivals
+from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.arrow.types import plain
-from binx.spark.lake.bases import placed_bases
-from binx.spark.lake.chains import once
 from binx.spark.lake.columns import Part, living_columns, parts_of, unite
-from binx.spark.lake.model import ChangesFile, Life, Statement, TableName
+from binx.spark.lake.model import ChangesFile, Life, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
-from binx.spark.lake.repeated import drop_repeated
-from binx.spark.lake.state import ALL_TABLES, State
+from binx.spark.lake.state import State
 from binx.spark.lake.views import write_views
 
 _SYSTEM = {
@@ -54,11 +50,9 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
         AbsentError: the data set has no such table.
         BinxError: it cannot be read.
     """
-    lives = _lives(Place(lake), TableName(*table.partition(".")[::2]))
-    names = {life.name for life in lives if life.name}
-    names |= {unit.file.table for life in lives for unit in life.units}
-    name = next((name for name in names if str(name) == table), None)
-    if name is None:
+    name = TableName.parse(table)
+    lives, names = _lives(Place(lake), name)
+    if name not in names:
         listed = ", ".join(sorted(map(str, names))[:10]) or "no table"
         raise AbsentError(f"{table} is not among the tables of the data set, which are {listed}", path=lake)
     parts = parts_of(name, lives)
@@ -85,37 +79,18 @@ def write_changes_views(lake: str) -> None:
         BinxError: the data set cannot be read, or the views cannot be written.
     """
     place = Place(lake)
-    write_views(State(), _lives(place, None), place)
+    lives, _ = _lives(place, None)
+    write_views(State(), lives, place)
 
 
-def _lives(place: Place, table: TableName | None) -> list[Life]:
-    """The lives of all tables; repeated transactions are told of one table alone, if one is given."""
+def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[TableName]]:
+    """The lives of all tables, with the rows of one alone if it is given; and the tables that there are."""
     state = State()
-    found = find_arrivals(state, [place], place, wanted=lambda _: True, selection=ALL_TABLES, verify=False)
-    ranks = {name: rank for rank, name in enumerate(state.chains.in_order(()))}
-    statements = once(found.statements, ranks)
-    asked = {file.table for file in found.files} if table is None else _former_names(table, statements)
-    wrong = [text for name, text in found.wrong.items() if table is None or name in asked]
-    if wrong:
-        raise BinxError(wrong[0], path=place.uri)
-    files = drop_repeated(
-        [file for file in found.files if file.table in asked], (), state.chains.gtids(), ranks, place
-    )
-    files += [file for file in found.files if file.table not in asked]
-    bases = placed_bases(state.chains, ranks)
-    return plan_load(files, (), statements, found.versions, ranks, {}, keys={}, bases=bases)[1]
-
-
-def _former_names(table: TableName, statements: Sequence[Statement]) -> set[TableName]:
-    """The names under which a table's rows may be logged: its own, and those that it was renamed from."""
-    found = {table}
-    for statement in reversed(statements):
-        for effect in reversed(statement.effects):
-            if effect["action"] == "renamed":
-                new = TableName(effect["new_db"] or effect.get("db") or "", effect["new_table"])
-                if new in found:
-                    found.add(TableName(effect.get("db") or "", effect["table"]))
-    return found
+    found = find_arrivals(state, [place], place, Search(table=table))
+    if found.wrong:
+        raise BinxError(next(iter(found.wrong.values())), path=place.uri)
+    lives = plan_load(state, found.files, keys={}).lives
+    return lives, found.tables | {life.name for life in lives if life.name}
 
 
 def _batches(
@@ -124,7 +99,7 @@ def _batches(
     """The rows of a file that count, as the united schema has them."""
     place = Place(file.root)
     needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
-    with pq.ParquetFile(place.inside(file.path), filesystem=place.filesystem) as opened:
+    with place.parquet(file.path) as opened:
         there = [name for name in opened.schema_arrow.names if name in needed]
         for batch in opened.iter_batches(columns=there):
             rows = _counting(pa.table(batch), part) if part.spans else pa.table(batch)

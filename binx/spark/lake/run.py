@@ -9,16 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import AbsentError, BinxError, RefusedError
-from binx.spark.lake.arrivals import Arrivals, find_arrivals
-from binx.spark.lake.bases import placed_bases
-from binx.spark.lake.chains import once
-from binx.spark.lake.compact import compact
-from binx.spark.lake.job import Progress, load_tables
-from binx.spark.lake.model import ChangesFile, Life, LoadResult, Options, Plan, TableName
+from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
+from binx.spark.lake.chains import left_out, unlogged
+from binx.spark.lake.history import Taken, compact
+from binx.spark.lake.job import Progress, Work, load_tables
+from binx.spark.lake.model import Life, Options, TableName
 from binx.spark.lake.place import Place
-from binx.spark.lake.plan import plan_load
-from binx.spark.lake.repeated import drop_repeated
-from binx.spark.lake.selected import left_out
+from binx.spark.lake.plan import Plan, plan_load
 from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output, State
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import write_views
@@ -46,8 +43,6 @@ class LoadOptions:
         scd2: whether versions of rows are written.
         verify: whether new files are compared with their hashes.
         accept_losses: whether what is missing is noted as seen.
-        compression: of Parquet files.
-        format: that of the tables beside Parquet.
         compact: whether small files of history are joined.
         break_lock: whether another load that holds the output runs no longer.
     """
@@ -95,7 +90,7 @@ Session = Callable[[], "AbstractContextManager[SparkSession]"]
 
 
 def load(options: LoadOptions, session: Session, progress: Progress = lambda *_: None) -> Summary:
-    """Load what is new, commit it, and tell what was done.
+    """Load what is new, commit it, and say what was done.
 
     Raises:
         BinxError: nothing was changed, and why.
@@ -117,6 +112,7 @@ class _Load:
     def __init__(self, options: LoadOptions, output: Output, progress: Progress) -> None:
         self._options = options
         self._output = output
+        self._place = output.place
         self._progress = progress
         self._state = output.state if options.at is None else _anew(output)
         self._load = output.state.version + 1
@@ -125,176 +121,141 @@ class _Load:
     def run(self, session: Session, *, shown: bool) -> Summary:
         """Load and commit; ``shown`` is whether readers have been told of the load before."""
         options, state = self._options, self._state
-        former = {life.folder for life in self._output.state.lives.values()}
+        folders = {life.folder for life in self._output.state.lives.values()}
         if options.at is None and state.at:
             raise RefusedError(
                 f"has the tables as of {state.at}: give another --at, or load into another folder",
-                path=self._output.place.uri,
+                path=self._place.uri,
             )
-        known = sum(map(len, state.known.values()))
-        places = [Place(path) for path in options.inputs]
-        arrivals = find_arrivals(
-            state,
-            places,
-            self._output.place,
-            wanted=options.wants,
-            selection=options.selection,
-            verify=options.verify,
-            chains=options.chains,
-            at=options.at,
+        order, known = state.order, sum(map(len, state.known.values()))
+        search = Search(
+            options.wants, options.selection, verify=options.verify, chains=options.chains, at=options.at
         )
+        arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
         state.at = "" if options.at is None else arrivals.moment.told
-        order = arrivals.order
-        fresh = bool(arrivals.new_manifests) or known != sum(map(len, state.known.values()))
+        state.keys |= {name: list(columns) for name, columns in options.keys.items()}
+        plan = self._plan(arrivals)
+        self._check_asked(plan.lives, arrivals)
+        history: list[Taken] = []
+        works: list[Work] = []
+        if arrivals.files or plan.work:
+            with session() as spark, spark_errors(options.output):
+                history, works = self._run_job(spark, arrivals, plan)
+        stopped = dict(arrivals.wrong)
+        self._take_history(history, stopped)
+        self._take_lives(plan, works, arrivals, stopped)
+        self._note(arrivals, stopped)
+        if options.compact:
+            compact(state, self._place)
+        has_work = bool(arrivals.files or plan.work)
         changed = (
-            fresh
-            or order != state.order
+            has_work
+            or bool(arrivals.new_manifests or plan.finished)
+            or (order, known) != (state.order, sum(map(len, state.known.values())))
             or bool(options.rebuild or options.keys or options.at)
+            or options.compact
             or options.accept_losses
         )
-        state.order = order
-        state.keys |= {name: list(columns) for name, columns in options.keys.items()}
-        state.statements += arrivals.statements
-        state.versions.update(arrivals.versions)
-        ranks = {name: rank for rank, name in enumerate(order)}
-        arrived = [file for file in arrivals.files if file.table not in arrivals.wrong]
-        arrived = drop_repeated(arrived, state.history, state.chains.gtids(), ranks, self._output.place)
-        plan, lives = self._plan(arrived)
-        self._check_asked(lives, arrivals)
-        plan = self._wanted(plan)
-        result = LoadResult([], [])
-        if plan.arrived or plan.lives:
-            with session() as spark, spark_errors(options.output):
-                result = run_plan(
-                    spark,
-                    plan,
-                    self._output.place.uri,
-                    Options(options.compression, self._load),
-                    self._progress,
-                )
-        stopped = dict(arrivals.wrong)
-        self._take_history(result, stopped)
-        self._take_lives(plan, lives, result, arrivals, stopped)
-        self._note(arrivals, stopped)
-        lives = _settled(lives, result)
-        if options.compact:
-            lives = compact(state, lives, lambda: self._plan(())[1], self._output.place)
-        changed = changed or bool(plan.arrived or plan.lives or plan.finished or options.compact)
         for name, text in stopped.items():
             self._summary(name).error = text
         if changed:
             state.version = self._load
             self._output.commit(state)
         if changed or not shown:
-            write_views(state, lives, self._output.place)
+            write_views(state, plan_load(state).lives, self._place)
         if options.format == DELTA:
             from binx.spark.lake.delta import publish
 
-            publish(state, self._output.place, former)
+            publish(state, self._place, folders)
         # Tasks that were lost or stopped, and were tried again, have left files too.
-        self._output.finish(tidy=bool(plan.arrived or plan.lives))
+        self._output.finish(tidy=has_work)
         return self._told(arrivals, changed=changed)
 
-    def _plan(self, arrived: Sequence[ChangesFile]) -> tuple[Plan, list[Life]]:
-        state, options = self._state, self._options
-        ranks = {name: rank for rank, name in enumerate(state.order)}
-        return plan_load(
-            state.history,
-            arrived,
-            once(state.statements, ranks),
-            state.versions,
-            ranks,
-            state.lives,
-            keys=state.keys,
-            rebuild=options.rebuild,
-            scd2=options.scd2,
-            bases=placed_bases(state.chains, ranks),
+    def _plan(self, arrivals: Arrivals) -> Plan:
+        options, state = self._options, self._state
+        plan = plan_load(state, arrivals.files, rebuild=options.rebuild, scd2=options.scd2)
+        return replace(
+            plan,
+            work=[one for one in plan.work if options.wants(one.goal.name)],
+            finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
 
     def _check_asked(self, lives: Sequence[Life], arrivals: Arrivals) -> None:
         """Whether the tables that options name are there."""
+        options = self._options
         names = {str(life.name) for life in lives if life.name} | set(map(str, arrivals.listed))
         names |= {str(file.table) for file in self._state.history}
-        asked = [("--key", table) for table in self._options.keys]
-        asked += [("--table", pattern) for pattern in self._options.tables]
-        asked += [("--rebuild", table) for table in self._options.rebuild]
+        asked = [("--key", table) for table in options.keys]
+        asked += [("--table", pattern) for pattern in options.tables]
+        asked += [("--rebuild", table) for table in options.rebuild]
         for option, pattern in asked:
             if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
                 listed = ", ".join(sorted(names)[:10]) or "no table"
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
 
-    def _wanted(self, plan: Plan) -> Plan:
-        lives = tuple(life for life in plan.lives if self._options.wants(life.name))
-        finished = tuple(
-            life
-            for life in plan.finished
-            if life not in self._state.lives or self._options.wants(self._state.lives[life].name)
-        )
-        return replace(plan, lives=lives, finished=finished)
+    def _run_job(self, spark: SparkSession, arrivals: Arrivals, plan: Plan) -> tuple[list[Taken], list[Work]]:
+        version = tuple(int(part) for part in spark.version.split(".")[:2])
+        if version < (4, 1):
+            # It loses rows in silence.
+            raise BinxError(
+                f"Spark {spark.version} is too old, expected 4.1 or newer: pip install 'binx[spark]'"
+            )
+        options = Options(self._options.compression)
+        uri = self._place.uri
+        return load_tables(spark, arrivals.files, plan.work, plan.empty, uri, options, self._progress)
 
-    def _take_history(self, result: LoadResult, stopped: dict[TableName, str]) -> None:
+    def _take_history(self, history: Sequence[Taken], stopped: dict[TableName, str]) -> None:
         """Let new files of history count, but those of tables of which one could not be read."""
-        for one in result.history:
+        for one in history:
             if one.error:
                 stopped.setdefault(one.source.table, one.error)
-        for one in result.history:
+        for one in history:
             summary = self._summary(one.source.table)
-            if one.source.table in stopped:
-                continue
-            self._state.history += one.files
-            summary.loaded += sum(file.rows for file in one.files)
-            summary.inserts += one.counts.get("insert", 0)
-            summary.updates += one.counts.get("update_postimage", 0)
-            summary.deletes += one.counts.get("delete", 0)
+            if one.source.table not in stopped:
+                self._state.history += one.files
+                summary.loaded += sum(one.counts.values())
+                summary.inserts += one.counts.get("insert", 0)
+                summary.updates += one.counts.get("update_postimage", 0)
+                summary.deletes += one.counts.get("delete", 0)
 
     def _take_lives(
-        self,
-        plan: Plan,
-        lives: Sequence[Life],
-        result: LoadResult,
-        arrivals: Arrivals,
-        stopped: Mapping[TableName, str],
+        self, plan: Plan, works: Sequence[Work], arrivals: Arrivals, stopped: Mapping[TableName, str]
     ) -> None:
         """Let new states of tables count, and note what is missing from each."""
-        state, options = self._state, self._options
-        plans = {one.life: one for one in plan.lives}
-        results = {one.life: one for one in result.lives}
-        ranks = {name: rank for rank, name in enumerate(state.order)}
-        records = {}
-        for life in lives:
-            former = state.records.get(life.id)
+        state, options, ranks = self._state, self._options, self._state.ranks
+        by_life = {one.life: one for one in works}
+        records: dict[str, LifeRecord] = {}
+        for life in plan.lives:
+            former, work = state.records.get(life.id), by_life.get(life.id)
             if life.name is None:
                 continue
-            if former is not None and not options.wants(life.name):
-                records[life.id] = former
-                continue
             if not options.wants(life.name):
+                records |= {life.id: former} if former is not None else {}
                 continue
-            planned, found = plans.get(life.id), results.get(life.id)
-            losses = () if former is None or (planned and planned.former is None) else former.losses
+            is_anew = work is not None and work.plan.former is None
+            losses = [] if former is None or is_anew else list(former.losses)
+            reasons = []
             error = ""
-            if planned and any(unit.file.table in stopped for unit in planned.units):
-                error = next(stopped[unit.file.table] for unit in planned.units if unit.file.table in stopped)
-            elif found is not None:
-                error = found.error
-                told = [Loss(text, arrivals.since) for text in found.losses]
-                losses += tuple(loss for loss in told if loss.reason not in {one.reason for one in losses})
-                self._summary(life.name).notes += found.notes
-                if found.state is not None and not error:
-                    state.lives[life.id] = found.state
-                    self._summary(life.name).current = found.rows
-            reached = sorted(map(str, life.parents & arrivals.deleted))
-            if reached:
-                parents = ", ".join(reached)
-                text = f"rows that foreign keys deleted or changed with rows of {parents} are not logged"
-                if all(loss.reason != text for loss in losses):
-                    losses += (Loss(text, arrivals.since),)
+            if work is not None:
+                failed = (stopped.get(unit.file.table, "") for unit in work.plan.units)
+                error = next(filter(None, failed), work.error)
+                if not error:
+                    reasons = [
+                        f"values that {name} had before it got another type are not known; _unknown lists"
+                        " them"
+                        for name in sorted(work.lost)
+                    ]
+                    state.lives[life.id] = work.state
+                    self._summary(life.name).current = sum(file.rows for file in work.ranges)
+            reasons += unlogged(life, arrivals.deleted)
+            known = {loss.reason for loss in losses}
+            losses += [Loss(text, arrivals.since) for text in reasons if text not in known]
             kept = state.lives.get(life.id)
             records[life.id] = LifeRecord(
                 name=life.name,
                 whole=life.whole,
                 reasons=(*life.reasons, *left_out(life, state.chains, ranks)),
-                losses=losses,
+                losses=tuple(losses),
                 unknown=sum(file.unknown for file in kept.ranges) if kept else 0,
                 error=error,
                 seen=former.seen if former else (),
@@ -312,10 +273,9 @@ class _Load:
                 state.uptos.setdefault(table, default)
             elif options.wants(table):
                 state.uptos[table] = self._load
-        state.selections = {
-            **({} if options.selection == ALL_TABLES else state.selections),
-            options.selection: self._load,
-        }
+        if options.selection == ALL_TABLES:
+            state.selections = {}
+        state.selections[options.selection] = self._load
         state.losses += arrivals.losses
         if options.accept_losses:
             state.losses = [replace(loss, seen=True) for loss in state.losses]
@@ -331,21 +291,14 @@ class _Load:
         state = self._state
         for record in state.records.values():
             if self._options.wants(record.name):
-                summary = self._summary(record.name)
-                summary.complete, summary.reasons = record.complete, record.told
-                summary.accepted, summary.error = record.is_accepted, summary.error or record.error
+                self._summary(record.name).tell(record)
         for table, rows in arrivals.listed.items():
             self._summary(table).listed = rows
-        return Summary(
-            output=self._output.place.uri,
-            load=state.version,
+        return replace(
+            Summary.of(state, self._place.uri, self._summaries.values()),
             changed=changed,
             manifests=arrivals.manifests,
             new_manifests=arrivals.new_manifests,
-            tables=sorted(self._summaries.values(), key=lambda one: (one.db, one.table)),
-            losses=[loss.reason for loss in state.losses],
-            losses_seen=all(loss.seen for loss in state.losses),
-            at=state.at,
         )
 
 
@@ -367,39 +320,6 @@ def _anew(output: Output) -> State:
             path=output.place.uri,
         )
     return State(version=state.version, keys=dict(state.keys))
-
-
-def _settled(lives: Sequence[Life], result: LoadResult) -> list[Life]:
-    """The lives, their rows where ``history/`` has them now; of those that were not taken there are none."""
-    files = {one.source.identity: one.files for one in result.history}
-    return [
-        replace(
-            life,
-            units=[
-                replace(unit, file=file, first=max(unit.first, file.first), last=min(unit.last, file.last))
-                for unit in life.units
-                for file in (files.get(unit.file.identity, []) if unit.file.root else [unit.file])
-                if unit.first <= file.last and file.first <= unit.last
-            ],
-        )
-        for life in lives
-    ]
-
-
-def run_plan(
-    spark: SparkSession, plan: Plan, output: str, options: Options, progress: Progress
-) -> LoadResult:
-    """What :func:`~binx.spark.lake.job.load_tables` does, in a session with the settings it relies on.
-
-    Raises:
-        BinxError: this Spark is too old: before 4.1 it loses rows in silence.
-    """
-    version = tuple(int(part) for part in spark.version.split(".")[:2])
-    if version < (4, 1):
-        raise BinxError(f"Spark {spark.version} is too old, expected 4.1 or newer: pip install 'binx[spark]'")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    return load_tables(spark, plan, output, options, progress)
 
 
 @contextmanager
@@ -441,30 +361,14 @@ def load_status(path: str) -> Summary:
     state = Output(place).state
     if not state.version:
         raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
-    rows = {life: sum(file.rows for file in one.ranges) for life, one in state.lives.items()}
-    tables = [
-        TableSummary(
-            record.name.db,
-            record.name.table,
-            current=rows.get(life),
-            complete=record.complete,
-            reasons=record.told,
-            accepted=record.is_accepted,
-            error=record.error,
-        )
-        for life, record in state.records.items()
-    ]
-    return Summary(
-        output=place.uri,
-        load=state.version,
-        changed=False,
-        manifests=sum(map(len, state.known.values())),
-        new_manifests=0,
-        tables=sorted(tables, key=lambda one: (one.db, one.table)),
-        losses=[loss.reason for loss in state.losses],
-        losses_seen=all(loss.seen for loss in state.losses),
-        at=state.at,
-    )
+    tables = []
+    for life, record in state.records.items():
+        table = TableSummary(record.name.db, record.name.table)
+        table.tell(record)
+        if life in state.lives:
+            table.current = sum(file.rows for file in state.lives[life].ranges)
+        tables.append(table)
+    return Summary.of(state, place.uri, tables)
 
 
 __all__ = ["DELTA", "FORMATS", "PARQUET", "LoadOptions", "load", "load_status", "parse_key"]

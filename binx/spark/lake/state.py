@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from binx.errors import BinxError, OutputError
@@ -19,11 +18,12 @@ from binx.spark.lake.chains import Chains
 from binx.spark.lake.manifests import NOT_UNDERSTOOD
 from binx.spark.lake.model import ChangesFile, LifeState, Statement, TableName, Version
 from binx.spark.lake.place import Place
+from binx.spark.lake.records import reader_of, to_json
 
-CONTRACT = 6
+CONTRACT = 7
 STATE = "_state.json"
 _PENDING = "_pending.json"
-KINDS = ("history", "current", "scd2")
+_KINDS = ("history", "current", "scd2")
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
 ALL_TABLES = ""
 """The name of the selection that leaves no table out."""
@@ -87,6 +87,11 @@ class LifeRecord:
         return "partial" if self.told else "yes"
 
     @property
+    def derived(self) -> dict[str, Any]:
+        """What readers of the state file find beside the fields."""
+        return {"complete": self.complete, "told": self.told}
+
+    @property
     def is_accepted(self) -> bool:
         """Whether nothing is missing that nobody has accepted."""
         return not self.error and set(map(_kind, self.told)) <= set(self.seen)
@@ -94,23 +99,6 @@ class LifeRecord:
     def accepted(self) -> LifeRecord:
         """The same, with all that is missing noted as seen."""
         return replace(self, seen=tuple(dict.fromkeys(map(_kind, self.told))))
-
-    def to_json(self) -> dict[str, Any]:
-        """What :meth:`from_json` reads; ``complete`` and ``told`` are for readers."""
-        return {**asdict(self), "complete": self.complete, "told": self.told}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> LifeRecord:
-        """What :meth:`to_json` wrote."""
-        return cls(
-            name=TableName(*entry["name"]),
-            whole=entry["whole"],
-            reasons=tuple(entry["reasons"]),
-            losses=tuple(Loss(**loss) for loss in entry["losses"]),
-            unknown=entry["unknown"],
-            error=entry["error"],
-            seen=tuple(entry["seen"]),
-        )
 
 
 def _kind(reason: str) -> str:
@@ -124,25 +112,22 @@ class State:
 
     Attributes:
         version: the number of the load that wrote it.
+        at: the moment up to which the logs are taken, in words; empty where it is their end.
         order: the chains in the order in which they are applied.
-        chains: the servers' logs, and what of them was taken.
         known: the manifests that loads read, by place and path: size, time of change, number of the load.
         selections: the last load of each selection of tables.
         uptos: the last load that took all there was of a table.
         partial: tables and chains of which exports were taken that may lack transactions.
         statements: those that have effects.
-        versions: the schema records.
-        history: the files of row changes.
-        lives: what is loaded of each life, by its id.
-        records: what else is known of them.
         keys: the keys that options gave, by table.
         losses: what is missing, nobody can tell of which tables.
         erasures: what ``binx erase`` did, each with how many keys and rows, and the condition's columns.
         garbage: files of the former state, which readers may still have open.
-        at: the moment up to which the logs are taken, in words; empty where it is their end.
     """
 
+    contract: int = CONTRACT
     version: int = 0
+    at: str = ""
     order: list[str] = field(default_factory=list)
     chains: Chains = field(default_factory=Chains)
     known: dict[str, dict[str, tuple[int, int, int]]] = field(default_factory=dict)
@@ -158,7 +143,11 @@ class State:
     losses: list[Loss] = field(default_factory=list)
     erasures: list[dict[str, Any]] = field(default_factory=list)
     garbage: list[str] = field(default_factory=list)
-    at: str = ""
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """The place of each chain in the order."""
+        return {name: rank for rank, name in enumerate(self.order)}
 
     def upto(self, selection: str) -> int:
         """The last load that took all there was of the tables of a selection that it did not know."""
@@ -169,67 +158,9 @@ class State:
         lives = {file.path for life in self.lives.values() for file in life.files()}
         return lives | {file.path for file in self.history}
 
-    def to_json(self) -> dict[str, Any]:
-        """The document."""
-        return {
-            "contract": CONTRACT,
-            "version": self.version,
-            "at": self.at,
-            "order": self.order,
-            "records": {life: record.to_json() for life, record in self.records.items()},
-            "losses": [asdict(loss) for loss in self.losses],
-            "keys": self.keys,
-            "lives": [life.to_json() for life in self.lives.values()],
-            "history": [file.to_json() for file in self.history],
-            "statements": [statement.to_json() for statement in self.statements],
-            "versions": [[*table, version.to_json()] for (table, _), version in self.versions.items()],
-            "chains": self.chains.to_json(),
-            "known": self.known,
-            "selections": self.selections,
-            "uptos": [[*table, upto] for table, upto in self.uptos.items()],
-            "partial": [[*table, chain] for table, chain in sorted(self.partial)],
-            "erasures": self.erasures,
-            "garbage": self.garbage,
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> State:
-        """What :meth:`to_json` wrote."""
-        versions = [
-            (TableName(db, table), Version.from_json(entry)) for db, table, entry in document["versions"]
-        ]
-        lives = map(LifeState.from_json, document["lives"])
-        return cls(
-            version=document["version"],
-            order=document["order"],
-            chains=Chains.from_json(document["chains"]),
-            known={
-                place: {name: (size, time, load) for name, (size, time, load) in names.items()}
-                for place, names in document["known"].items()
-            },
-            selections=document["selections"],
-            uptos={TableName(db, table): upto for db, table, upto in document["uptos"]},
-            partial={(TableName(db, table), chain) for db, table, chain in document["partial"]},
-            statements=[Statement.from_json(entry) for entry in document["statements"]],
-            versions={(table, version.name): version for table, version in versions},
-            history=[ChangesFile.from_json(entry) for entry in document["history"]],
-            lives={life.life: life for life in lives},
-            records={life: LifeRecord.from_json(entry) for life, entry in document["records"].items()},
-            keys=document["keys"],
-            losses=[Loss(**loss) for loss in document["losses"]],
-            erasures=document.get("erasures", []),
-            garbage=document["garbage"],
-            at=document.get("at", ""),
-        )
-
 
 class Output:
-    """The output folder, held by this load's lock.
-
-    Attributes:
-        place: the same.
-        state: what is committed; a load changes it, and commits it.
-    """
+    """The output folder, held by this load's lock; a load changes ``state``, and commits it."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -259,7 +190,7 @@ class Output:
             raise OutputError(
                 "another load has committed while this one ran: run this one again", path=self.place.uri
             )
-        content = json.dumps(state.to_json(), ensure_ascii=False).encode()
+        content = to_json(state)
         # From here on, after an error, only the place knows which of both counts.
         self._is_sure = False
         self.place.put(STATE, content)
@@ -278,8 +209,7 @@ class Output:
         """Remove what this load wrote without committing it; what cannot be removed is left to the next."""
         with suppress(BinxError):
             if self._is_sure:
-                self._remove_unlisted()
-                self.finish()
+                self.finish(tidy=True)
 
     def _remove_unlisted(self) -> None:
         kept = self._former | self._garbage
@@ -288,7 +218,7 @@ class Output:
             path
             for path in found
             if path not in kept and path.endswith(".parquet") and path.split("/")[-2] != "_delta_log"
-            if any(f"/{kind}/" in path for kind in KINDS)
+            if any(f"/{kind}/" in path for kind in _KINDS)
         )
 
 
@@ -304,9 +234,10 @@ def _read_state(place: Place) -> tuple[bytes | None, State]:
                 "was written by another version of the loader: load into a new folder",
                 path=place.shown(STATE),
             )
-        return content, State.from_json(document)
+        state: State = reader_of(State)(document)
     except NOT_UNDERSTOOD as error:
         raise BinxError(
             f"cannot be understood ({type(error).__name__} {error}): load into a new folder",
             path=place.shown(STATE),
         ) from error
+    return content, state

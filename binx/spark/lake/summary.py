@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from binx.errors import ExitCode
+from binx.spark.lake.state import LifeRecord, State
 
 
 @dataclass(slots=True)
@@ -30,7 +32,11 @@ class TableSummary:
     reasons: list[str] = field(default_factory=list)
     accepted: bool = True
     error: str = ""
-    notes: list[str] = field(default_factory=list)
+
+    def tell(self, record: LifeRecord) -> None:
+        """Say what is known of the table's life."""
+        self.complete, self.reasons = record.complete, record.told
+        self.accepted, self.error = record.is_accepted, self.error or record.error
 
 
 @dataclass(slots=True)
@@ -50,6 +56,21 @@ class Summary:
     losses_seen: bool
     at: str = ""
 
+    @classmethod
+    def of(cls, state: State, output: str, tables: Iterable[TableSummary]) -> Summary:
+        """What is loaded."""
+        return cls(
+            output=output,
+            load=state.version,
+            changed=False,
+            manifests=sum(map(len, state.known.values())),
+            new_manifests=0,
+            tables=sorted(tables, key=lambda one: (one.db, one.table)),
+            losses=[loss.reason for loss in state.losses],
+            losses_seen=all(loss.seen for loss in state.losses),
+            at=state.at,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """One object with the names of the fields."""
         return asdict(self)
@@ -68,7 +89,6 @@ class Summary:
         lines = []
         for table in self.tables:
             name = f"{table.db}.{table.table}"
-            lines += [f"note: {name}: {note}" for note in table.notes]
             lines += [f"loss: {name}: {reason}" for reason in table.reasons if not table.accepted]
             if table.error and not any(table.error in reason for reason in table.reasons):
                 lines.append(f"stopped: {name}: {table.error}")

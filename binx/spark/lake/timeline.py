@@ -13,6 +13,17 @@ from itertools import pairwise
 from typing import Any
 
 from binx.spark.lake.bases import PlacedBase
+from binx.spark.lake.epochs import (
+    Prepared,
+    alike,
+    confirmed,
+    differ,
+    epoch_of,
+    fit,
+    follow_prepared,
+    ids_of,
+    key_of,
+)
 from binx.spark.lake.model import (
     Change,
     ChangesFile,
@@ -27,8 +38,7 @@ from binx.spark.lake.model import (
     Value,
     Version,
 )
-from binx.spark.lake.overlaps import clipped, without
-from binx.spark.lake.prepared import Prepared, follow_prepared
+from binx.spark.lake.repeats import clipped, without
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _UNDEFINED = "a table definition in the log is not understood"
@@ -229,8 +239,8 @@ class Timeline:
         """Let a life begin with the columns that a statement tells; without any its first file will."""
         if effect.get("columns") is not None:
             columns = tuple(self._column(life, one) for one in effect["columns"])
-            key = _ids_of(columns, effect.get("key") or ())
-            life.epochs.append(_epoch(place, columns, key, (), statement))
+            key = ids_of(columns, effect.get("key") or ())
+            life.epochs.append(epoch_of(place, columns, key, (), statement))
 
     def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
         if not life.epochs:
@@ -241,10 +251,10 @@ class Timeline:
         columns = tuple(found.values())
         if effect.get("columns") is not None:
             columns = tuple(self._behind(life, one, found, changes) for one in effect["columns"])
-        key = _ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
+        key = ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
         key = key if set(key) <= {one.id for one in columns} else ()
         if columns != last.columns or key != last.key:
-            life.epochs.append(_epoch(place, columns, key, tuple(changes), statement))
+            life.epochs.append(epoch_of(place, columns, key, tuple(changes), statement))
 
     def _clauses(
         self, life: Life, told: Sequence[Mapping[str, Any]]
@@ -280,7 +290,7 @@ class Timeline:
         after = self._column(life, told, None if there is None else there.id)
         if there is None:
             changes.append(Change(after.id, None))
-        elif all(change.id != there.id for change in changes) and _differ(there, after):
+        elif all(change.id != there.id for change in changes) and differ(there, after):
             changes.append(Change(there.id, there))
         return after
 
@@ -301,18 +311,18 @@ class Timeline:
         version = self._versions[clip.file.table, clip.file.version]
         if not life.epochs:
             columns = tuple(self._of_file(life, one) for one in version.columns)
-            life.epochs.append(Epoch(None, columns, _key_of(version, columns)))
-        ids = _fit(life.epochs[-1].columns, version)
+            life.epochs.append(Epoch(None, columns, key_of(version, columns)))
+        ids = fit(life.epochs[-1].columns, version)
         unused = not any(unit.epoch == len(life.epochs) - 1 for unit in life.units)
-        if ids is None or (not unused and not _alike(life.epochs[-1], version, ids)):
+        if ids is None or (not unused and not alike(life.epochs[-1], version, ids)):
             if not clip.alone:
                 self.empty.append((clip.file, clip.first, clip.last))
                 return
             self._untold(life, version, place)
-            ids = _fit(life.epochs[-1].columns, version)
+            ids = fit(life.epochs[-1].columns, version)
             assert ids is not None
         elif unused:
-            life.epochs[-1] = _confirmed(life.epochs[-1], version, ids)
+            life.epochs[-1] = confirmed(life.epochs[-1], version, ids)
         withheld = self._prepared.withheld_in(clip.file.chain, clip.first, clip.last)
         life.units.append(
             Unit(file, version, place, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
@@ -339,74 +349,7 @@ class Timeline:
             if before is None:
                 known = one.added is not None
                 changes.append(Change(after.id, None, one.added, known=known))
-            elif _differ(before, after):
+            elif differ(before, after):
                 changes.append(Change(after.id, before))
-        key = _key_of(version, columns)
+        key = key_of(version, columns)
         life.epochs.append(Epoch(place, tuple(columns), key, tuple(changes)))
-
-
-def _epoch(
-    place: Position,
-    columns: tuple[Column, ...],
-    key: tuple[int, ...],
-    changes: tuple[Change, ...],
-    statement: Statement,
-) -> Epoch:
-    return Epoch(
-        place, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
-    )
-
-
-def _differ(before: Column, after: Column) -> bool:
-    """Whether values may change on the way from one definition of a column to another."""
-    known = before.mysql_type and after.mysql_type
-    return (before.arrow_type, before.mysql_type if known else "") != (
-        after.arrow_type,
-        after.mysql_type if known else "",
-    )
-
-
-def _ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
-    ids = {one.name.lower(): one.id for one in columns}
-    wanted = [ids.get(name.lower()) for name in names]
-    return () if None in wanted else tuple(one for one in wanted if one is not None)
-
-
-def _key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
-    names = {one.name: one.source_name for one in version.columns}
-    return _ids_of(columns, [names.get(name, name) for name in version.key])
-
-
-def _fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
-    """The ids of a version's columns; None where it has others than the epoch."""
-    ids = {one.name.lower(): one.id for one in columns}
-    if len(version.columns) != len(columns):
-        return None
-    found = [ids.get(one.source_name.lower()) for one in version.columns]
-    if None not in found:
-        return tuple(one for one in found if one is not None)
-    if all(one.source_name == f"c{place}" for place, one in enumerate(version.columns, 1)):
-        return tuple(one.id for one in columns)
-    return None
-
-
-def _alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
-    return all(
-        epoch.column(number).arrow_type == one.arrow_type
-        for number, one in zip(ids, version.columns, strict=True)
-    )
-
-
-def _confirmed(epoch: Epoch, version: Version, ids: Sequence[int]) -> Epoch:
-    """The epoch with the types that its rows have."""
-    told = dict(zip(ids, version.columns, strict=True))
-    columns = tuple(
-        replace(
-            one,
-            arrow_type=told[one.id].arrow_type,
-            mysql_type=one.mysql_type or told[one.id].mysql_type,
-            charset=one.charset or told[one.id].charset,
-        )
-        for one in epoch.columns
-    )
-    return replace(epoch, columns=columns, key=epoch.key or _key_of(version, columns))

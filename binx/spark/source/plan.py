@@ -1,4 +1,4 @@
-"""What the driver plans: logs cut into slices, and the schema of a table.
+"""What the driver plans: logs cut into slices of whole transactions, and the schema of a table.
 
 A log is walked once: its index file is read where it has a true one, else headers of transactions, or of
 events where tables must be known: rows have columns that statements may name, and what a statement did is
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from binx.dataset.chain import packed
+from binx.dataset.chain import packed, unpacked
 from binx.errors import AbsentError, TruncatedError
 from binx.event.format import FormatDescription
 from binx.kernels.transactions.table import TransactionTable
@@ -25,6 +25,7 @@ from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse
+from binx.log.scan import Resumption
 from binx.log.scanning import TransactionScan
 from binx.log.selection.selection import Selector, required_level
 from binx.rows.columns.arrow_schema import united_schema
@@ -33,9 +34,44 @@ from binx.rows.ddl.schema_dump import read_dump
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from binx.spark.log_place import LogPlace
 from binx.spark.source.request import Request, What
-from binx.spark.source.slices import Slice
 
 _TABLES_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of a log that one task reads."""
+
+    log: LogPlace
+    start: int
+    stop: int
+    transactions: int
+    format: FormatDescription
+    epoch: int
+    seqno: int
+    tables: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.stop - self.start
+
+    def catalog(self) -> Catalog:
+        """The tables known at the start."""
+        return unpacked(self.tables)
+
+
+@contextmanager
+def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
+    """The log of a slice; scans of it give the slice's transactions.
+
+    Raises:
+        StaleError: it is another log than the one that the plan was made of.
+        BinxError: as :meth:`~binx.log.file.BinlogFile.open`.
+    """
+    with part.log.opened(request.keys(), part.stop) as file:
+        file.resumption = Resumption(part.start, part.format, part.stop)
+        yield file
 
 
 @contextmanager
@@ -239,6 +275,3 @@ def keep_touching(
     """Unmark the transactions that change no row of a table."""
     wanted = bytes(scan.table_name(number) == name for number in range(scan.table_count))
     table.keep_tables(mask, wanted)
-
-
-__all__ = ["Planner", "keep_touching", "known_tables", "opened_chain", "plan", "shares", "table_schema"]

@@ -18,8 +18,7 @@ from binx.dataset.statements import statements_schema
 from binx.log.index.transactions import index_schema
 from binx.spark.source.columns import arrow_schema, spark_schema
 from binx.spark.source.plan import plan, table_schema
-from binx.spark.source.pushdown import narrowed
-from binx.spark.source.request import Request, What, parse_request
+from binx.spark.source.request import Request, What, narrowed, parse_request
 from binx.spark.source.rows import read_slices
 from binx.spark.source.stream import Stream
 
@@ -171,6 +170,3 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a task."""
         return read_slices(self._request, partition.value or (), self._target, whole=self._whole)
-
-
-__all__ = ["BinlogSource", "register"]

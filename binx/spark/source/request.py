@@ -1,41 +1,38 @@
-"""What a reader asks of ``spark.read.format("binlog")``, from the options that it gives."""
+"""What a reader asks of ``spark.read.format("binlog")``, from the options that it gives, and from filters."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import UsageError
+from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import parse_position, parse_size, parse_time
 from binx.log.selection.selection import Selection, wanted_gtids
 
 if TYPE_CHECKING:
     from binx.source.keyring import Keys
 
-SPLIT_BYTES = 256 * 1024 * 1024
-"""Bytes of a log that a task reads, about."""
-
-BATCH_ROWS = 32_768
-"""Rows that are handed to Spark at once, at most."""
+_TIMES = ("_commit_timestamp", "commit_timestamp")
+_IDENTIFIERS = ("_transaction", "transaction", "gtid")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class What(Enum):
-    """What the rows are."""
+    """What the rows are: row changes of one table, or a row a transaction, or one a statement."""
 
     CHANGES = "table"
-    """The row changes of one table, typed."""
     TRANSACTIONS = "transactions"
-    """A row a transaction."""
     STATEMENTS = "statements"
-    """A row a statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is read, and how."""
+    """What is read, and how: about ``split_bytes`` a task, at most ``batch_rows`` handed over at once."""
 
     paths: tuple[str, ...]
     what: What
@@ -44,8 +41,8 @@ class Request:
     schema: str | None = None
     keyring: str | None = None
     identity: str | None = None
-    split_bytes: int = SPLIT_BYTES
-    batch_rows: int = BATCH_ROWS
+    split_bytes: int = 256 << 20
+    batch_rows: int = 32_768
     verify: bool = True
     trigger_bytes: int | None = None
 
@@ -61,6 +58,88 @@ class Request:
         )
 
 
+def _size(text: str) -> int:
+    size = parse_size(text)
+    if size == 0:
+        raise UsageError("expected at least 1 byte, found 0")
+    return size
+
+
+def _number(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise UsageError(f"expected a whole number, found {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if _number(text) == 0:
+        raise UsageError("expected at least 1, found 0")
+    return _number(text)
+
+
+def _flag(text: str) -> bool:
+    if text.strip().lower() not in ("true", "false"):
+        raise UsageError(f"expected true or false, found {text!r}")
+    return text.strip().lower() == "true"
+
+
+def _table(text: str) -> tuple[str, str]:
+    db, dot, name = text.partition(".")
+    if not dot or not db or not name:
+        raise UsageError(f"expected one table as db.table, found {text!r}")
+    return db, name
+
+
+def _path(text: str) -> tuple[str, ...]:
+    return (text.removeprefix("file://") if text.startswith("file:///") else text,)
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    """The paths that Spark passes on from ``.load([…])``, as JSON."""
+    try:
+        paths = json.loads(text)
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UsageError(f"expected a list of paths in JSON, found {text!r}")
+    return tuple(one for path in paths for one in _path(path))
+
+
+def _several(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: tuple(parse(one.strip()) for one in text.split(",") if one.strip())
+
+
+_REQUEST: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "path": ("path", _path),
+    "paths": ("paths", _paths),
+    "table": ("table", _table),
+    "transactions": ("transactions", _flag),
+    "statements": ("statements", _flag),
+    "schema": ("schema", str),
+    "keyring": ("keyring", str),
+    "identity": ("identity", str),
+    "splitBytes": ("split_bytes", _size),
+    "batchRows": ("batch_rows", _count),
+    "checksums": ("verify", _flag),
+    "maxBytesPerTrigger": ("trigger_bytes", _size),
+}
+_SELECTION: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "gtid": ("gtids", wanted_gtids),
+    "excludeGtid": ("exclude_gtids", wanted_gtids),
+    "since": ("since", parse_time),
+    "until": ("until", parse_time),
+    "startPosition": ("start", parse_position),
+    "stopPosition": ("stop", parse_position),
+    "db": ("databases", _several(str)),
+    "serverId": ("server_ids", _several(_number)),
+    "threadId": ("thread_ids", _several(_number)),
+    "xid": ("xids", _several(_number)),
+    "minBytes": ("min_bytes", parse_size),
+    "limit": ("limit", _number),
+}
+_NAMES = {name.lower(): name for name in (*_REQUEST, *_SELECTION)}
+
+
 def parse_request(options: Mapping[str, str]) -> Request:
     """Understand the options of a read.
 
@@ -71,156 +150,87 @@ def parse_request(options: Mapping[str, str]) -> Request:
         UsageError: an option is not known, or its value cannot be understood; or it is not said what to read.
     """
     given: dict[str, str] = {}
-    for name, value in options.items():
-        key = name.replace("-", "").replace("_", "").lower()
+    for written, value in options.items():
+        key = written.replace("-", "").replace("_", "").lower()
         if key not in _NAMES:
             known = ", ".join(sorted(_NAMES.values()))
-            raise UsageError(f"unknown option {name!r}; known options: {known}")
-        given[key] = value
-    what = _what(given)
-    return Request(
-        paths=_paths(given),
-        what=what,
-        table=_table(given["table"]) if what is What.CHANGES else ("", ""),
-        selection=_selection(given, what),
-        schema=given.get("schema"),
-        keyring=given.get("keyring"),
-        identity=given.get("identity"),
-        split_bytes=_size(given, "splitbytes") or SPLIT_BYTES,
-        batch_rows=_one(given, "batchrows", _whole_from_one) or BATCH_ROWS,
-        verify=_flag(given, "checksums", default=True),
-        trigger_bytes=_size(given, "maxbytespertrigger"),
-    )
-
-
-_NAMES = {
-    name.lower(): name
-    for name in (
-        "path",
-        "paths",
-        "table",
-        "transactions",
-        "statements",
-        "gtid",
-        "excludeGtid",
-        "since",
-        "until",
-        "startPosition",
-        "stopPosition",
-        "db",
-        "serverId",
-        "threadId",
-        "xid",
-        "minBytes",
-        "limit",
-        "schema",
-        "keyring",
-        "identity",
-        "splitBytes",
-        "batchRows",
-        "checksums",
-        "maxBytesPerTrigger",
-    )
-}
-
-
-def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
-    paths = _several_paths(given["paths"]) if "paths" in given else []
-    paths += [given["path"]] if "path" in given else []
-    if not paths:
-        raise UsageError('expected binary logs to read, as .load("/var/lib/mysql"), found none')
-    return tuple(path.removeprefix("file://") if path.startswith("file:///") else path for path in paths)
-
-
-def _several_paths(text: str) -> list[str]:
-    """The paths that Spark passes on from ``.load([…])``, as JSON."""
-    try:
-        paths = json.loads(text)
-    except (ValueError, RecursionError):
-        paths = None
-    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise UsageError(f"option paths: expected a list of paths in JSON, found {text!r}")
-    return paths
-
-
-def _what(given: Mapping[str, str]) -> What:
-    chosen = [what for what in (What.TRANSACTIONS, What.STATEMENTS) if _flag(given, what.value)]
-    if len(chosen) == 2:
+            raise UsageError(f"unknown option {written!r}; known options: {known}")
+        given[_NAMES[key]] = value
+    flags = [what for what in (What.TRANSACTIONS, What.STATEMENTS) if _asked(given, what.value, _flag)]
+    if len(flags) == 2:
         raise UsageError("the options transactions and statements cannot be combined")
-    if chosen:
-        return chosen[0]
-    if "table" not in given:
+    what = flags[0] if flags else What.CHANGES
+    if not flags and "table" not in given:
         raise UsageError(
             'expected what to read: .option("table", "db.table"), or .option("transactions", True),'
             ' or .option("statements", True)'
         )
-    return What.CHANGES
+    chosen = {
+        name: _asked(given, option, parse) for option, (name, parse) in _SELECTION.items() if option in given
+    }
+    if flags and "table" in given:
+        chosen["tables"] = _several(str)(given.pop("table"))
+    found = {
+        name: _asked(given, option, parse) for option, (name, parse) in _REQUEST.items() if option in given
+    }
+    paths = found.pop("paths", ()) + found.pop("path", ())
+    if not paths:
+        raise UsageError('expected binary logs to read, as .load("/var/lib/mysql"), found none')
+    for one in (What.TRANSACTIONS, What.STATEMENTS):
+        found.pop(one.value, None)
+    return Request(paths, what, selection=Selection(**chosen), **found)
 
 
-def _table(text: str) -> tuple[str, str]:
-    db, dot, name = text.partition(".")
-    if not dot or not db or not name:
-        raise UsageError(f"expected one table as db.table, found {text!r}")
-    return db, name
-
-
-def _selection(given: Mapping[str, str], what: What) -> Selection:
-    return Selection(
-        gtids=_one(given, "gtid", wanted_gtids),
-        exclude_gtids=_one(given, "excludegtid", wanted_gtids),
-        since=_one(given, "since", parse_time),
-        until=_one(given, "until", parse_time),
-        start=_one(given, "startposition", parse_position),
-        stop=_one(given, "stopposition", parse_position),
-        databases=_several(given, "db", str),
-        tables=() if what is What.CHANGES else _several(given, "table", str),
-        server_ids=_several(given, "serverid", _whole),
-        thread_ids=_several(given, "threadid", _whole),
-        xids=_several(given, "xid", _whole),
-        min_bytes=_size(given, "minbytes"),
-        limit=_one(given, "limit", _whole),
-    )
-
-
-def _one(given: Mapping[str, str], key: str, parse: Callable[[str], Any]) -> Any:
-    if key not in given:
-        return None
+def _asked(given: Mapping[str, str], option: str, parse: Callable[[str], Any]) -> Any:
+    """What an option's text means; None where it is not given."""
     try:
-        return parse(given[key])
+        return parse(given[option]) if option in given else None
     except UsageError as error:
-        raise UsageError(f"option {_NAMES[key]}: {error.message}") from error
+        raise UsageError(f"option {option}: {error.message}") from error
 
 
-def _several(given: Mapping[str, str], key: str, parse: Callable[[str], Any]) -> tuple[Any, ...]:
-    texts = [text.strip() for text in given.get(key, "").split(",")]
-    return tuple(_one({key: text}, key, parse) for text in texts if text)
+def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
+    """A selection with what Spark's filters ask of commit time and GTID; None where nothing can pass.
+
+    Spark asks them again of the rows, so that taking too many is never wrong.
+    """
+    if selection.limit is not None:
+        # The first N are counted before rows are filtered.
+        return selection
+    since, until, gtids = selection.since, selection.until, selection.gtids
+    for one in filters:
+        kind, column = type(one).__name__, getattr(one, "attribute", None)
+        if not isinstance(column, tuple) or len(column) != 1:
+            continue
+        if column[0] in _TIMES and isinstance(getattr(one, "value", None), datetime):
+            first, behind = _span(kind, one.value)
+            since = since if first is None else max(first, since or first)
+            until = until if behind is None else min(behind, until or behind)
+        elif column[0] in _IDENTIFIERS and kind in ("EqualTo", "EqualNullSafe", "In"):
+            wanted = _gtids(one.value if kind == "In" else (one.value,))
+            gtids = gtids if wanted is None else wanted if gtids is None else gtids & wanted
+    if (since is not None and until is not None and since >= until) or (gtids is not None and gtids.is_empty):
+        return None
+    return selection._replace(since=since, until=until, gtids=gtids)
 
 
-def _size(given: Mapping[str, str], key: str) -> int | None:
-    size: int | None = _one(given, key, parse_size)
-    if size == 0 and key != "minbytes":
-        raise UsageError(f"option {_NAMES[key]}: expected at least 1 byte, found 0")
-    return size
+def _span(kind: str, value: datetime) -> tuple[int | None, int | None]:
+    """The first µs that passes a filter, and the first behind that does not."""
+    moment = (value if value.tzinfo is not None else value.replace(tzinfo=UTC)) - _EPOCH
+    number = moment // timedelta(microseconds=1)
+    return {
+        "EqualTo": (number, number + 1),
+        "EqualNullSafe": (number, number + 1),
+        "GreaterThan": (number + 1, None),
+        "GreaterThanOrEqual": (number, None),
+        "LessThan": (None, number),
+        "LessThanOrEqual": (None, number + 1),
+    }.get(kind, (None, None))
 
 
-def _whole(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise UsageError(f"expected a whole number, found {text!r}")
-    return int(text)
-
-
-def _whole_from_one(text: str) -> int:
-    number = _whole(text)
-    if number == 0:
-        raise UsageError("expected at least 1, found 0")
-    return number
-
-
-def _flag(given: Mapping[str, str], key: str, *, default: bool = False) -> bool:
-    text = given.get(key, str(default)).strip().lower()
-    if text not in ("true", "false"):
-        raise UsageError(f"option {_NAMES[key]}: expected true or false, found {text!r}")
-    return text == "true"
-
-
-__all__ = ["Request", "What", "parse_request"]
+def _gtids(texts: Iterable[Any]) -> GtidSet | None:
+    """The GTIDs of these texts; None where one is the id of a transaction without GTID, or null."""
+    try:
+        return GtidSet().union(*map(GtidSet.parse, texts))
+    except (UsageError, TypeError, AttributeError):
+        return None

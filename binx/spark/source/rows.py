@@ -18,9 +18,8 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.spark.source.columns import fitted
-from binx.spark.source.plan import keep_touching
+from binx.spark.source.plan import Slice, keep_touching, opened
 from binx.spark.source.request import Request, What
-from binx.spark.source.slices import Slice, opened
 
 
 def read_slices(
@@ -108,6 +107,3 @@ class _SliceReader:
 
 def _is_table(wanted: tuple[str, str], db: str, name: str) -> bool:
     return (db, name) == wanted
-
-
-__all__ = ["read_slices"]

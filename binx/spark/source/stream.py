@@ -18,9 +18,8 @@ from binx.log.chain.ends import FileEnds
 from binx.log.scan import Resumption
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.spark.source.plan import Planner, opened_chain, shares
+from binx.spark.source.plan import Planner, Slice, opened_chain, shares
 from binx.spark.source.request import Request, What
-from binx.spark.source.slices import Slice
 
 Step = dict[str, Any]
 """``file`` and ``position``; ``next``, the log behind that one, empty before it is known; ``epoch`` and
@@ -192,6 +191,3 @@ def _numbered(name: str) -> str:
 
 def _key(ends: FileEnds) -> str:
     return f"{ends.file.name}.{ends.file.identity}"
-
-
-__all__ = ["Offset", "Stream"]

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from binx.spark.lake.arrow.rules import rule_of
-from binx.spark.lake.arrow.sql_types import Misfit, Rule, UnknownError
-from binx.spark.lake.arrow.types import arrow_type, constant
+from binx.spark.lake.arrow.types import Misfit, Rule, UnknownError, arrow_type, constant
 from binx.spark.lake.model import Change, Column, Epoch, Value
 
 _EPOCH = datetime(1970, 1, 1)

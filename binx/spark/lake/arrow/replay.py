@@ -2,7 +2,7 @@
 
 Rows are sorted by their key; what a row was before an update gave it another key is found through the image
 before that update. Every choice is an array of places, so that no row becomes a Python object, but those
-whose JSON documents changed by differences.
+whose JSON documents changed by differences (PARTIAL_JSON).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.dataset.personal.documents import parsed, path_of, printed
 from binx.spark.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
-from binx.spark.lake.arrow.json_documents import applied
 from binx.spark.lake.arrow.keys import Numbers, begins_of, key_of, last_of_each, order_of
 from binx.spark.lake.model import Epoch
 
@@ -185,3 +185,55 @@ class _Lines:
                 return [*range(source + 1, target + 1), *found]
             found = [*range(begin, target + 1), *found]
             target = int(self._partners[begin])
+
+
+def applied(document: str, differences: list[dict[str, Any]] | str) -> str | None:
+    """The document with differences applied; None where it lacks what one of them names."""
+    try:
+        found = parsed(document)
+        listed = parsed(differences) if isinstance(differences, str) else differences
+        for one in listed:
+            root = [found]
+            if not _apply(root, one["op"], one["path"], one.get("value")):
+                return None
+            found = root[0]
+        return printed(found)
+    except (ValueError, KeyError, RecursionError):
+        return None
+
+
+def _apply(root: list[Any], action: str, path: str, value: Any) -> bool:
+    legs = path_of(path)
+    if legs is None or None in legs:
+        return False
+    holder: Any = root
+    last: str | int | None = 0
+    for leg in legs:
+        holder = _member(holder, last)
+        last = leg
+        if not isinstance(holder, dict if isinstance(leg, str) else list):
+            return False
+    there = last in holder if isinstance(holder, dict) else isinstance(last, int) and last < len(holder)
+    if action == "insert" and not there:
+        if isinstance(holder, dict):
+            holder[last] = value
+        else:
+            holder.append(value)
+        return True
+    if action == "insert" and isinstance(last, int) and holder is not root:
+        holder.insert(last, value)
+        return True
+    if action == "replace" and there:
+        holder[last] = value
+        return True
+    if action == "remove" and there and holder is not root:
+        del holder[last]
+        return True
+    return False
+
+
+def _member(holder: Any, leg: str | int | None) -> Any:
+    try:
+        return holder[leg]
+    except (KeyError, IndexError, TypeError):
+        return None

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from binx.spark.lake.arrow.moments import (
+from binx.spark.lake.arrow.times import (
     date_to_moment,
     moment_to_date,
     moments,
@@ -26,18 +26,18 @@ from binx.spark.lake.arrow.moments import (
     printed_time,
     text_to_moment,
 )
-from binx.spark.lake.arrow.sql_types import (
+from binx.spark.lake.arrow.types import (
     INTEGERS,
     Case,
     Misfit,
     Rule,
     SqlType,
     UnknownError,
+    arrow_type,
     no_misfit,
     sql_type,
     unknown,
 )
-from binx.spark.lake.arrow.types import arrow_type
 from binx.spark.lake.model import Column, Epoch
 
 _UNICODE = {"utf8", "utf8mb3", "utf8mb4", ""}

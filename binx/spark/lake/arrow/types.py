@@ -1,16 +1,18 @@
-"""Arrow types by their names, and values that records spell as text."""
+"""Types by their names, as Arrow and as SQL have them, and values that records spell as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
-from binx.spark.lake.model import Column, Value
+from binx.spark.lake.model import Column, Epoch
 
 _PLAIN = {
     "bool": pa.bool_(),
@@ -96,12 +98,6 @@ def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
         return None
 
 
-def filled(count: int, value: Value, kind: pa.DataType) -> pa.Array | None:
-    """A column of one value; None where the type has no such value."""
-    found = constant(value.value, kind)
-    return None if found is None else pa.repeat(found, count)
-
-
 def can_misfit(column: Column) -> bool:
     """Whether values may stand in ``_misfits``."""
     kind = column.mysql_type.lower()
@@ -135,3 +131,103 @@ def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
         # Negative zero is the key zero.
         return pc.add(column, pa.scalar(0.0, kind))
     return column
+
+
+Rule = Callable[[Any], Any]
+"""A value, or the text of a misfit, to the one after; raises :class:`UnknownError`."""
+
+_SQL_TYPE = re.compile(r"\s*(?P<base>[a-z]\w*)\s*(?:\((?P<arguments>.*)\))?\s*(?P<rest>.*)", re.I | re.S)
+_NAME = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
+INTEGERS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
+_CHARACTERS = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}
+_BYTES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
+
+
+class UnknownError(Exception):
+    """Only the server knows what became of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """A type as COLUMN_TYPE has it: name, what stands in parentheses, whether it is unsigned."""
+
+    base: str
+    arguments: str
+    rest: str
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers in parentheses."""
+        return [int(one) for one in re.findall(r"\d+", self.arguments)]
+
+    @property
+    def members(self) -> list[str]:
+        """Of ENUM and SET."""
+        return [one.replace("''", "'").replace("\\\\", "\\") for one in _NAME.findall(self.arguments)]
+
+    @property
+    def size(self) -> int:
+        """The first number; of a fraction of seconds the digits."""
+        return self.numbers[0] if self.numbers else 1 if self.base in ("char", "binary") else 0
+
+    @property
+    def scale(self) -> int:
+        """Digits behind the point."""
+        return self.numbers[1] if self.base == "decimal" and len(self.numbers) > 1 else 0
+
+    @property
+    def kind(self) -> str:
+        """The family of types that it follows the rules of."""
+        if self.base in INTEGERS:
+            return "int"
+        if self.base in _CHARACTERS:
+            return "text"
+        if self.base in _BYTES:
+            return "bytes"
+        return {"float": "real", "double": "real"}.get(self.base, self.base)
+
+
+def sql_type(column: Column) -> SqlType | None:
+    """The SQL type of a column; None where it is not known."""
+    found = _SQL_TYPE.match(column.mysql_type)
+    if found is None:
+        return None
+    base = found["base"].lower()
+    return SqlType(
+        {"integer": "int", "numeric": "decimal", "dec": "decimal"}.get(base, base),
+        found["arguments"] or "",
+        found["rest"].lower(),
+    )
+
+
+class Misfit(str):
+    """The text of a value that its type cannot hold."""
+
+    __slots__ = ()
+
+
+def unknown(value: Any) -> Any:
+    """Only the server knows."""
+    raise UnknownError
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A column's type before and after, with the epoch that begins with it."""
+
+    old: SqlType
+    new: SqlType
+    former: Column
+    column: Column
+    epoch: Epoch
+
+
+def no_misfit(rule: Rule) -> Rule:
+    """A rule that tells nothing of misfits."""
+
+    def checked(value: Any) -> Any:
+        if isinstance(value, Misfit):
+            raise UnknownError
+        return rule(value)
+
+    return checked

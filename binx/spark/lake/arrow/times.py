@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from binx.rows.columns.arrow_schema import time_text
-from binx.spark.lake.arrow.sql_types import Case, Misfit, Rule, SqlType, UnknownError
+from binx.spark.lake.arrow.types import Case, Misfit, Rule, SqlType, UnknownError
 from binx.spark.lake.model import Epoch
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")

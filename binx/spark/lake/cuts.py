@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from binx.spark.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
-from binx.spark.lake.measure import Keys
 from binx.spark.lake.model import RangeFile
+from binx.spark.lake.sources import Keys
 
 
 @dataclass(frozen=True, slots=True)

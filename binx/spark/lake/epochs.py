@@ -1,0 +1,125 @@
+"""The columns of epochs beside those that files have, and what becomes of prepared XA transactions."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from binx.spark.lake.model import Change, Column, Epoch, Position, Statement, Version
+
+Place = tuple[str, int]
+"""A chain and a commit version."""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """XA transactions, by chain and commit version of their PREPARE.
+
+    Their rows are logged then, and hold only once they are committed. Until that no other transaction changes
+    these rows, nor a statement their table. So what was committed (``committed`` says where) counts where it
+    was prepared, also if a load before did not know that yet; all others are ``withheld``.
+    """
+
+    withheld: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    committed: dict[Place, Place] = field(default_factory=dict)
+
+    def withheld_in(self, chain: str, first: int, last: int) -> tuple[int, ...]:
+        """The commit versions of those in a span that do not hold."""
+        listed = self.withheld.get(chain, [])
+        return tuple(listed[bisect_left(listed, first) : bisect_right(listed, last)])
+
+
+def follow_prepared(statements: Iterable[Statement]) -> Prepared:
+    """What became of prepared transactions."""
+    found = Prepared()
+    open_: dict[str, Place] = {}
+    given_up: list[Place] = []
+    for statement in statements:
+        for effect in statement.effects:
+            place, xid = (statement.chain, statement.scn), effect.get("xid") or ""
+            former = open_.pop(xid, None) if effect["action"] in _XA else None
+            if effect["action"] == "prepared":
+                open_[xid] = place
+            if former is not None and effect["action"] == "committed":
+                found.committed[former] = place
+            elif former is not None:
+                given_up.append(former)
+    for chain, scn in sorted([*given_up, *open_.values()]):
+        found.withheld[chain].append(scn)
+    return found
+
+
+_XA = ("prepared", "committed", "rolled_back")
+
+
+def epoch_of(
+    place: Position,
+    columns: tuple[Column, ...],
+    key: tuple[int, ...],
+    changes: tuple[Change, ...],
+    statement: Statement,
+) -> Epoch:
+    """An epoch that a statement begins."""
+    return Epoch(
+        place, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
+    )
+
+
+def differ(before: Column, after: Column) -> bool:
+    """Whether values may change on the way from one definition of a column to another."""
+    known = before.mysql_type and after.mysql_type
+    return (before.arrow_type, before.mysql_type if known else "") != (
+        after.arrow_type,
+        after.mysql_type if known else "",
+    )
+
+
+def ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
+    """The ids of columns by their names; none where one is not there."""
+    ids = {one.name.lower(): one.id for one in columns}
+    wanted = [ids.get(name.lower()) for name in names]
+    return () if None in wanted else tuple(one for one in wanted if one is not None)
+
+
+def key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
+    """The key of a version, as ids of columns."""
+    names = {one.name: one.source_name for one in version.columns}
+    return ids_of(columns, [names.get(name, name) for name in version.key])
+
+
+def fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
+    """The ids of a version's columns; None where it has others than the epoch."""
+    ids = {one.name.lower(): one.id for one in columns}
+    if len(version.columns) != len(columns):
+        return None
+    found = [ids.get(one.source_name.lower()) for one in version.columns]
+    if None not in found:
+        return tuple(one for one in found if one is not None)
+    if all(one.source_name == f"c{place}" for place, one in enumerate(version.columns, 1)):
+        return tuple(one.id for one in columns)
+    return None
+
+
+def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
+    """Whether a version has the epoch's types."""
+    return all(
+        epoch.column(number).arrow_type == one.arrow_type
+        for number, one in zip(ids, version.columns, strict=True)
+    )
+
+
+def confirmed(epoch: Epoch, version: Version, ids: Sequence[int]) -> Epoch:
+    """The epoch with the types that its rows have."""
+    told = dict(zip(ids, version.columns, strict=True))
+    columns = tuple(
+        replace(
+            one,
+            arrow_type=told[one.id].arrow_type,
+            mysql_type=one.mysql_type or told[one.id].mysql_type,
+            charset=one.charset or told[one.id].charset,
+        )
+        for one in epoch.columns
+    )
+    return replace(epoch, columns=columns, key=epoch.key or key_of(version, columns))

@@ -1,0 +1,207 @@
+"""New files on their way into ``history/``, one a task; and small ones of it that are joined."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from binx.dataset.dataset import escape_name
+from binx.errors import BinxError
+from binx.spark.lake.arrow.images import counts
+from binx.spark.lake.model import ChangesFile, Position, Span, TableName, Unit, Version
+from binx.spark.lake.place import Place
+from binx.spark.lake.plan import applied, plan_load
+from binx.spark.lake.state import State
+
+_KIND, _SCN, _TIME = _HEADS = ["_change_type", "_commit_version", "_commit_timestamp"]
+_SMALL_BYTES = 32 << 20
+_MOST_BYTES = 128 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A new file; in the spans that are ``empty`` it can have no rows."""
+
+    file: ChangesFile
+    output: str
+    empty: tuple[Span, ...]
+    compression: str
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of it.
+
+    Attributes:
+        files: in ``history/``, one for each day of commits.
+        counts: rows by ``insert``, ``update_postimage`` and so on, as ``_change_type`` has them.
+        error: why it could not be taken; then the table is stopped.
+    """
+
+    source: ChangesFile
+    files: list[ChangesFile] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    error: str = ""
+
+
+def take_file(one: Arrival) -> Taken:
+    """Bring a file into ``history/``: as it is where all its rows count and are of one day."""
+    result = Taken(one.file)
+    source, output = Place(one.file.root), Place(one.output)
+    try:
+        with source.parquet(one.file.path) as file:
+            if file.metadata.num_rows != one.file.rows:
+                raise BinxError(
+                    f"the manifest lists {one.file.rows} rows, the file contains {file.metadata.num_rows}: it"
+                    " was changed after the export; run with --verify to find such files"
+                )
+            heads = file.read(columns=_HEADS)
+            _check(one, heads.column(_SCN).to_numpy())
+            kept = heads.filter(counts(heads.column(_SCN), _all_of(one.file)))
+            days = pc.unique(_days(kept)).to_pylist()
+            if len(kept) == len(heads) and len(days) == 1:
+                span = pc.min_max(kept.column(_SCN)).as_py()
+                result.files.append(_copied(one, source, output, days[0], span))
+            else:
+                result.files += _divided(one, file, output)
+            counted = pc.value_counts(kept.column(_KIND).cast(pa.string())).to_pylist()
+            result.counts = {found["values"]: found["counts"] for found in counted}
+    except (OSError, pa.ArrowException, BinxError, KeyError) as error:
+        result.error = f"{source.shown(one.file.path)} cannot be loaded: {str(error).splitlines()[0]}"
+    return result
+
+
+def _all_of(file: ChangesFile) -> Unit:
+    return Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ())
+
+
+def _days(rows: pa.Table) -> pa.ChunkedArray:
+    return rows.column(_TIME).cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+
+
+def _check(one: Arrival, scns: Any) -> None:
+    """Whether a file has no rows where it can have none."""
+    for first, last in one.empty:
+        if ((scns >= first) & (scns <= last)).any():
+            raise BinxError(
+                f"it has rows between {first} and {last}, where statements gave the table other columns"
+            )
+
+
+def _at_day(one: Arrival, day: Any, span: dict[str, int], rows: int, size: int) -> ChangesFile:
+    file = one.file
+    folder = f"{escape_name(file.table.db)}/{escape_name(file.table.table)}/history"
+    parts = f"version={file.version}/chain={escape_name(file.chain)}/commit_date={day}"
+    return replace(
+        file, root="", path=f"{folder}/{parts}/{uuid4().hex}.parquet", rows=rows, bytes=size,
+        first=span["min"], last=span["max"], dropped=(), spans=(),
+    )  # fmt: skip
+
+
+def _copied(one: Arrival, source: Place, output: Place, day: Any, span: dict[str, int]) -> ChangesFile:
+    found = _at_day(one, day, span, one.file.rows, one.file.bytes)
+    output.make_folder(found.path)
+    with (
+        source.filesystem.open_input_stream(source.inside(one.file.path)) as given,
+        output.filesystem.open_output_stream(output.inside(found.path)) as taken,
+    ):
+        while chunk := given.read(8 << 20):
+            taken.write(chunk)
+    return found
+
+
+def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesFile]:
+    """Write the rows that count, a file for each day."""
+    writers: dict[Any, pq.ParquetWriter] = {}
+    found: dict[Any, ChangesFile] = {}
+    try:
+        for group in range(file.metadata.num_row_groups):
+            rows = file.read_row_group(group, use_threads=False)
+            rows = rows.filter(counts(rows.column(_SCN), _all_of(one.file)))
+            days = _days(rows)
+            for day in pc.unique(days).to_pylist():
+                part = rows.filter(pc.equal(days, day))
+                span = pc.min_max(part.column(_SCN)).as_py()
+                size = max(1, one.file.bytes * len(part) // max(1, one.file.rows))
+                if day not in found:
+                    found[day] = _at_day(one, day, span, 0, 0)
+                    writers[day] = output.writer(found[day].path, file.schema_arrow, one.compression)
+                there = found[day]
+                found[day] = replace(
+                    there,
+                    rows=there.rows + len(part),
+                    bytes=there.bytes + size,
+                    first=min(there.first, span["min"]),
+                    last=max(there.last, span["max"]),
+                )
+                writers[day].write_table(part)
+    finally:
+        for writer in writers.values():
+            writer.close()
+    return list(found.values())
+
+
+def compact(state: State, place: Place) -> None:
+    """Join small files of ``history/`` that follow one another, those of a table, version and day.
+
+    Tables of which something waits to be applied are left as they are.
+    """
+    lives = plan_load(state).lives
+    done = {
+        life.id
+        for life in lives
+        if life.id not in state.lives
+        or applied(life) == (state.lives[life.id].units, state.lives[life.id].digest)
+    }
+    waiting = {unit.file.table for life in lives if life.id not in done for unit in life.units}
+    joined: dict[str, ChangesFile | None] = {}
+    for group in _groups([file for file in state.history if file.table not in waiting]):
+        joined |= dict.fromkeys((file.path for file in group), None)
+        joined[group[0].path] = _joined(group, place)
+    history = [joined.get(file.path, file) for file in state.history]
+    state.history = [file for file in history if file is not None]
+    for life in plan_load(state).lives if joined else ():
+        if life.id in state.lives and life.id in done:
+            units, digest = applied(life)
+            state.lives[life.id] = replace(state.lives[life.id], units=units, digest=digest)
+
+
+def _groups(history: Sequence[ChangesFile]) -> Iterator[list[ChangesFile]]:
+    """Files that become one, in order."""
+
+    def where(file: ChangesFile) -> tuple[TableName, str, str]:
+        return file.table, file.chain, file.path.rpartition("/")[0]
+
+    group: list[ChangesFile] = []
+    for file in sorted(history, key=lambda one: (one.table, one.chain, one.first, one.last)):
+        size = sum(one.bytes for one in group) + file.bytes
+        if group and (where(file) != where(group[0]) or file.bytes > _SMALL_BYTES or size > _MOST_BYTES):
+            if len(group) > 1:
+                yield group
+            group = []
+        if file.bytes <= _SMALL_BYTES:
+            group.append(file)
+    if len(group) > 1:
+        yield group
+
+
+def _joined(group: Sequence[ChangesFile], place: Place) -> ChangesFile:
+    rows = pa.concat_tables([place.table(file.path) for file in group]).unify_dictionaries()
+    path = f"{group[0].path.rpartition('/')[0]}/{uuid4().hex}.parquet"
+    return replace(
+        group[0],
+        identity=hashlib.sha256("".join(file.identity for file in group).encode()).hexdigest(),
+        path=path,
+        rows=len(rows),
+        bytes=place.write(path, rows),
+        last=max(file.last for file in group),
+        partial=any(file.partial for file in group),
+        by_rows=any(file.by_rows for file in group),
+    )

@@ -1,0 +1,144 @@
+"""What exports repeat of each other, of which each transaction counts once.
+
+A log may be exported twice, in parts, or while it grows; and logs of two servers hold the same transactions,
+as after a failover. Where an export has every transaction of its span, commit versions settle which of its
+files are read. Other files are compared with those that they may repeat, event by event: a GTID alone does
+not say that two transactions are one, as a server whose GTIDs were reset gives them anew.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache, reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.errors import BinxError, RefusedError
+from binx.spark.lake.model import ChangesFile, Span, TableName
+from binx.spark.lake.place import Place
+from binx.spark.lake.state import State
+
+_Event = tuple[str, int]
+"""A transaction's id, and the time of an event in it."""
+
+
+def without(span: Span, given: Iterable[Span]) -> tuple[Span, ...]:
+    """What is left of a span when others are taken out."""
+    left = []
+    start, end = span
+    for first, last in sorted(given):
+        if first > start:
+            left.append((start, min(end, first - 1)))
+        start = max(start, last + 1)
+        if start > end:
+            return tuple(left)
+    return (*left, (start, end))
+
+
+def clipped(file: ChangesFile, spans: Sequence[Span]) -> ChangesFile | None:
+    """A file of which only the rows within spans count; None where there are none."""
+    inside = [
+        (max(first, file.first), min(last, file.last))
+        for first, last in spans
+        if first <= file.last and last >= file.first
+    ]
+    if not inside:
+        return None
+    if inside == [(file.first, file.last)]:
+        return file
+    return replace(file, first=inside[0][0], last=inside[-1][1], spans=tuple(inside))
+
+
+def without_repeated(
+    arrived: Sequence[ChangesFile], state: State, output: Place
+) -> tuple[list[ChangesFile], dict[TableName, str]]:
+    """New files without the transactions that others have, and why tables cannot be taken.
+
+    Files of which nothing is left are not among them: their columns may be those of long ago.
+    """
+    ranks = state.ranks
+    gtids = {name: chain.gtids for name, chain in state.chains.by_name.items()}
+    others = {
+        chain: {other for other, theirs in gtids.items() if other != chain and not own.isdisjoint(theirs)}
+        for chain, own in gtids.items()
+    }
+    there: dict[TableName, list[ChangesFile]] = defaultdict(list)
+    for file in state.history:
+        there[file.table].append(file)
+    known: dict[tuple[TableName, str], set[_Event]] = {}
+    wrong: dict[TableName, str] = {}
+
+    @cache
+    def events(file: ChangesFile) -> dict[_Event, int]:
+        return _events(file, Place(file.root) if file.root else output)
+
+    def of_chain(table: TableName, chain: str) -> set[_Event]:
+        if (table, chain) not in known:
+            files = (events(one) for one in there[table] if one.chain == chain)
+            known[table, chain] = set().union(*files)
+        return known[table, chain]
+
+    def left_of(file: ChangesFile) -> ChangesFile | None:
+        listed = there[file.table]
+        foreign = [one for one in listed if one.chain in others[file.chain]]
+        is_compared = (file.table, file.chain) in state.partial
+        own = [
+            one
+            for one in listed
+            if is_compared and one.chain == file.chain and one.first <= file.last and one.last >= file.first
+        ]
+        if not foreign and not own:
+            return file
+        there_already = [*map(events, own), *(of_chain(file.table, one) for one in others[file.chain])]
+        mine = events(file)
+        gone = {scn for event, scn in mine.items() if any(event in some for some in there_already)}
+        if not gone:
+            return file
+        if file.by_rows or any(one.by_rows for one in (*own, *foreign)):
+            raise RefusedError(
+                f"{file.path} repeats transactions of another export, and one of both was made with --where:"
+                " export that log without a condition, or load it into a folder of its own"
+            )
+        spans = file.spans or ((file.first, file.last),)
+        left = {
+            scn
+            for scn in {*mine.values()} - gone - {*file.dropped}
+            if any(first <= scn <= last for first, last in spans)
+        }
+        if not left:
+            return None
+        dropped = tuple(sorted({*file.dropped, *gone}))
+        return replace(file, first=min(left), last=max(left), dropped=dropped)
+
+    found = []
+    for file in sorted(arrived, key=lambda one: (ranks[one.chain], one.first)):
+        try:
+            left = left_of(file)
+        except (BinxError, OSError, pa.ArrowInvalid) as error:
+            wrong[file.table] = str(error)
+            continue
+        if left is not None:
+            found.append(left)
+            there[file.table].append(left)
+            if (file.table, file.chain) in known:
+                known[file.table, file.chain].update(events(left))
+    return [file for file in found if file.table not in wrong], wrong
+
+
+def _events(file: ChangesFile, place: Place) -> dict[_Event, int]:
+    """The events of a file that count, and the commit version of each."""
+    names = ["_transaction", "_event_timestamp", "_commit_version"]
+    rows = place.table(file.path, names)
+    if file.spans:
+        scns = rows["_commit_version"]
+        inside = (
+            pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)) for first, last in file.spans
+        )
+        rows = rows.filter(reduce(pc.or_, inside))
+    unique = rows.group_by(names).aggregate([])
+    times = unique["_event_timestamp"].cast(pa.int64()).to_pylist()
+    scns = unique["_commit_version"].to_pylist()
+    return dict(zip(zip(unique["_transaction"].to_pylist(), times, strict=True), scns, strict=True))

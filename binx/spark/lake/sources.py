@@ -1,0 +1,174 @@
+"""Where a task's images come from: rows of a file of changes, or of a state whose key changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import ipc
+
+from binx.spark.lake.arrow.conversions import converted
+from binx.spark.lake.arrow.images import base_rows, is_partial, pairs_of, read_images, united
+from binx.spark.lake.arrow.keys import (
+    bounds_of,
+    from_text,
+    key_of,
+    last_of_each,
+    ranges_of,
+    sample_of,
+    to_text,
+)
+from binx.spark.lake.arrow.types import output_names
+from binx.spark.lake.model import Epoch, Unit
+from binx.spark.lake.place import Place
+
+_CHUNK_BYTES = 4 << 20
+_SAMPLES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A unit, or a file of the state in the columns of ``before``, for an epoch; ``lows`` cut its keys.
+
+    ``pieces`` are the number and the slot of the piece of each range, ``versions`` says whether all images
+    matter or only the last of a key.
+    """
+
+    life: str
+    unit: Unit | None
+    path: str
+    before: Epoch | None
+    epoch: Epoch
+    number: int
+    output: str
+    lows: str = ""
+    pieces: tuple[tuple[int, int], ...] = ()
+    versions: bool = False
+
+    def images(self, *, only_key: bool = False) -> Iterator[pa.Table]:
+        """Its images, in the columns of the epoch or of its key."""
+        if self.unit is None:
+            assert self.before is not None
+            yield state_rows(Place(self.output), [self.path], self.before, self.epoch)[0]
+            return
+        yield from unit_images(self.unit, self.epoch, self.output, only_key=only_key)
+
+
+def unit_images(unit: Unit, epoch: Epoch, output: str, *, only_key: bool = False) -> Iterator[pa.Table]:
+    """The images of a unit, in the columns of an epoch or of its key."""
+    names, wanted = None, epoch
+    with Place(unit.file.root or output).parquet(unit.file.path) as opened:
+        if only_key:
+            columns = tuple(epoch.column(number) for number in epoch.key)
+            wanted = replace(epoch, columns=columns, changes=())
+            own = [
+                column.name
+                for column, number in zip(unit.version.columns, unit.ids, strict=True)
+                if number in epoch.key
+            ]
+            heads = ["_commit_version"]
+            if unit.file.partial:
+                heads += ["_change_type", "_commit_timestamp", "_row", "_present"]
+            names = [name for name in (*heads, *own, "_misfits") if name in opened.schema_arrow.names]
+        yield from read_images(opened, unit, wanted, names)
+
+
+def state_rows(output: Place, paths: list[str], before: Epoch, epoch: Epoch) -> tuple[pa.Table, set[str]]:
+    """The rows of a state's files in the columns of an epoch, and the columns whose values are lost."""
+    names = output_names(before.columns)
+    rows = united([base_rows(output.table(path), before.columns, names) for path in paths], before)
+    return (rows, set()) if before.columns == epoch.columns else converted(rows, before, epoch)
+
+
+@dataclass(slots=True)
+class Keys:
+    """How the keys of a source are spread.
+
+    Attributes:
+        met: the ranges that they fall into.
+        links: pairs of ranges between which rows move.
+        is_moved: whether any key changes with images that lack columns.
+    """
+
+    life: str
+    sample: str = ""
+    rows: int = 0
+    met: set[int] = field(default_factory=set)
+    links: set[tuple[int, int]] = field(default_factory=set)
+    is_moved: bool = False
+
+
+def see_keys(one: Source) -> Keys:
+    """Look at the keys of a source; runs in a task."""
+    found = Keys(one.life)
+    lows = from_text(one.lows)
+    samples = []
+    for rows in one.images(only_key=True):
+        keys = key_of(rows, one.epoch)
+        found.rows += len(rows)
+        ranges = ranges_of(keys, lows)
+        found.met |= set(np.unique(ranges).tolist())
+        samples.append(sample_of(keys, _SAMPLES))
+        if one.unit is not None and one.unit.file.partial:
+            moved = _differ(keys, np.flatnonzero(pairs_of(rows)))
+            found.is_moved |= bool(len(moved))
+            pairs = zip(ranges[moved - 1].tolist(), ranges[moved].tolist(), strict=True)
+            found.links |= {pair for pair in pairs if pair[0] != pair[1]}
+    if samples:
+        found.sample = to_text(sample_of(pa.concat_tables(samples), _SAMPLES))
+    return found
+
+
+def _differ(keys: pa.Table, places: Any) -> Any:
+    """Those of the places whose key is another than that of the row before."""
+    after, before = keys.take(pa.array(places)), keys.take(pa.array(places - 1))
+    same = np.ones(len(places), bool)
+    for name in keys.column_names:
+        one, other = after.column(name), before.column(name)
+        equal = pc.fill_null(pc.equal(one, other), False)
+        both = pc.and_(pc.is_null(one), pc.is_null(other))
+        same &= np.asarray(pc.or_(equal, both).to_numpy(), bool)
+    return places[~same]
+
+
+def split(one: Source) -> Iterator[tuple[int, int, int, bytes]]:
+    """Rows of the shuffle: slot, piece, epoch, images; runs in a task."""
+    lows = from_text(one.lows)
+    numbers = [piece for piece, _ in one.pieces]
+    slots = dict(one.pieces)
+    for images in one.images():
+        for piece, part in _parts(images, one, lows, numbers):
+            step = max(1, len(part) * _CHUNK_BYTES // max(1, part.nbytes))
+            for first in range(0, len(part), step):
+                yield slots[piece], piece, one.number, _packed(part.slice(first, step))
+
+
+def _parts(
+    images: pa.Table, one: Source, lows: pa.Table | None, numbers: list[int]
+) -> Iterator[tuple[int, pa.Table]]:
+    """The images of each piece, in order of time or only the last of each key."""
+    keys = key_of(images, one.epoch)
+    if one.versions or is_partial(images):
+        found = np.array(numbers)[ranges_of(keys, lows)]
+        for piece in np.unique(found).tolist():
+            yield piece, images.filter(pa.array(found == piece))
+        return
+    places = last_of_each(keys)
+    bounds = bounds_of(keys.take(pa.array(places)), lows)
+    for piece, (first, end) in zip(numbers, pairwise(bounds), strict=True):
+        if first < end:
+            yield piece, images.take(pa.array(np.sort(places[first:end])))
+
+
+def _packed(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    options = ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+    with ipc.new_stream(sink, rows.schema, options=options) as writer:
+        writer.write_table(rows)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data

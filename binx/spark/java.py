@@ -40,9 +40,6 @@ def java_home() -> Iterator[Path | None]:
     """What ``JAVA_HOME`` has to be for Spark; None where it, or the PATH, is right as it is.
 
     A Java that ``JAVA_HOME`` or the PATH names comes first, then that of the package.
-
-    Raises:
-        BinxError: there is no Java, or it is too old for Spark.
     """
     try:
         find_java()
@@ -56,11 +53,7 @@ def java_home() -> Iterator[Path | None]:
 
 
 def find_java() -> str:
-    """The program that ``JAVA_HOME`` or the PATH names.
-
-    Raises:
-        BinxError: there is none, or it is too old for Spark.
-    """
+    """The program that ``JAVA_HOME`` or the PATH names."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):

@@ -42,12 +42,7 @@ class LogPlace:
 
     @contextmanager
     def opened(self, keys: Keys | None, least: int) -> Iterator[BinlogFile]:
-        """Open it.
-
-        Raises:
-            StaleError: it is another log, or shorter.
-            BinxError: as :meth:`~binx.log.file.BinlogFile.open`.
-        """
+        """Open it."""
         with BinlogFile.open(self.path, keys) as file:
             if file.identity != self.identity or (not self.others and file.size < least):
                 raise StaleError(

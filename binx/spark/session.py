@@ -42,22 +42,14 @@ SCRIPTS = ("load",)
 
 
 def script_path(name: str = "load") -> Path:
-    """The script of that name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The script of that name."""
     if name not in SCRIPTS:
         raise UsageError(f"expected the name of a script ({', '.join(SCRIPTS)}), found {name!r}")
     return Path(__file__).with_name(f"{name}.py")
 
 
 def check_pyspark() -> None:
-    """Whether pyspark is installed.
-
-    Raises:
-        BinxError: it is not.
-    """
+    """Whether pyspark is installed."""
     if find_spec("pyspark") is None:
         raise BinxError(f"pyspark is not installed: `{sys.executable} -m pip install 'binx[spark]'`")
 
@@ -195,11 +187,7 @@ def _check_cluster(spark: SparkSession, options: LoadOptions) -> None:
 
 
 def check_executors(spark: SparkSession, paths: Sequence[str], output: str) -> None:
-    """Ask tasks on all executors whether binx can be imported, is this version, and sees the files.
-
-    Raises:
-        BinxError: something is missing on an executor; the message says what on which, and what to do.
-    """
+    """Ask tasks on all executors whether binx can be imported, is this version, and sees the files."""
     # What a killed run leaves of it is removed by the next one.
     marker = f".binx-{uuid4().hex}.tmp"
     store = open_store(output)

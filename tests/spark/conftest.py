@@ -43,7 +43,7 @@ def options_of(arguments: list[str]) -> LoadOptions:
             name: given[name]
             for name in (
                 "output", "tables", "chains", "rebuild", "scd2", "verify", "accept_losses", "compression",
-                "break_lock", "compact", "at",
+                "break_lock", "compact", "at", "soft_deletes", "keep_history",
             )
         },
     )  # fmt: skip
@@ -69,7 +69,11 @@ def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
     """The files that the state lists of a table."""
     state = json.loads((output / "_state.json").read_text())
     if kind == "history":
-        return [str(output / file["path"]) for file in state["history"] if tuple(file["table"]) == table]
+        return [
+            str(output / file["path"])
+            for file in state["history"]
+            if tuple(file["table"]) == table and not file["gone"]
+        ]
     found = []
     for life in state["lives"].values():
         if tuple(life["name"]) == table and life["life"] in state["records"]:

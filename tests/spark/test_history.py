@@ -320,6 +320,28 @@ def test_a_file_that_is_not_what_its_manifest_says_stops_its_table(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_that_a_condition_left_out_are_not_held_for_repeated(
+    tmp_path: Path, load: Load, first: int
+) -> None:
+    """Whichever of both exports is loaded first, the other one has rows of the same transactions."""
+    server = orders()
+    server.transaction(insert(1), insert(2))
+    log = server.logs[0]
+    server.export(tmp_path / "whole", log, whole=True)
+    log.images = log.images[:1]
+    server.export(tmp_path / "where", log)
+    path = next((tmp_path / "where/_manifest").iterdir())
+    manifest = json.loads(path.read_text())
+    manifest["request"]["where"] = "id = 1"
+    path.write_text(json.dumps(manifest))
+    folders = [tmp_path / "where", tmp_path / "whole"]
+    load(folders[first], tmp_path / "out")
+    code, summary = load(folders, tmp_path / "out")
+    [table] = summary["tables"]
+    assert (code, "made with --where" in table["error"]) == ((1, True) if first == 0 else (0, False))
+
+
 def test_a_changed_file_is_found_by_its_hash(tmp_path: Path, load: Load) -> None:
     server = busy()
     server.export_all(tmp_path / "in")

@@ -61,8 +61,15 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     "  [default: the end of the logs]",
 )
 @flag("--scd2", "Also write every version of each row.")
+@flag("--soft-deletes", "Keep deleted rows in current/, with _deleted.")
 @option("--rebuild", metavar="DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
 @flag("--compact", "Join small files of history/, those of each table and day.")
+@option(
+    "--keep-history",
+    metavar="DAYS",
+    type=click.IntRange(min=0),
+    help="Remove history/ of earlier days; tables can then not be made anew from it.",
+)
 @flag("--accept-losses", "Note what is missing as seen: it no longer changes the exit code.")
 @flag("--verify", "Verify new files against the hashes in their manifests.")
 @COMPRESSION
@@ -90,8 +97,10 @@ def load_command(
     chains: tuple[str, ...],
     at: str | None,
     scd2: bool,
+    soft_deletes: bool,
     rebuild: tuple[str, ...],
     compact: bool,
+    keep_history: int | None,
     accept_losses: bool,
     verify: bool,
     compression: str,
@@ -120,11 +129,13 @@ def load_command(
         at=at,
         rebuild=rebuild,
         scd2=scd2,
+        soft_deletes=soft_deletes,
         verify=verify,
         accept_losses=accept_losses,
         compression=compression,
         format=table_format,
         compact=compact,
+        keep_history=keep_history,
         break_lock=break_lock,
     )
     with progress_bar("load", quiet=quiet) as bar:

@@ -376,6 +376,3 @@ def _former_names(table: TableName, statements: Sequence[Statement]) -> set[Tabl
                     if new in found:
                         found.add(TableName(effect.get("db") or "", effect["table"]))
     return found
-
-
-__all__ = ["Arrivals", "Search", "find_arrivals"]

@@ -52,11 +52,7 @@ class TableAt(NamedTuple):
     key: tuple[str, ...]
 
     def row(self, values: Sequence[str]) -> TableAt:
-        """The same with the row of one key alone.
-
-        Raises:
-            UsageError: the key has other columns than values are given for, or of another type.
-        """
+        """The same with the row of one key alone."""
         if len(values) != len(self.key):
             raise UsageError(f"expected a value for each of {', '.join(self.key)}, found {len(values)}")
         rows = self.rows
@@ -171,6 +167,3 @@ def _losses(manifests: Iterable[Manifest]) -> Iterator[str]:
     for listed in by_log.values():
         if not any(manifest.whole for manifest in listed):
             yield from (f"{one.source.name}: {loss}" for one in listed for loss in one.losses)
-
-
-__all__ = ["TableAt", "table_at"]

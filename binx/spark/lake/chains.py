@@ -178,11 +178,7 @@ class Chains:
         return {name: chain.at for name, chain in self.by_name.items() if chain.at is not None}
 
     def in_order(self, asked: Sequence[str]) -> list[str]:
-        """The chains in the order in which they are applied: those that are named, then by first commit time.
-
-        Raises:
-            UsageError: a chain that is named is not there.
-        """
+        """The chains in the order in which they are applied: those named, then by first commit time."""
 
         def place(chain: Chain) -> tuple[int, str, str]:
             named = [index for index, name in enumerate(asked) if name in (chain.name, str(chain.server_id))]

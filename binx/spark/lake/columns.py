@@ -71,7 +71,7 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
             life.name is None and life.units and life.units[-1].file.table == table
         ):
             continue
-        for unit in life.units:
+        for unit in [one for one in life.units if not one.file.gone]:
             known = {column.id: column for column in life.epochs[unit.epoch].columns}
             columns = []
             for number, one in zip(unit.ids, unit.version.columns, strict=True):

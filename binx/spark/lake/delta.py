@@ -29,11 +29,7 @@ _TOGETHER = 16
 
 
 def publish(state: State, place: Place, former: Collection[str]) -> None:
-    """Bring Delta's tables up to what is committed.
-
-    Raises:
-        BinxError: ``deltalake`` is not installed, or a table cannot be written.
-    """
+    """Bring Delta's tables up to what is committed."""
     try:
         from deltalake.exceptions import DeltaError
     except ImportError as error:

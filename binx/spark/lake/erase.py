@@ -94,7 +94,7 @@ class _Erasing:
             if not found:
                 continue
             keys += len(found)
-            for path, file in {unit.file.path: unit.file for unit in life.units}.items():
+            for path, file in {one.file.path: one.file for one in life.units if not one.file.gone}.items():
                 before = replaced.get(path, file)
                 replaced[path] = self._history(life, before, found)
                 rows["history"] += before.rows - replaced[path].rows
@@ -122,7 +122,7 @@ class _Erasing:
         """The keys that match; with those to which their rows moved, or from which they came."""
         found: set[_Key] = set()
         moves: list[tuple[_Key, _Key]] = []
-        for unit in life.units:
+        for unit in [one for one in life.units if not one.file.gone]:
             for images in self._images(life, _whole(unit)):
                 keys = _tuples(images, life.epochs[-1])
                 found |= {keys[place] for place in np.flatnonzero(self._marks(images, life.epochs[-1]))}
@@ -212,7 +212,8 @@ class _Erasing:
         path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
         self._place.write(path, rows, store_schema=False)
         size = file.bytes * len(rows) // max(1, file.rows)
-        return RangeFile(path, len(rows), size, len(rows) - rows.column("_unknown").null_count)
+        deleted = pc.sum(rows.column("_deleted")).as_py() or 0 if "_deleted" in rows.column_names else 0
+        return RangeFile(path, len(rows), size, len(rows) - rows.column("_unknown").null_count, deleted)
 
     def _drop_delta(self, folder: str) -> bool:
         """Remove Delta's logs, which tell the least and largest values of files that are gone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 from uuid import uuid4
 
@@ -148,11 +149,8 @@ def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesF
     return list(found.values())
 
 
-def compact(state: State, place: Place) -> None:
-    """Join small files of ``history/`` that follow one another, those of a table, version and day.
-
-    Tables of which something waits to be applied are left as they are.
-    """
+def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
+    """Lives of which nothing waits to be applied, and the files of history that are read for no other."""
     lives = plan_load(state).lives
     done = {
         life.id
@@ -161,8 +159,21 @@ def compact(state: State, place: Place) -> None:
         or applied(life) == (state.lives[life.id].units, state.lives[life.id].digest)
     }
     waiting = {unit.file.table for life in lives if life.id not in done for unit in life.units}
+    return done, [file for file in state.history if file.table not in waiting and not file.gone]
+
+
+def expire(state: State, first: date) -> None:
+    """Let files of ``history/`` go of days before one; what they were stays known."""
+    _, files = _applied_to(state)
+    old = {file.path for file in files if file.day < first}
+    state.history = [replace(file, gone=file.gone or file.path in old) for file in state.history]
+
+
+def compact(state: State, place: Place) -> None:
+    """Join small files of ``history/`` that follow one another, those of a table, version and day."""
+    done, files = _applied_to(state)
     joined: dict[str, ChangesFile | None] = {}
-    for group in _groups([file for file in state.history if file.table not in waiting]):
+    for group in _groups(files):
         joined |= dict.fromkeys((file.path for file in group), None)
         joined[group[0].path] = _joined(group, place)
     history = [joined.get(file.path, file) for file in state.history]

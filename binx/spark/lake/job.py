@@ -43,6 +43,10 @@ Progress = Callable[[int, int, str], None]
 _IN_MEMORY = 5
 """Bytes that rows take in memory for each of theirs on disk, about."""
 
+_GONE = (
+    "it would have to be made anew, and a part of its history was removed (--keep-history): load all logs, or"
+    " a base and what follows, into a new folder"
+)
 _TASK_BYTES = 64 << 20
 _PIECE = -1
 _T = TypeVar("_T")
@@ -144,7 +148,9 @@ class _Job:
         broken = {one.source.identity: one.error for one in history if one.error}
         works = [self._work(plan) for plan in plans]
         for work in works:
-            errors = (broken.get(unit.file.identity, "") for unit in work.plan.units)
+            errors = (
+                _GONE if unit.file.gone else broken.get(unit.file.identity, "") for unit in work.plan.units
+            )
             work.error = next(filter(None, errors), "")
         while waiting := [work for work in works if work.stages and not work.error]:
             self._progress(size // 2, size, f"state of {len(waiting)} tables")
@@ -244,7 +250,8 @@ class _Job:
                     work.life, plan.goal.folder, self._output, plan.epochs, first, last, work.before,
                     base=tuple(work.ranges[file].path for file in files if file >= 0),
                     units=tuple(work.units()) if work.is_small else (),
-                    cuts=mine, lows=cuts.lows, scd2=plan.scd2, closed=tuple(closed[number::count]),
+                    cuts=mine, lows=cuts.lows, scd2=plan.scd2,
+                    soft_deletes=plan.goal.soft_deletes, closed=tuple(closed[number::count]),
                     compression=self._options.compression, range_bytes=self._options.range_bytes,
                 )
             )  # fmt: skip

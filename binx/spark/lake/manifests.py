@@ -166,12 +166,7 @@ class Manifest:
 
 
 def list_manifests(place: Place) -> list[Listed]:
-    """The manifests of a data set.
-
-    Raises:
-        AbsentError: there are none.
-        SourceError: the folder cannot be read.
-    """
+    """The manifests of a data set."""
     found = [file for file in place.files(MANIFESTS) if file.path.endswith(".json")]
     if not found:
         raise AbsentError(
@@ -183,11 +178,7 @@ def list_manifests(place: Place) -> list[Listed]:
 
 
 def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]:
-    """Open manifests, many at a time; one that was removed meanwhile is left out.
-
-    Raises:
-        BinxError: one cannot be read or understood.
-    """
+    """Open manifests, many at a time; one that was removed meanwhile is left out."""
     contents = place.read_all(file.path for file in listed)
     for file, content in zip(listed, contents, strict=True):
         if content is not None:

@@ -19,7 +19,7 @@ from pyarrow import ipc
 from binx.dataset.parquet_file import writer_settings
 from binx.errors import BinxError
 from binx.spark.lake.arrow.conversions import converted
-from binx.spark.lake.arrow.images import is_partial, stored_rows, united
+from binx.spark.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.spark.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
 from binx.spark.lake.arrow.replay import in_order, replay
 from binx.spark.lake.arrow.types import can_misfit, output_names
@@ -57,6 +57,7 @@ class Piece:
     cuts: tuple[int, ...] = (0,)
     lows: str = ""
     scd2: bool = False
+    soft_deletes: bool = False
     closed: tuple[str, ...] = ()
     compression: str = "zstd"
     range_bytes: int = 128 << 20
@@ -110,11 +111,7 @@ class Merge:
             return Merged(self._piece.life, error=str(error).splitlines()[0] or type(error).__name__)
 
     def rows(self) -> tuple[pa.Table, set[str]]:
-        """The state as images, and the columns of which values were lost.
-
-        Raises:
-            BinxError: the logs do not tell what is needed for it.
-        """
+        """The state as images, and the columns of which values were lost."""
         state, _ = self._replayed()
         return state, self._lost
 
@@ -133,7 +130,9 @@ class Merge:
                 closed = [self._converted(one, piece.epochs[number - 1], epoch) for one in closed]
             images = self._images(number)
             if len(images):
-                state, ended = replay(state, images, epoch, versions=piece.scd2)
+                state, ended = replay(
+                    state, images, epoch, versions=piece.scd2, soft_deletes=piece.soft_deletes
+                )
                 self._is_sorted = True
                 closed += [ended] if len(ended) else []
         return state, closed
@@ -187,7 +186,10 @@ class Merge:
                 low = to_text(keys.slice(first + place, 1)) if place else ""
                 part = rows.slice(place, step)
                 file = self._write(part, epoch, "current")
-                held = self._write(part, epoch, "scd2") if piece.scd2 else None
+                held = None
+                if piece.scd2:
+                    there = pc.not_equal(part.column("_kind"), DELETE)
+                    held = self._write(part.filter(there), epoch, "scd2")
                 found.ranges.append((cut, low, file, held))
         found.closed = [self._write(rows, epoch, "scd2") for rows in closed if len(rows)]
         return found
@@ -195,14 +197,19 @@ class Merge:
     def _write(self, rows: pa.Table, epoch: Epoch, kind: str) -> RangeFile:
         misfits = any(can_misfit(column) for column in epoch.columns)
         stored = stored_rows(rows, epoch, output_names(epoch.columns), misfits=misfits)
+        deleted = 0
         if kind == "scd2":
             stored = _as_versions(stored, rows)
+        elif self._piece.soft_deletes:
+            marks = pc.equal(rows.column("_kind"), DELETE)
+            stored, deleted = stored.append_column("_deleted", marks), pc.sum(marks).as_py() or 0
         path = f"{self._piece.folder}/{kind}/{uuid4().hex}.parquet"
         self._output.write(
             path, stored, self._piece.compression, row_group_size=_GROUP_ROWS, store_schema=False,
             **writer_settings(stored.schema, stored),
         )  # fmt: skip
-        return RangeFile(path, len(rows), rows.nbytes, len(rows) - stored.column("_unknown").null_count)
+        unknown = len(rows) - stored.column("_unknown").null_count
+        return RangeFile(path, len(rows), rows.nbytes, unknown, deleted)
 
 
 def _has_nulls(rows: pa.Table, number: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class ChangesFile:
         dropped: commit versions in between whose rows do not count (another chain or file has them).
         spans: if not empty, only rows within these count.
         by_rows: whether a condition chose rows, so that of its transactions some may be missing.
+        gone: whether it was removed from ``history/``, all its rows being older than what is kept.
     """
 
     identity: str
@@ -109,6 +111,12 @@ class ChangesFile:
     dropped: tuple[int, ...] = ()
     spans: tuple[Span, ...] = ()
     by_rows: bool = False
+    gone: bool = False
+
+    @property
+    def day(self) -> date:
+        """That of the commits in a file of ``history/``."""
+        return date.fromisoformat(self.path.rsplit("/", 2)[1].removeprefix("commit_date="))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +231,16 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class RangeFile:
-    """A file of ``current/`` or ``scd2/``: ``bytes`` in memory, ``unknown`` rows that lack a value."""
+    """A file of ``current/`` or ``scd2/``: ``bytes`` in memory, ``unknown`` rows that lack a value.
+
+    Of ``current/``, ``deleted`` rows are those that are there though they are gone.
+    """
 
     path: str
     rows: int
     bytes: int
     unknown: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +257,7 @@ class LifeState:
         versions: the files of ``scd2/``: those of ended versions, then a file for each range of those that
             hold; None without SCD2.
         withheld: XA transactions, by chain and commit version, whose rows were left out.
+        soft_deletes: whether ``current/`` keeps deleted rows, marked.
     """
 
     life: str
@@ -259,6 +272,12 @@ class LifeState:
     columns: tuple[Column, ...] = ()
     key: tuple[int, ...] = ()
     withheld: tuple[tuple[str, int], ...] = ()
+    soft_deletes: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many are there."""
+        return sum(file.rows - file.deleted for file in self.ranges)
 
     def files(self) -> list[RangeFile]:
         """All files that count."""

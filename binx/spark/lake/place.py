@@ -78,11 +78,7 @@ class Place:
         return f"{self.uri.partition('?')[0].rstrip('/')}/{path}"
 
     def read(self, path: str) -> bytes | None:
-        """A small file's content, None where there is none.
-
-        Raises:
-            SourceError: it cannot be read.
-        """
+        """A small file's content, None where there is none."""
         return self._store.read(path)
 
     def read_all(self, paths: Iterable[str]) -> Iterator[bytes | None]:
@@ -91,11 +87,7 @@ class Place:
             yield from pool.map(self.read, paths)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a small file, whole or not at all, and on a local disk for good.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write a small file, whole or not at all, and on a local disk for good."""
         self._store.put(path, data)
 
     def parquet(self, path: str) -> pq.ParquetFile:
@@ -133,11 +125,7 @@ class Place:
         return int(self.filesystem.get_file_info(self.inside(path)).size)
 
     def files(self, folder: str, *, recursive: bool = False) -> list[Listed]:
-        """The files of a folder, sorted by path; none where there is no such folder.
-
-        Raises:
-            SourceError: it cannot be read.
-        """
+        """The files of a folder, sorted by path; none where there is no such folder."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self.inside(folder), allow_not_found=True, recursive=recursive)
@@ -153,11 +141,7 @@ class Place:
         )
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files; those that are not there are no error.
-
-        Raises:
-            OutputError: one cannot be removed.
-        """
+        """Remove files; those that are not there are no error."""
 
         def remove(path: str) -> None:
             try:
@@ -171,11 +155,7 @@ class Place:
                 pass
 
     def synchronize(self, paths: Iterable[str]) -> None:
-        """Bring files and their folders to the disk, where closing a file does not.
-
-        Raises:
-            OutputError: some file systems say only now that they have no space.
-        """
+        """Bring files and their folders to the disk, where closing a file does not."""
         if self.is_local:
             files = [self.inside(path) for path in paths]
             folders = {str(parent) for file in files for parent in Path(file).parents}

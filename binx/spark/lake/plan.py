@@ -41,6 +41,7 @@ def plan_load(
     *,
     rebuild: Collection[str] = (),
     scd2: bool = False,
+    soft_deletes: bool = False,
     keys: Mapping[str, Sequence[str]] | None = None,
 ) -> Plan:
     """What to do.
@@ -54,6 +55,7 @@ def plan_load(
         arrived: new files.
         rebuild: names of tables to make anew.
         scd2: whether versions are kept.
+        soft_deletes: whether deleted rows are.
         keys: columns of the key by table; by default those that the state has from options.
     """
     ranks = state.ranks
@@ -72,7 +74,7 @@ def plan_load(
             continue
         _fill_keys(life)
         former = None if str(life.name) in rebuild else state.lives.get(life.id)
-        made = _plan(life, timeline.committed, former, scd2=scd2)
+        made = _plan(life, timeline.committed, former, scd2=scd2, soft_deletes=soft_deletes)
         if made is not None:
             work.append(made)
     ends = {life.id for life in lives if life.name is not None}
@@ -107,13 +109,20 @@ def _fill_keys(life: Life) -> None:
 
 
 def _plan(
-    life: Life, committed: Collection[tuple[str, int]], former: LifeState | None, *, scd2: bool
+    life: Life,
+    committed: Collection[tuple[str, int]],
+    former: LifeState | None,
+    *,
+    scd2: bool,
+    soft_deletes: bool,
 ) -> LifePlan | None:
     """What brings a life's state to its end; None where nothing does."""
     assert life.name is not None
     folder = f"{escape_name(life.name.db)}/{escape_name(life.name.table)}"
     units = list(life.units)
-    if former is not None and scd2 and former.versions is None:
+    if former is not None and (
+        (scd2 and former.versions is None) or (soft_deletes and not former.soft_deletes)
+    ):
         former = None
     if former is not None:
         late = _late(life.units, former, committed)
@@ -124,7 +133,7 @@ def _plan(
             if not rest and not late and former.epochs == len(life.epochs) and former.folder == folder:
                 return None
             units = sorted([*rest, *late], key=lambda unit: (unit.at, unit.first))
-            scd2 = former.versions is not None
+            scd2, soft_deletes = former.versions is not None, former.soft_deletes
         else:
             former = None
     count, digest = applied(life)
@@ -132,7 +141,7 @@ def _plan(
     withheld = tuple(sorted({(unit.file.chain, scn) for unit in life.units for scn in unit.excluded}))
     goal = LifeState(
         life.id, life.name, folder, count, len(life.epochs), digest,
-        columns=last.columns, key=last.key, withheld=withheld,
+        columns=last.columns, key=last.key, withheld=withheld, soft_deletes=soft_deletes,
     )  # fmt: skip
     return LifePlan(former, goal, tuple(life.epochs), tuple(units), scd2)
 

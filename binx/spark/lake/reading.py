@@ -73,11 +73,7 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
 
 
 def write_changes_views(lake: str) -> None:
-    """Write views of the changes of all tables of a data set, for DuckDB and Spark.
-
-    Raises:
-        BinxError: the data set cannot be read, or the views cannot be written.
-    """
+    """Write views of the changes of all tables of a data set, for DuckDB and Spark."""
     place = Place(lake)
     lives, _ = _lives(place, None)
     write_views(State(), lives, place)

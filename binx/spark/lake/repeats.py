@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache, reduce
 
 import pyarrow as pa
@@ -73,7 +74,7 @@ def without_repeated(
 
     @cache
     def events(file: ChangesFile) -> dict[_Event, int]:
-        return _events(file, Place(file.root) if file.root else output)
+        return {} if file.gone else _events(file, Place(file.root) if file.root else output)
 
     def of_chain(table: TableName, chain: str) -> set[_Event]:
         if (table, chain) not in known:
@@ -94,6 +95,12 @@ def without_repeated(
             return file
         there_already = [*map(events, own), *(of_chain(file.table, one) for one in others[file.chain])]
         mine = events(file)
+        first = datetime.fromtimestamp(min((time for _, time in mine), default=0) / 1_000_000, UTC).date()
+        if any(one.gone and one.day >= first for one in (*own, *foreign)):
+            raise RefusedError(
+                f"{file.path} may repeat transactions of history that was removed (--keep-history): load it"
+                " into a folder of its own"
+            )
         gone = {scn for event, scn in mine.items() if any(event in some for some in there_already)}
         if not gone:
             return file

@@ -6,12 +6,13 @@ import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.chains import left_out, unlogged
-from binx.spark.lake.history import Taken, compact
+from binx.spark.lake.history import Taken, compact, expire
 from binx.spark.lake.job import Progress, Work, load_tables
 from binx.spark.lake.model import Life, Options, TableName
 from binx.spark.lake.place import Place
@@ -41,9 +42,11 @@ class LoadOptions:
             of the logs.
         rebuild: tables whose state is made anew from history.
         scd2: whether versions of rows are written.
+        soft_deletes: whether ``current/`` keeps deleted rows, marked.
         verify: whether new files are compared with their hashes.
         accept_losses: whether what is missing is noted as seen.
         compact: whether small files of history are joined.
+        keep_history: the days of which history is kept; None for all.
         break_lock: whether another load that holds the output runs no longer.
     """
 
@@ -55,11 +58,13 @@ class LoadOptions:
     at: str | None = None
     rebuild: tuple[str, ...] = ()
     scd2: bool = False
+    soft_deletes: bool = False
     verify: bool = False
     accept_losses: bool = False
     compression: str = "zstd"
     format: str = PARQUET
     compact: bool = False
+    keep_history: int | None = None
     break_lock: bool = False
 
     def wants(self, table: TableName) -> bool:
@@ -73,11 +78,7 @@ class LoadOptions:
 
 
 def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
-    """A table and the columns of its key, from ``DB.TABLE=COLUMN,…``.
-
-    Raises:
-        ValueError: the text is something else.
-    """
+    """A table and the columns of its key, from ``DB.TABLE=COLUMN,…``."""
     table, _, columns = text.partition("=")
     names = tuple(name.strip() for name in columns.split(","))
     if "." not in table or not all(names):
@@ -145,6 +146,9 @@ class _Load:
         self._take_history(history, stopped)
         self._take_lives(plan, works, arrivals, stopped)
         self._note(arrivals, stopped)
+        had_history = len(state.paths())
+        if options.keep_history is not None:
+            expire(state, datetime.now(UTC).date() - timedelta(days=options.keep_history))
         if options.compact:
             compact(state, self._place)
         has_work = bool(arrivals.files or plan.work)
@@ -153,6 +157,7 @@ class _Load:
             or bool(arrivals.new_manifests or plan.finished)
             or (order, known) != (state.order, sum(map(len, state.known.values())))
             or bool(options.rebuild or options.keys or options.at)
+            or len(state.paths()) != had_history
             or options.compact
             or options.accept_losses
         )
@@ -173,7 +178,13 @@ class _Load:
 
     def _plan(self, arrivals: Arrivals) -> Plan:
         options, state = self._options, self._state
-        plan = plan_load(state, arrivals.files, rebuild=options.rebuild, scd2=options.scd2)
+        plan = plan_load(
+            state,
+            arrivals.files,
+            rebuild=options.rebuild,
+            scd2=options.scd2,
+            soft_deletes=options.soft_deletes,
+        )
         return replace(
             plan,
             work=[one for one in plan.work if options.wants(one.goal.name)],
@@ -246,7 +257,7 @@ class _Load:
                         for name in sorted(work.lost)
                     ]
                     state.lives[life.id] = work.state
-                    self._summary(life.name).current = sum(file.rows for file in work.ranges)
+                    self._summary(life.name).current = work.state.rows
             reasons += unlogged(life, arrivals.deleted)
             known = {loss.reason for loss in losses}
             losses += [Loss(text, arrivals.since) for text in reasons if text not in known]
@@ -303,11 +314,7 @@ class _Load:
 
 
 def _anew(output: Output) -> State:
-    """What an output begins with that has tables at a moment: each load makes all of them anew.
-
-    Raises:
-        RefusedError: it has tables as of the end of the logs, or would bring back what was erased.
-    """
+    """What an output begins with that has tables at a moment: each load makes all of them anew."""
     state = output.state
     if state.version and not state.at:
         raise RefusedError(
@@ -324,11 +331,7 @@ def _anew(output: Output) -> State:
 
 @contextmanager
 def spark_errors(output: str) -> Iterator[None]:
-    """Tell in one line what Spark, or Python in a task, says.
-
-    Raises:
-        BinxError: it failed.
-    """
+    """Tell in one line what Spark, or Python in a task, says."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -366,9 +369,6 @@ def load_status(path: str) -> Summary:
         table = TableSummary(record.name.db, record.name.table)
         table.tell(record)
         if life in state.lives:
-            table.current = sum(file.rows for file in state.lives[life].ranges)
+            table.current = state.lives[life].rows
         tables.append(table)
     return Summary.of(state, place.uri, tables)
-
-
-__all__ = ["DELTA", "FORMATS", "PARQUET", "LoadOptions", "load", "load_status", "parse_key"]

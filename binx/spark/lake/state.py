@@ -156,7 +156,7 @@ class State:
     def paths(self) -> set[str]:
         """All data files that count."""
         lives = {file.path for life in self.lives.values() for file in life.files()}
-        return lives | {file.path for file in self.history}
+        return lives | {file.path for file in self.history if not file.gone}
 
 
 class Output:

@@ -62,11 +62,7 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> pa.RecordBatch:
-    """A batch of binx with the columns, their order and the types that Spark expects.
-
-    Raises:
-        BinxError: a column cannot be cast, or (if ``whole``) is not expected.
-    """
+    """A batch of binx with the columns, their order and the types that Spark expects."""
     if whole and (extra := [name for name in batch.schema.names if target.get_field_index(name) < 0]):
         raise BinxError(
             f"the table has columns that were added after the query started: {', '.join(extra)};"

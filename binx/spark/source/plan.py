@@ -63,12 +63,7 @@ class Slice:
 
 @contextmanager
 def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
-    """The log of a slice; scans of it give the slice's transactions.
-
-    Raises:
-        StaleError: it is another log than the one that the plan was made of.
-        BinxError: as :meth:`~binx.log.file.BinlogFile.open`.
-    """
+    """The log of a slice; scans of it give the slice's transactions."""
     with part.log.opened(request.keys(), part.stop) as file:
         file.resumption = Resumption(part.start, part.format, part.stop)
         yield file
@@ -76,31 +71,18 @@ def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
 
 @contextmanager
 def opened_chain(request: Request) -> Iterator[list[FileEnds]]:
-    """Open the logs of a request, in the order of their chain.
-
-    Raises:
-        BinxError: as :func:`~binx.log.chain.inputs.open_logs`.
-    """
+    """Open the logs of a request, in the order of their chain."""
     with open_logs(request.paths, IndexUse(), request.keys()) as files:
         yield order_ends([read_ends(file) for file in files])
 
 
 def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
-    """The tables that the request's dump tells of in these logs.
-
-    Raises:
-        SourceError: it cannot be read, or defines none.
-        UsageError: as of when it is cannot be read.
-    """
+    """The tables that the request's dump tells of in these logs."""
     return Catalog() if request.schema is None else read_dump(request.schema).known_in(files)
 
 
 def plan(request: Request) -> list[list[Slice]]:
-    """Cut the logs of a request into what each task reads.
-
-    Raises:
-        BinxError: a log cannot be read as far as it must be.
-    """
+    """Cut the logs of a request into what each task reads."""
     with opened_chain(request) as chain:
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)

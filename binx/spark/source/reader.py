@@ -50,11 +50,7 @@ def register(spark: SparkSession) -> None:
 
 
 class BinlogSource(DataSource):
-    """Binary logs: row changes of a table, transactions, or statements.
-
-    Raises:
-        UsageError: an option is not understood.
-    """
+    """Binary logs: row changes of a table, transactions, or statements."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
@@ -67,12 +63,7 @@ class BinlogSource(DataSource):
         return "binlog"
 
     def schema(self) -> StructType:
-        """The columns; those of a table are found by a pass over the logs.
-
-        Raises:
-            AbsentError: the table's rows do not change in the logs.
-            BinxError: the logs cannot be read.
-        """
+        """The columns; those of a table are found by a pass over the logs."""
         self._found_schema = True
         if self._request.what is What.TRANSACTIONS:
             return spark_schema(index_schema())
@@ -111,11 +102,7 @@ class BinlogReader(DataSourceReader):
         return [InputPartition(tuple(slices)) for slices in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task.
-
-        Raises:
-            BinxError: a log cannot be read.
-        """
+        """The rows of a task."""
         # Spark gives None where there are no partitions.
         return read_slices(self._request, partition.value or (), self._target)
 

@@ -145,9 +145,6 @@ def parse_request(options: Mapping[str, str]) -> Request:
 
     Names are taken without regard to case, ``-`` and ``_``: ``excludeGtid`` is ``--exclude-gtid`` of the
     commands. Several values of one option are separated by commas.
-
-    Raises:
-        UsageError: an option is not known, or its value cannot be understood; or it is not said what to read.
     """
     given: dict[str, str] = {}
     for written, value in options.items():

@@ -25,12 +25,7 @@ from binx.spark.source.request import Request, What
 def read_slices(
     request: Request, slices: Iterable[Slice], target: pa.Schema, *, whole: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of slices.
-
-    Raises:
-        StaleError: a log is not the one that was planned for.
-        BinxError: a log cannot be read, or a column cannot be cast.
-    """
+    """The rows of slices."""
     # Positions and limit have become the slices' bounds.
     selection = request.selection._replace(start=None, stop=None, limit=None)
     for part in slices:

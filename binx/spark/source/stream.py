@@ -30,11 +30,7 @@ Offset = dict[str, Step]
 
 
 class Stream:
-    """What a streaming query reads.
-
-    Raises:
-        RefusedError: it asks what only a read that ends can answer.
-    """
+    """What a streaming query reads."""
 
     def __init__(self, request: Request) -> None:
         selection = request.selection

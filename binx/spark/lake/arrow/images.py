@@ -249,6 +249,10 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
         "_kind": pa.repeat(pa.scalar(BASE, pa.int8()), count),
         "_time": rows.column(time),
     }
+    if "_deleted" in rows.column_names:
+        found["_kind"] = pc.if_else(
+            rows.column("_deleted"), pa.scalar(DELETE, pa.int8()), pa.scalar(BASE, pa.int8())
+        )
     if "valid_to" in rows.column_names:
         found["_until"] = rows.column("valid_to")
     for column in columns:

@@ -19,15 +19,23 @@ from binx.spark.lake.arrow.keys import Numbers, begins_of, key_of, last_of_each,
 from binx.spark.lake.model import Epoch
 
 
-def replay(state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool) -> tuple[pa.Table, pa.Table]:
-    """The state after the images, and the versions that they ended."""
+def replay(
+    state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool, soft_deletes: bool = False
+) -> tuple[pa.Table, pa.Table]:
+    """The state after the images, and the versions that they ended.
+
+    With ``soft_deletes`` the last row of a key that is gone stays, as one that is deleted.
+    """
     rows = united([state, in_order(images)], epoch)
+    gone = () if soft_deletes else (BEFORE, DELETE)
     if not versions and not is_partial(rows):
-        return _as_state(_living(rows, last_of_each(key_of(rows, epoch)))), rows.slice(0, 0)
+        last = last_of_each(key_of(rows, epoch))
+        kept = last[~np.isin(rows.column("_kind").to_numpy()[last], gone)]
+        return _as_state(rows.take(pa.array(kept))), rows.slice(0, 0)
     if not len(rows):
         return rows, rows
     lines = _Lines(rows, epoch)
-    return _as_state(lines.living()), lines.ended() if versions else rows.slice(0, 0)
+    return _as_state(lines.last(gone)), lines.ended() if versions else rows.slice(0, 0)
 
 
 def in_order(images: pa.Table) -> pa.Table:
@@ -53,17 +61,14 @@ def in_order(images: pa.Table) -> pa.Table:
     return images.take(order)
 
 
-def _living(rows: pa.Table, places: Numbers) -> pa.Table:
-    return rows.take(pa.array(places[~np.isin(rows.column("_kind").to_numpy()[places], (BEFORE, DELETE))]))
-
-
 def _as_state(rows: pa.Table) -> pa.Table:
     """Rows of a state: known from before all later images."""
     count = len(rows)
+    is_gone = np.isin(rows.column("_kind").to_numpy(), (BEFORE, DELETE))
     heads: dict[str, Any] = {
         "_rank": pa.repeat(pa.scalar(-1, pa.int32()), count),
         "_row": pa.repeat(pa.scalar(0, pa.int64()), count),
-        "_kind": pa.repeat(pa.scalar(BASE, pa.int8()), count),
+        "_kind": pa.array(np.where(is_gone, DELETE, BASE), pa.int8()),
     }
     kept = [name for name in rows.column_names if name[0] != "d"]
     return pa.table({name: heads.get(name, rows.column(name)) for name in kept})
@@ -101,10 +106,10 @@ class _Lines:
         self._moved = moved[order]
         return pairs, inverse[np.maximum(order - 1, 0)]
 
-    def living(self) -> pa.Table:
-        """The last row of each key, of those that are not gone."""
+    def last(self, gone: tuple[int, ...]) -> pa.Table:
+        """The last row of each key, but of those that are gone."""
         last = np.append(self._firsts[1:], True)
-        return self._completed(np.flatnonzero(last & ~np.isin(self._kinds, (BEFORE, DELETE))))
+        return self._completed(np.flatnonzero(last & ~np.isin(self._kinds, gone)))
 
     def ended(self) -> pa.Table:
         """The last row of each key in each transaction that another one followed, with ``_until``."""

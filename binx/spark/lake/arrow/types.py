@@ -44,6 +44,7 @@ _RESERVED = {
     "_commit_timestamp",
     "_misfits",
     "_unknown",
+    "_deleted",
     "valid_from",
     "valid_to",
     "is_current",
@@ -53,11 +54,7 @@ MISFITS = pa.map_(pa.string(), pa.string())
 
 @cache
 def arrow_type(name: str) -> pa.DataType:
-    """The type that values have in ``current/``: as in ``changes/``, without dictionaries and JSON's mark.
-
-    Raises:
-        BinxError: there is no such type.
-    """
+    """The type that values have in ``current/``: as in ``changes/``, without dictionaries and JSON's mark."""
     if name in _PLAIN:
         return _PLAIN[name]
     if found := _DECIMAL.fullmatch(name):

@@ -151,7 +151,6 @@ def check_archive(
     say, and those of the source that are not archived yet follow them.
 
     Args:
-        store: the archive.
         source: where the logs come from; None: nothing is said of what is not archived yet.
         progress: called with the bytes of the objects that are hashed, and all there are.
 

@@ -52,7 +52,7 @@ class ObjectWriter:
     @property
     def written(self) -> Written:
         """What was written, when it is all there."""
-        stored = StoredObject(self._name, self._kind, self._digest.bytes, self._digest.hexdigest())
+        stored = StoredObject(self._name, self._kind, self._digest.bytes, self._digest.sha256)
         return Written(stored, None if self._age is None else self._age.key)
 
 

@@ -22,8 +22,8 @@ from binx.log.chain.ends import FileEnds
 from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import number_of
 from binx.source.remote import is_uri
-from binx.storage.durable import synchronize
 from binx.storage.hashing import digest_of
+from binx.storage.output import synchronize
 from binx.storage.store import Store
 
 _DAY = 24 * 60 * 60

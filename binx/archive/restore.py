@@ -60,7 +60,6 @@ def restore_log(
     """Write an archived log as it was; it appears only when its bytes have the hash that they had.
 
     Args:
-        store: the archive.
         log: which.
         output: a file, a folder in which it gets its own name, or ``-`` for standard output.
         progress: called with the bytes that are done, and all there are.

@@ -260,7 +260,6 @@ def look_up(store: Store, names: Collection[str] | None) -> Holding:
     """Find out what an archive holds.
 
     Args:
-        store: the archive.
         names: of the logs whose manifests are wanted, beside those that lack their compressed log; None for
             all.
 

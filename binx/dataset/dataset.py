@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 from binx.dataset.staging_area import staged_name, staging_area_of
 from binx.errors import AbsentError, OutputError, RefusedError, SourceError
-from binx.storage.durable import synchronize
-from binx.storage.output import output_errors
+from binx.storage.output import output_errors, synchronize
 from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
 
 _NAME_BYTES = 200

@@ -17,9 +17,9 @@ from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, win
 from binx.kernels.walk.machine import Action, EventClass
 from binx.kernels.walk.scan import Level
 from binx.log.boundary import TRANSITIONS, State, Step
-from binx.log.event_search import EventSearch
+from binx.log.damage import EventSearch
+from binx.log.events import stored_payload, sums
 from binx.log.file import BinlogFile
-from binx.log.payloads import stored_payload, sums
 
 if TYPE_CHECKING:
     from binx.kernels.walk.headers import HeaderFields
@@ -118,7 +118,6 @@ class EventWalk:
         """The events of a file from ``position`` on, up to ``limit``.
 
         Args:
-            file: the file.
             limit: offset in it.
             description: the format description that rules the first of them.
             goes_on: whether its last transaction may go on in the next log.

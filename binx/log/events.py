@@ -8,15 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from binx.errors import BinxError, DamagedError
-from binx.event.format import FormatDescription, parse_format_body
+from binx.errors import BinxError, DamagedError, TruncatedError
+from binx.event.format import CHECKSUM_SIZE, FormatDescription, parse_format_body
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, event_size, parse_header
 from binx.event.parse import Event, Parser, parse_event
-from binx.event.payload import TransactionPayload, told_of, whole_events
+from binx.event.payload import (
+    StoredBytes,
+    TransactionPayload,
+    parse_transaction_payload,
+    told_of,
+    whole_events,
+)
 from binx.event.query import ExecuteLoadQuery, Query
 from binx.event.statement import RowsQuery
+from binx.kernels.crc32 import checksum
 from binx.log.file import BinlogFile
-from binx.log.payloads import stored_payload
+from binx.source import READ_BYTES, Source
 
 
 class RawEvent(NamedTuple):
@@ -47,7 +54,6 @@ def transaction_events(
     position of the payload.
 
     Args:
-        file: the log.
         start: offset of the transaction's first event.
         end: offset behind its last one.
         description: the format description that rules them, as its ``TransactionTable.format`` says.
@@ -144,3 +150,67 @@ def _inner_events(
             yield RawEvent(header, data, body, offset, event)
             at += header.size
             offset += header.size
+
+
+_FIELDS_SIZE = 1024
+"""More than the fields before the compressed bytes ever take."""
+
+
+def stored_payload(
+    source: Source, header: EventHeader, window: memoryview, origin: int, description: FormatDescription
+) -> TransactionPayload:
+    """The payload event with that header.
+
+    Args:
+        window: bytes of the log; where the event is not whole in it, the rest is read when it is wanted.
+        origin: offset in the log of the window's first byte.
+        description: the format description that rules it.
+
+    Raises:
+        TruncatedError: the event goes beyond the log.
+        DamagedError, UnsupportedError: as :func:`~binx.event.payload.parse_transaction_payload`.
+    """
+    start, end = header.position + HEADER_SIZE, header.end - description.checksum_size
+    if header.end > source.size:
+        raise TruncatedError(
+            f"expected an event of {header.size} bytes, found the end of the file",
+            offset=header.position,
+            event=header.name,
+        )
+    if end <= origin + len(window):
+        return parse_transaction_payload(window[start - origin : end - origin], header, description)
+    if origin + len(window) - start < _FIELDS_SIZE:
+        window, origin = source.window(start, min(end, start + READ_BYTES)), start
+    behind = min(end, origin + len(window))
+    rest = StoredBytes(end - behind, lambda: pieces(source, behind, end)) if behind < end else None
+    return parse_transaction_payload(window[start - origin : behind - origin], header, description, rest)
+
+
+def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:
+    """The bytes of ``[start, end)`` in pieces.
+
+    Raises:
+        TruncatedError: the log ends before.
+        SourceError, DamagedError: they cannot be read.
+    """
+    while start < end:
+        piece = source.window(start, min(end, start + READ_BYTES))
+        if not piece:
+            raise TruncatedError(
+                f"expected {end - start} more bytes, found the end of the file", offset=start
+            )
+        start += len(piece)
+        yield piece
+        source.release(start - len(piece), start)
+
+
+def sums(source: Source, header: EventHeader) -> tuple[int, int]:
+    """The checksum behind an event, and that of its bytes, which are read piece by piece.
+
+    Raises:
+        TruncatedError, SourceError, DamagedError: as :func:`pieces`.
+    """
+    found, end = 0, header.end - CHECKSUM_SIZE
+    for piece in pieces(source, header.position, end):
+        found = checksum(piece, found)
+    return int.from_bytes(source.window(end, header.end), "little"), found

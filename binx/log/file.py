@@ -111,7 +111,6 @@ class BinlogFile:
         """Open a file by its path; ``-`` is standard input.
 
         Args:
-            path: the file.
             keys: for encrypted logs; None: those that the environment names.
 
         Raises:
@@ -220,7 +219,7 @@ class BinlogFile:
         """Bytes from an event on: of many events, or of all of one that is larger; none behind ``stop``.
 
         Of a compressed payload that is larger than what is read at once they are the first: see
-        :mod:`binx.log.payloads`.
+        :mod:`binx.log.events`.
 
         Raises:
             SourceError: they cannot be read.
@@ -274,10 +273,6 @@ def _head_of(path: str, keys: Keys | None) -> bytes:
 
 def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
     """Open several files; where one cannot be opened, none stays open.
-
-    Args:
-        paths: the files.
-        keys: as :meth:`BinlogFile.open`.
 
     Raises:
         BinxError: as :meth:`BinlogFile.open`.

@@ -53,7 +53,6 @@ class Scan:
     and end.
 
     Attributes:
-        file: the file.
         level: how much is known of the transactions.
         ending: how the file ends; known when the iteration is over.
         unfinished: bytes behind the last whole transaction of a file in use.
@@ -279,7 +278,7 @@ class Scan:
 
     def _vouch(self, header: EventHeader) -> None:
         """Have a large payload taken by its beginning."""
-        from binx.log.payloads import sums
+        from binx.log.events import sums
 
         verify = self._verify and self._format.checksum_size
         self._scanner.vouch(*(sums(self.file.source, header) if verify else (0, 0)))
@@ -334,7 +333,7 @@ class Scan:
     def _feed_payload(self, window: memoryview, origin: int) -> None:
         """Count what a compressed payload holds."""
         from binx.event.payload import told_of, whole_events
-        from binx.log.payloads import stored_payload
+        from binx.log.events import stored_payload
 
         scanner = self._scanner
         header = parse_header(window, scanner.position, origin=origin)
@@ -351,8 +350,8 @@ class Scan:
             self._salvage.close(file.size)
             if self.damage:
                 from binx.event.gtid.sets import GtidSet
+                from binx.log.chain.chain import listed_before
                 from binx.log.chain.ends import known_ends
-                from binx.log.chain.links import listed_before
 
                 self._salvage.name_lost(listed_before(known_ends(file)) or GtidSet())
         if self.damage and self.damage[-1].end == file.size:

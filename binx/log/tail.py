@@ -16,7 +16,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level
-from binx.log.event_search import EventSearch
+from binx.log.damage import EventSearch
 from binx.log.identifiers import marked_gtids
 from binx.log.scanning import OnDamage
 from binx.source import READ_BYTES
@@ -32,7 +32,6 @@ class Tail:
     """The bytes behind the last whole transaction of a file.
 
     Args:
-        file: the file.
         start: offset behind its last whole transaction.
         drift: what positions in headers say more than where events end, as they did up to there.
         description: the format in force there.
@@ -139,8 +138,8 @@ class Tail:
         after = self._file.followed_by
         if after is None or not self._file.format.in_use:
             return
+        from binx.log.chain.chain import ends_follow, gtid_differences
         from binx.log.chain.ends import known_ends
-        from binx.log.chain.links import ends_follow, gtid_differences
 
         before = known_ends(self._file)
         unread = f"the {self._file.size - self._start:,} bytes after the last whole transaction"

@@ -19,8 +19,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, event_size
 from binx.pull.checks import LastTransaction, LogChecks
 from binx.source.names import number_of
-from binx.storage.durable import synchronize
-from binx.storage.output import output_errors
+from binx.storage.output import output_errors, synchronize
 
 _FLAGS = 17
 _NEXT_POSITION = slice(13, 17)

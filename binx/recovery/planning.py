@@ -10,9 +10,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
-from binx.log.chain.chain import ProblemKind, ends_problems
+from binx.log.chain.chain import ProblemKind, ends_problems, gtid_differences, listed_before
 from binx.log.chain.ends import FileEnds
-from binx.log.chain.links import gtid_differences, listed_before
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.recovery.held import HeldTransactions

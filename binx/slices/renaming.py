@@ -17,8 +17,8 @@ from binx.event.payload import whole_events
 from binx.event.query import ExecuteLoadQuery, Query
 from binx.event.query_status import StatusCode
 from binx.kernels.copy.rewrite import measure
+from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
-from binx.log.payloads import stored_payload
 from binx.slices.binlog import SliceWriter, compare_checksums
 from binx.slices.options import DatabaseNames
 from binx.slices.slice_plan import Part, Range

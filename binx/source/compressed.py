@@ -83,7 +83,6 @@ class _FrameDecoder:
     """One frame, decompressed from its beginning.
 
     Args:
-        inner: the compressed file.
         start: offset in it of the frame.
         end: offset behind the frame.
         size: bytes that the frame must give; None where it is not known.
@@ -137,7 +136,6 @@ class ZstdFile(ChunkedSource):
     """What a zstd file decompresses to.
 
     Args:
-        inner: the compressed file.
         of_logs: whether there must be a binary log inside.
 
     Raises:

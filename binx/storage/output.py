@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import codecs
 import errno
+import fcntl
 import io
 import os
 import select
 import stat
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from binx.errors import ExitCode, OutputError, RefusedError
-from binx.storage.temporary_files import create_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "-"
 """The path that means standard output."""
 
+_TOGETHER = 16
+"""Files that are brought to the disk at once: one after another, each waits for a write of the journal."""
+_NEW_FILE_MODE = 0o666
+_TEMPORARY_ATTEMPTS = 100
+_TEMPORARY_NAMES = ".binx-*.tmp"
 _DRIVING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -253,7 +258,7 @@ def _replacing(path: str) -> Iterator[OutputStream]:
     target = os.path.realpath(path)
     try:
         _refuse_impossible(target)
-        temporary, descriptor = create_beside(target)
+        temporary, descriptor = _create_beside(target)
     except OSError as error:
         raise output_error(error, path) from error
     try:
@@ -294,6 +299,78 @@ def _rename(temporary: str, target: str, path: str) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def synchronize(paths: Iterable[str | Path]) -> None:
+    """Bring files and folders to the disk, many at a time, and return when they are there.
+
+    Raises:
+        OutputError: one cannot be brought there; some file systems say only now that they have no space.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def bring(path: str | Path) -> None:
+        with output_errors(path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    given = list(paths)
+    if len(given) < 2:
+        for path in given:
+            bring(path)
+        return
+    with ThreadPoolExecutor(min(_TOGETHER, len(given))) as pool:
+        for _ in pool.map(bring, given):
+            pass
+
+
+def _create_beside(target: str) -> tuple[str, int]:
+    """A new file in the target's folder, with the permissions that the umask gives a new file.
+
+    As long as it is open, :func:`remove_leftovers` leaves it alone.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    for _ in range(_TEMPORARY_ATTEMPTS):
+        temporary = os.path.join(os.path.dirname(target), f".binx-{os.urandom(6).hex()}.tmp")
+        with suppress(FileExistsError):
+            descriptor = os.open(temporary, flags, _NEW_FILE_MODE)
+            if _is_ours(descriptor, temporary):
+                return temporary, descriptor
+            os.close(descriptor)
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes have left half written in a folder; files of living ones stay.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    for leftover in folder.glob(_TEMPORARY_NAMES):
+        with suppress(OSError):
+            descriptor = os.open(leftover, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                leftover.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _is_ours(descriptor: int, temporary: str) -> bool:
+    """Lock a new file, so that it is not taken for a leftover, and see that it was not taken for one yet."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # A file system without locks; there nothing is taken for a leftover either.
+    return os.path.exists(temporary)
 
 
 def _is_special(path: str) -> bool:

@@ -40,7 +40,6 @@ def write_seekable(
     Args:
         source: the log's bytes.
         cuts: offsets at which a frame may end, ascending: the transactions' ends.
-        output: where the compressed bytes go.
         frame_bytes: a frame ends at the first cut behind so many bytes; None for :data:`FRAME_BYTES`.
 
     Returns:

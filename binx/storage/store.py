@@ -13,9 +13,7 @@ from urllib.parse import unquote
 from binx.errors import OutputError, SourceError
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
-from binx.storage.durable import synchronize
-from binx.storage.output import Sink, open_output, output_errors
-from binx.storage.temporary_files import remove_leftovers
+from binx.storage.output import Sink, open_output, output_errors, remove_leftovers, synchronize
 
 MANIFESTS = "_manifest"
 """The folder of the manifests, below the place's own."""

@@ -29,6 +29,15 @@ _KINDS = {
     Cause.STRUCTURE: ProblemKind.STRUCTURE,
     Cause.UNKNOWN: ProblemKind.UNKNOWN_EVENT,
 }
+_FAULTS = {
+    ProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
+    ProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
+    ProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
+    ProblemKind.STRUCTURE: "expected an INCIDENT of number 1 (LOST_EVENTS), the only one that servers write,"
+    " found another",
+}
+"""What is wrong with transactions that are whole."""
+
 _ZERO_POSITIONS_SINCE = (11, 4, 0)
 _ENDS = (EventType.ROTATE, EventType.STOP)
 
@@ -64,7 +73,7 @@ class ContentCheck:
         except (DamagedError, UnsupportedError) as error:
             self._error = error
         self.problems.extend(self._found())
-        self._note()
+        self.notes += [f"{self._file.path}: {note}" for note in self._note()]
         return self._report()
 
     def _take(self, table: TransactionTable) -> None:
@@ -106,45 +115,48 @@ class ContentCheck:
             self._faults[kind] = (known + count, start, gtid)
 
     def _found(self) -> Iterator[Problem]:
-        path = self._file.path
         if self._error is not None:
             yield self._unreadable(self._error)
         for damage in self._scan.damage:
-            yield _damaged(path, damage)
-        yield from self._about_transactions()
+            yield _damaged(self._file.path, damage)
+        for kind, (count, start, gtid) in self._faults.items():
+            yield self._problem(kind, _FAULTS[kind] + _and_more(count, "transaction"), start, gtid=gtid)
         yield from self._about_table_maps()
-        yield from self._about_sessions()
+        scanner = self._scan.scanner
+        if scanner.bad_sessions:
+            yield self._problem(
+                ProblemKind.STRUCTURE,
+                "expected a statement's session variables and its database's name, found bytes that are none"
+                + _and_more(scanner.bad_sessions, "event"),
+                scanner.first_bad_session,
+            )
         if not self._is_relay_log:
             yield from self._about_positions()
             yield from self._about_the_end()
-        previous = self._ends.previous_gtids
-        repeated = self._repeated | (self.gtids & previous if previous is not None else GtidSet())
+        repeated = self._repeated | (self.gtids & (self._ends.previous_gtids or GtidSet()))
         if repeated:
-            yield Problem(
+            yield self._problem(
                 ProblemKind.DUPLICATE_GTID,
-                path,
                 f"expected each GTID once, found {counted(repeated.count, 'GTID')} that the file has"
                 " twice, or lists as logged before it",
                 gtid=str(repeated),
             )
 
+    def _problem(
+        self,
+        kind: ProblemKind,
+        message: str,
+        start: int | None = None,
+        end: int | None = None,
+        gtid: str | None = None,
+    ) -> Problem:
+        return Problem(kind, self._file.path, message, start, end, gtid)
+
     def _unreadable(self, error: BinxError) -> Problem:
         """The error that even salvage cannot read on behind."""
         kind = ProblemKind.ENCRYPTED if isinstance(error, UnsupportedError) else ProblemKind.FORMAT
         start = self._scan.accounted if kind is ProblemKind.ENCRYPTED else MAGIC_SIZE
-        return Problem(kind, self._file.path, error.message, start, self._file.size)
-
-    def _about_transactions(self) -> Iterator[Problem]:
-        words = {
-            ProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
-            ProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
-            ProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
-            ProblemKind.STRUCTURE: "expected an INCIDENT of number 1 (LOST_EVENTS), the only one that servers"
-            " write, found another",
-        }
-        for kind, (count, start, gtid) in self._faults.items():
-            more = f" ({counted(count, 'transaction')}, this is the first)" if count > 1 else ""
-            yield Problem(kind, self._file.path, words[kind] + more, start, None, gtid)
+        return self._problem(kind, error.message, start, self._file.size)
 
     def _about_table_maps(self) -> Iterator[Problem]:
         """Read what rows need not: names of columns, and the optional metadata."""
@@ -158,90 +170,59 @@ class ContentCheck:
                     parse_kept_map(body, self._file.format)
             except (DamagedError, UnsupportedError) as error:
                 words = f"a table map of {name} cannot be read completely: {error.message}"
-                yield Problem(ProblemKind.STRUCTURE, self._file.path, words)
+                yield self._problem(ProblemKind.STRUCTURE, words)
                 continue
             if unknown is not None:
                 words = f"column {unknown[0]} of {name} has the type {unknown[1]}, which is unknown to binx"
-                yield Problem(
-                    ProblemKind.UNKNOWN_EVENT, self._file.path, f"{words}: its rows were not checked"
-                )
-
-    def _about_sessions(self) -> Iterator[Problem]:
-        """Tell of statements whose session cannot be read, which finding transactions does not need."""
-        scanner = self._scan.scanner
-        if scanner.bad_sessions:
-            count = scanner.bad_sessions
-            more = f" ({counted(count, 'event')}, this is the first)" if count > 1 else ""
-            yield Problem(
-                ProblemKind.STRUCTURE,
-                self._file.path,
-                "expected a statement's session variables and its database's name, found bytes that are none"
-                + more,
-                scanner.first_bad_session,
-            )
+                yield self._problem(ProblemKind.UNKNOWN_EVENT, f"{words}: its rows were not checked")
 
     def _about_positions(self) -> Iterator[Problem]:
         scanner, description = self._scan.scanner, self._file.format
         if scanner.misplaced:
             count = counted(scanner.misplaced, "event")
-            yield Problem(
-                ProblemKind.POSITION,
-                self._file.path,
-                f"the position in the header is not the event's end in {count}",
-                scanner.first_misplaced,
-            )
+            words = f"the position in the header is not the event's end in {count}"
+            yield self._problem(ProblemKind.POSITION, words, scanner.first_misplaced)
         zeros = description.flavour is Flavour.MARIADB and description.version >= _ZERO_POSITIONS_SINCE
         if scanner.unplaced and not zeros:
             count = counted(scanner.unplaced, "event")
-            yield Problem(
-                ProblemKind.POSITION,
-                self._file.path,
-                f"the position in the header is 0 in {count}",
-            )
+            yield self._problem(ProblemKind.POSITION, f"the position in the header is 0 in {count}")
 
     def _about_the_end(self) -> Iterator[Problem]:
-        for number, position, size in self._scan.control_events:
-            if number in _ENDS and position + size < self._file.size:
-                yield Problem(
-                    ProblemKind.BEHIND_THE_END,
-                    self._file.path,
-                    f"expected {EventType(number).name} as the last event, found"
-                    f" {self._file.size - position - size} bytes after it",
-                    position + size,
-                    self._file.size,
+        size = self._file.size
+        for number, position, length in self._scan.control_events:
+            end = position + length
+            if number in _ENDS and end < size:
+                words = (
+                    f"expected {EventType(number).name} as the last event, found {size - end} bytes after it"
                 )
+                yield self._problem(ProblemKind.BEHIND_THE_END, words, end, size)
                 return
 
-    def _note(self) -> None:
+    def _note(self) -> Iterator[str]:
         """Tell what is normal and looks odd."""
         file, scan = self._file, self._scan
         if self._is_relay_log:
-            self.notes.append(
-                f"{file.path}: a relay log; its positions are those of the source and are not checked"
-            )
+            yield "a relay log; its positions are those of the source and are not checked"
         if scan.ending is not None and file.format.in_use:
             tail = (
                 f"; its last {scan.unfinished:,} bytes are an incomplete transaction"
                 if scan.unfinished
                 else ""
             )
-            self.notes.append(
-                f"{file.path}: marked as being written, or its server crashed: verified up to its last"
-                f" complete transaction{tail}"
+            yield (
+                "marked as being written, or its server crashed: verified up to its last complete"
+                f" transaction{tail}"
             )
         elif scan.ending is not None and self._ending == "open":
-            self.notes.append(
-                f"{file.path}: no ROTATE or STOP at its end: it is an excerpt, was copied while it was"
-                " written, or its server crashed"
+            yield (
+                "no ROTATE or STOP at its end: it is an excerpt, was copied while it was written, or its"
+                " server crashed"
             )
         if self._checksums and file.format.checksum is ChecksumAlgorithm.OFF:
-            self.notes.append(f"{file.path}: its events have no checksums, so changed values go unnoticed")
+            yield "its events have no checksums, so changed values go unnoticed"
         walked = self._transactions - self._by_length
         if self._by_length and walked:
-            self.notes.append(
-                f"{file.path}: {counted(walked, 'transaction')} without a recorded length, delimited by"
-                " their events"
-            )
+            yield f"{counted(walked, 'transaction')} without a recorded length, delimited by their events"
 
     @property
     def _is_relay_log(self) -> bool:
@@ -293,6 +274,10 @@ class ContentCheck:
             damaged_bytes=damaged,
             unfinished_bytes=unfinished,
         )
+
+
+def _and_more(count: int, noun: str) -> str:
+    return f" ({counted(count, noun)}, this is the first)" if count > 1 else ""
 
 
 def _damaged(path: str, damage: Damage) -> Problem:

@@ -144,7 +144,6 @@ class Problem(NamedTuple):
 
     Attributes:
         kind: see ProblemKind.
-        path: the file.
         message: what was expected, and what was found.
         start: offset where it begins; None if it concerns the whole file.
         end: offset where it ends; None if unknown.

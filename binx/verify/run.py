@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ProblemKind as LinkKind
-from binx.log.chain.chain import ends_problems, missing_gtids, order_ends
+from binx.log.chain.chain import ends_problems, gtid_differences, missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.chain.inputs import STANDARD_INPUT, named_logs
-from binx.log.chain.links import gtid_differences
 from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
@@ -49,7 +47,6 @@ def verify(
     rows against their table maps; session variables; and the names and GTIDs of the files against each other.
 
     Args:
-        paths: files, ``.index`` files, ``-``.
         checksums: whether to verify checksums.
         progress: called from time to time with the number of bytes read and the total.
 
@@ -73,22 +70,21 @@ def verify(
         reports: list[FileReport] = []
         contents: list[GtidSet] = []
         done = 0
+
+        def reached(position: int) -> None:
+            progress(done + position, total)
+
         for one in ends:
             check = ContentCheck(one, checksums=checksums)
-            reports.append(check.run(partial(_advance, progress, done, total)))
+            reports.append(check.run(reached))
             done += one.file.size
-            progress(done, total)
+            reached(0)
             problems += check.problems
             notes += check.notes
             contents.append(check.gtids)
         problems += link_problems(ends, contents)
         notes += gap_notes(ends, contents, problems)
     return VerifyReport((*reports, *unreadable), tuple(problems), tuple(notes), checksums)
-
-
-def _advance(progress: Callable[[int, int], None], before: int, total: int, position: int) -> None:
-    """Report the progress over all files, given the position in one."""
-    progress(before + position, total)
 
 
 def _without_beginning(file: BinlogFile) -> Problem:

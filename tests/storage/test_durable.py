@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from binx.errors import OutputError
-from binx.storage.durable import synchronize
+from binx.storage.output import synchronize
 from binx.storage.store import LocalStore
 
 MANY = 100

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import ExitCode, OutputError
-from binx.storage.output import OutputStream, ReaderGoneError, open_output, output_error
-from binx.storage.temporary_files import remove_leftovers
+from binx.storage.output import OutputStream, ReaderGoneError, open_output, output_error, remove_leftovers
 
 WRITE_A_LOT = """
 import sys

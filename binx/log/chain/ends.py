@@ -29,7 +29,6 @@ class FileEnds(NamedTuple):
     """What a file's first and last events say of its place among others.
 
     Attributes:
-        file: the file.
         previous_gtids: MySQL's PREVIOUS_GTIDS; None where the file has none.
         gtid_list: MariaDB's GTID_LIST; None where the file has none.
         next_file: the name that ROTATE at the end gives; None where ROTATE is not the last event.

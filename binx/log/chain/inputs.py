@@ -54,7 +54,6 @@ class WatchedSource(WrappedSource):
     once; where the work goes back to do something else with the same bytes, so does what is told.
 
     Args:
-        source: the source.
         progress: called when bytes are given back.
     """
 
@@ -134,7 +133,6 @@ def open_chain(
     """Open what paths mean, in the order of the chain, and close it at the end.
 
     Args:
-        paths: files, ``.index`` files, ``-``.
         progress: told how far the work on the files comes.
         index: where index files are looked for; None reads the logs themselves.
         on_damage: whether a file's first or last events may be damaged.
@@ -162,9 +160,7 @@ def open_logs(
     """Open what paths mean, in the order in which they are named, and close it at the end.
 
     Args:
-        paths: files, ``.index`` files, ``-``.
         index: where index files are looked for; None reads the logs themselves.
-        keys: as :meth:`BinlogFile.open`.
         on_damage: whether a relay log may be damaged.
 
     Raises:

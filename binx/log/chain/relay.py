@@ -17,9 +17,8 @@ from binx.errors import AbsentError, DamagedError, TruncatedError, UnsupportedEr
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import order_ends
+from binx.log.chain.chain import ends_follow, order_ends
 from binx.log.chain.ends import FileEnds, known_ends, read_ends
-from binx.log.chain.links import ends_follow
 from binx.log.damage import Cause
 from binx.log.file import BinlogFile, tell
 from binx.log.scan import Resumption, Scan
@@ -67,7 +66,6 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
     """Have each relay log hold its transactions whole, in whatever order they come; others stay as they are.
 
     Args:
-        files: the logs.
         on_damage: whether logs that cannot be read are passed over.
 
     Returns:

@@ -151,7 +151,6 @@ class IndexFile:
         path: where it is.
         facts: what it says of the log.
         size: its bytes.
-        file: the log.
         ending: how the log ends.
         unfinished: bytes behind the last whole transaction.
         accounted: offset behind that, or behind the last event between transactions.
@@ -165,7 +164,6 @@ class IndexFile:
 
         Args:
             source: its bytes; closed by :meth:`close`.
-            file: the log.
 
         Raises:
             DamagedError: it is no whole index file.
@@ -199,7 +197,6 @@ class IndexFile:
 
         Args:
             path: where it would be.
-            file: the log.
 
         Raises:
             SourceError: it cannot be read.

@@ -50,12 +50,7 @@ def index_path(file: BinlogFile, folder: str | None = None) -> str:
 
 
 def index_places(file: BinlogFile, folder: str | None = None) -> list[str]:
-    """Where the index file of a log may stand; an archive encrypts that of an encrypted log too.
-
-    Args:
-        file: as :func:`index_path`.
-        folder: the same.
-    """
+    """Where the index file of a log may stand; an archive encrypts that of an encrypted log too."""
     path = index_path(file, folder)
     log, _, _ = _parted(file.path)
     if folder is not None or unencrypted_name(log) == log:

@@ -57,9 +57,6 @@ class TransactionRows:
     """Transactions of one table of a scan, on their way to be rows.
 
     Args:
-        file: the log.
-        scan: the scan that gave the table.
-        table: the transactions.
         epoch: how many logs of the chain, up to this one, began with a server's start.
         first_seqno: the number in the chain of the table's first transaction.
     """
@@ -147,9 +144,6 @@ class TransactionRows:
 
     def batch(self, *, records: bool = False) -> pa.RecordBatch:
         """The transactions as Arrow.
-
-        Args:
-            records: as for :func:`index_schema`.
 
         Raises:
             UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
@@ -300,12 +294,8 @@ def index_batch(
     """One table of a scan's transactions as Arrow.
 
     Args:
-        file: the log.
-        scan: the scan that gave the table.
-        table: the transactions.
         epoch: how many logs of the chain, up to this one, began with a server's start.
         first_seqno: the number in the chain of the table's first transaction; the others count on.
-        records: as for :func:`index_schema`.
 
     Raises:
         UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.

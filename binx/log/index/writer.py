@@ -30,9 +30,8 @@ from binx.log.scan import Scan
 from binx.log.scanning import ENDINGS
 from binx.source.names import printable
 from binx.source.remote import is_uri
-from binx.storage.output import Sink, output_errors
+from binx.storage.output import Sink, output_errors, remove_leftovers
 from binx.storage.store import open_file
-from binx.storage.temporary_files import remove_leftovers
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -49,10 +48,14 @@ _WORDS = (
     "tables.list.element.table",
 )
 _TEXTS = ("transaction", "gtid")
+_LISTED_NUMBERS = (
+    *(f"tables.list.element.{name}" for name in ("inserts", "updates", "deletes")),
+    "table_numbers.list.element",
+    "table_bytes.list.element",
+)
 _PRUNED = ("commit_version", "server_id", "start", "end", "commit_timestamp")
 """Whose least and largest values readers of Parquet pass over row groups by."""
 
-_TIME = pa.timestamp("us", tz="UTC")
 _COMPRESSION_LEVEL = 1
 
 
@@ -105,7 +108,6 @@ def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexedL
     """Write a log's index file; it appears when it is whole.
 
     Args:
-        file: the log.
         path: where to, see :func:`binx.log.index.lookup.index_path`.
         verify: whether the checksums of all events are compared.
 
@@ -137,7 +139,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
     sources: list[bytes] = []
     seqno = 1
     schema = index_schema(records=True)
-    numbers = [name for name in schema.names if schema.field(name).type in (pa.int64(), _TIME)]
+    numbers = [one.name for one in schema if pa.types.is_integer(one.type) or pa.types.is_timestamp(one.type)]
     with pq.ParquetWriter(
         pa.PythonFile(data, mode="w"),
         schema,
@@ -145,7 +147,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
         compression_level=_COMPRESSION_LEVEL,
         write_statistics=list(_PRUNED),
         use_dictionary=list(_WORDS),
-        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED")
+        column_encoding=dict.fromkeys([*numbers, *_LISTED_NUMBERS], "DELTA_BINARY_PACKED")
         | dict.fromkeys(_TEXTS, "DELTA_BYTE_ARRAY"),
     ) as writer:
         for table in _row_groups(scan):
@@ -254,7 +256,6 @@ def index_log(
     """See to it that a log has an index file that is true.
 
     Args:
-        file: the log.
         folder: a folder of index files, made where it is not there; None for beside the log.
         check: write nothing.
         force: write it also where it is true already.
@@ -284,7 +285,6 @@ def examine_index(file: BinlogFile, path: str) -> IndexedLog:
     """What state a log's index file is in, and why it cannot be used; all of it is read.
 
     Args:
-        file: the log.
         path: where its index file would be.
     """
     try:

@@ -69,7 +69,6 @@ def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Positio
 
     Args:
         gtid: one GTID.
-        paths: the logs.
         behind: the place behind it.
 
     Raises:

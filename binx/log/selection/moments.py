@@ -61,7 +61,6 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
     say, ``today`` and ``yesterday`` are the first moments of these days.
 
     Args:
-        text: the moment.
         zone: of times that have none.
         now: µs since 1970; None asks the system's clock.
 

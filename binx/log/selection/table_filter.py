@@ -101,7 +101,6 @@ class TableFilter:
         """The same of a statement's text.
 
         Args:
-            sql: the text.
             default: the session's default database.
             changed: the databases that the log says it changes; empty where it does not say.
         """
@@ -195,8 +194,6 @@ class XaEnds:
         The end of what was prepared in no transaction that was looked at passes: it may be wanted.
 
         Args:
-            file: the log.
-            table: the transactions.
             index: which of them.
             taken: whether the filter takes the transaction for what it holds.
 

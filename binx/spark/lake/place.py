@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from binx.errors import OutputError, SourceError
 from binx.source.remote import is_uri, reach, shortened
-from binx.storage.durable import synchronize
+from binx.storage.output import synchronize
 from binx.storage.store import Store, open_store
 
 if TYPE_CHECKING:

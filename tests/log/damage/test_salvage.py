@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
-from binx.log.damage import Damage
-from binx.log.event_search import EventSearch
+from binx.log.damage import Damage, EventSearch
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending, OnDamage

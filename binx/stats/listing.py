@@ -234,6 +234,8 @@ class Ranking:
         if self._kept and len(self._kept) == self._limit:
             self._floor = sign * self._kept[-1][0]
         ranked = rank(part.table, part.mask, self._measure, self._smallest, self._limit, self._floor)
+        if not ranked:
+            return
         ranked.sort(key=lambda pair: pair[1])
         lines = self._writer.each(part, [index for _, index in ranked])
         for (value, index), line in zip(ranked, lines, strict=True):

@@ -203,8 +203,8 @@ DDL_LISTED = 200
 DDL_READ = 10_000
 """Statements of DDL that are searched for foreign keys, at most."""
 
-MIXTURES_READ = 200
-"""Transactions of both statements and rows that are looked at, at most; later ones count as statements."""
+MIXTURES_READ = 1_000
+"""Transactions with statements that are looked at, at most; later ones count as such that change rows."""
 
 _LARGEST = 2**63 - 1
 _CHARACTERS = 2_000
@@ -217,8 +217,8 @@ class StatementReader:
     Attributes:
         ddl: the first statements that are transactions of their own.
         cascades: statements that define foreign keys which change rows by themselves.
-        only_tables_made: transactions whose only statements make the tables of their rows
-            (CREATE TABLE … SELECT).
+        only_tables_made: transactions whose only statements define tables (CREATE TABLE … SELECT,
+            CREATE TABLE … START TRANSACTION).
     """
 
     def __init__(self) -> None:
@@ -245,8 +245,8 @@ class StatementReader:
                     self._take_ddl(part, index, query)
         if self._mixtures_left:
             mask = bytearray(part.mask)
+            table.keep_values(mask, "kind", set(Kind) - {Kind.KIND_DDL})
             table.keep_range(mask, "statements", 1, _LARGEST)
-            table.keep_range(mask, "rows", 1, _LARGEST)
             indexes = table.marked(mask)[: self._mixtures_left] if any(mask) else []
             self._mixtures_left -= len(indexes)
             for index in indexes:

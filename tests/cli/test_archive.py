@@ -34,6 +34,21 @@ def test_programs_get_objects(tmp_path: Path) -> None:
     assert (run["run"], run["held"], run["archived"]) == ("ok", 1, 0)
 
 
+def test_what_is_archived_is_listed(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    place = tmp_path / "archive"
+    binx("archive", source, "--to", place)
+    listed = binx("archive", "--list", "--to", place)
+    assert (listed.code, listed.err) == (0, "")
+    documents = [json.loads(line) for line in binx("archive", "--list", "--json", "--to", place).lines]
+    lines = [line.split("\t") for line in listed.lines]
+    assert [line[0].split(".")[1] for line in lines] == ["000001", "000002"]
+    for document, line in zip(documents, lines, strict=True):
+        names = ("name", "server_id", "first_commit", "last_commit")
+        assert [str(document[name]) for name in names] == line[:4]
+        assert (document["state"], line[-1]) == ("archived", "whole")
+
+
 def test_what_fails_gives_exit_code_1(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1)
     (source / "mysql-bin.000001").chmod(0o644)

@@ -323,3 +323,12 @@ def test_more_tables_than_can_be_kept_leave_those_with_most_bytes(monkeypatch: p
     figures = document_of(shop_of("mysql-9.7")[:1])
     assert figures["tables"] == whole["tables"][:2]
     assert incomplete(figures) == ["tables"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_told"),
+    [("CREATE TABLE a (i INT) START TRANSACTION", False), ("UPDATE a SET i = 1", True)],
+)
+def test_a_transaction_that_only_makes_tables_changes_no_rows_by_statements(sql: str, is_told: bool) -> None:
+    with log_of([Statement(sql="BEGIN"), Statement(sql=sql), Statement(sql="COMMIT")]) as file:
+        assert ("statements_as_text" in codes(figures_of([file], verify=False))) == is_told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from binx.archive.check import check_archive
@@ -10,7 +12,7 @@ from binx.archive.prune import expire
 from binx.archive.report import ArchiveRequest
 from binx.archive.restore import find_named, restore_log, restore_span
 from binx.archive.run import ArchiveRun
-from binx.cli.archive_text import tell_check, tell_log, tell_logs, tell_run
+from binx.cli.archive_text import ArchiveText
 from binx.cli.command import COUNT, NUMBER, PATH, Example, command, flag, option, parsed
 from binx.cli.options import KEYS, QUIET, as_json_option
 from binx.cli.progress import progress_bar
@@ -157,130 +159,100 @@ _NAMELESS = "-"
 @KEYS
 @QUIET
 @click.argument("source", metavar="[SOURCE]", required=False, type=PATH)
-def archive_command(
-    source: str | None,
-    archive: str,
-    parquet: str | None,
-    prune_days: int | None,
-    decrypt: bool,
-    encrypt_to: tuple[str, ...],
-    encrypt_to_file: tuple[str, ...],
-    on_damage: str,
-    dry_run: bool,
-    as_json: bool,
-    max_files: int | None,
-    max_seconds: int | None,
-    lists: bool,
-    expire_days: int | None,
-    check: bool,
-    name: str | None,
-    gtids: tuple[GtidSet, ...],
-    since: int | None,
-    until: int | None,
-    server_id: int | None,
-    output: str | None,
-    quiet: bool,
-) -> ExitCode:
+def archive_command(source: str | None, archive: str, as_json: bool, quiet: bool, **options: Any) -> ExitCode:
     """Archive closed logs: each is verified, compressed, indexed, read back and committed."""
-    span = bool(gtids) or since is not None or until is not None
-    restores = name is not None or span
-    if sum((check, restores, lists, expire_days is not None)) > 1:
+    name, output, expire_days = options["name"], options["output"], options["expire_days"]
+    gtids = GtidSet().union(*options["gtids"]) if options["gtids"] else None
+    selection = Selection(gtids=gtids, since=options["since"], until=options["until"])
+    restores = name is not None or not selection.is_everything
+    looks = options["lists"] or expire_days is not None
+    if sum((options["check"], restores, options["lists"], expire_days is not None)) > 1:
         raise UsageError("expected one of --check, --list, --expire and something to restore, found several")
-    if restores and dry_run:
+    if restores and options["dry_run"]:
         raise UsageError("--dry-run does not apply to --restore")
-    if source is not None and (lists or expire_days is not None):
+    if source is not None and looks:
         raise UsageError("--list and --expire look only at the archive; leave SOURCE out")
-    if lists:
-        return _list(archive, as_json=as_json)
-    if expire_days is not None:
-        return _expire(archive, expire_days, dry_run=dry_run, as_json=as_json, quiet=quiet)
-    if check:
-        return _check(archive, source, as_json=as_json, quiet=quiet)
-    if restores:
-        selection = Selection(gtids=GtidSet().union(*gtids) if gtids else None, since=since, until=until)
-        return _restore(archive, source, name, selection, server_id, output, as_json=as_json, quiet=quiet)
-    if output is not None:
+    if source is not None and restores:
+        raise UsageError("--restore reads only the archive; leave SOURCE out")
+    if output is not None and not restores:
         raise UsageError("-o applies only to --restore")
-    if server_id is not None:
+    if options["server_id"] is not None and (not restores or name not in (None, _NAMELESS)):
         raise UsageError("--server-id applies only to restoring with --gtid, --since or --until")
-    if source is None:
+    if restores:
+        return _restore(archive, name, selection, options["server_id"], output, as_json=as_json, quiet=quiet)
+    if source is None and not looks and not options["check"]:
         raise UsageError("expected SOURCE, a folder of logs or an .index file")
-    request = ArchiveRequest(
-        source,
-        archive,
-        decrypt=decrypt,
-        keep_damaged=on_damage == "keep",
-        dry_run=dry_run,
-        max_files=max_files,
-        max_seconds=max_seconds,
-        parquet=parquet,
-        prune_days=prune_days,
-        recipients=_recipients(encrypt_to, encrypt_to_file),
-    )
-    return _run(request, as_json=as_json, quiet=quiet)
+    with text_output(plain=as_json) as text:
+        report = ArchiveText(text, as_json=as_json, quiet=quiet)
+        if options["lists"]:
+            return _list(archive, report)
+        if expire_days is not None:
+            return _expire(archive, expire_days, report, dry_run=options["dry_run"])
+        if options["check"]:
+            return _check(archive, source, report)
+        recipients = [parse_recipient(one) for one in options["encrypt_to"]]
+        recipients += [one for path in options["encrypt_to_file"] for one in read_recipients(path)]
+        request = ArchiveRequest(
+            source or "",
+            archive,
+            decrypt=options["decrypt"],
+            keep_damaged=options["on_damage"] == "keep",
+            dry_run=options["dry_run"],
+            max_files=options["max_files"],
+            max_seconds=options["max_seconds"],
+            parquet=options["parquet"],
+            prune_days=options["prune_days"],
+            recipients=tuple(dict.fromkeys(recipients)),
+        )
+        return _run(request, report)
 
 
-def _recipients(texts: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Whom to encrypt to, each once."""
-    given = [parse_recipient(text) for text in texts]
-    given += [recipient for path in paths for recipient in read_recipients(path)]
-    return tuple(dict.fromkeys(given))
-
-
-def _run(request: ArchiveRequest, *, as_json: bool, quiet: bool) -> ExitCode:
-    with text_output(plain=as_json) as text, progress_bar("archive", quiet=quiet) as bar:
+def _run(request: ArchiveRequest, report: ArchiveText) -> ExitCode:
+    with progress_bar("archive", quiet=report.quiet) as bar:
         run = ArchiveRun(request, bar.reach)
         for log in run:
-            tell_log(log, text, as_json=as_json, quiet=quiet)
-        tell_run(run.report, text, as_json=as_json, quiet=quiet)
+            report.log(log)
+        report.run(run.report)
     if run.report.failed:
         return ExitCode.FAILED
     return ExitCode.LOSSES if run.report.has_problems else ExitCode.DONE
 
 
-def _list(archive: str, *, as_json: bool) -> ExitCode:
+def _list(archive: str, report: ArchiveText) -> ExitCode:
     logs, errors = read_manifests(open_store(archive))
-    with text_output(plain=as_json) as text:
-        tell_logs(
-            sorted(logs, key=lambda log: (log.server_id, log.header_timestamp, log.name)),
-            text,
-            as_json=as_json,
-        )
-    for error in errors:
-        say_warning(str(error))
+    for log in sorted(logs, key=lambda log: (log.server_id, log.header_timestamp, log.name)):
+        report.listed(log)
+    say_losses(map(str, errors))
     if not logs and not errors:
         raise AbsentError("expected an archive, found no logs in it; check the path", path=archive)
     return ExitCode.LOSSES if errors else ExitCode.DONE
 
 
-def _expire(archive: str, days: int, *, dry_run: bool, as_json: bool, quiet: bool) -> ExitCode:
+def _expire(archive: str, days: int, report: ArchiveText, *, dry_run: bool) -> ExitCode:
     failed = expired = 0
-    with text_output(plain=as_json) as text:
-        for log in expire(open_store(archive), days, dry_run=dry_run):
-            failed += log.error is not None
-            expired += log.error is None
-            tell_log(log, text, as_json=as_json, quiet=quiet)
+    for log in expire(open_store(archive), days, dry_run=dry_run):
+        failed += log.error is not None
+        expired += log.error is None
+        report.log(log)
     if expired:
         what = "would go" if dry_run else "are gone"
         say_warning(f"{counted(expired, 'log')} {what} from the archive, which may have been their only copy")
-    elif not failed and not quiet:
+    elif not failed and not report.quiet:
         say_note("no log of the archive is that old, or only the newest of a chain")
     return ExitCode.FAILED if failed else ExitCode.DONE
 
 
-def _check(archive: str, source: str | None, *, as_json: bool, quiet: bool) -> ExitCode:
-    with text_output(plain=as_json) as text:
-        with progress_bar("check", quiet=quiet) as bar:
-            report = check_archive(open_store(archive), source, bar.reach)
-        tell_check(report, text, as_json=as_json, quiet=quiet)
-    if report.lacks:
+def _check(archive: str, source: str | None, report: ArchiveText) -> ExitCode:
+    with progress_bar("check", quiet=report.quiet) as bar:
+        found = check_archive(open_store(archive), source, bar.reach)
+    report.check(found)
+    if found.lacks:
         return ExitCode.ABSENT
-    return ExitCode.DONE if report.ok else ExitCode.LOSSES
+    return ExitCode.DONE if found.ok else ExitCode.LOSSES
 
 
 def _restore(
     archive: str,
-    source: str | None,
     name: str | None,
     selection: Selection,
     server_id: int | None,
@@ -289,58 +261,31 @@ def _restore(
     as_json: bool,
     quiet: bool,
 ) -> ExitCode:
+    """Restore a log, or a span; told on standard error where standard output is the restored file."""
     if output is None:
         raise UsageError("expected an output file (-o)")
-    if source is not None:
-        raise UsageError("--restore reads only the archive; leave SOURCE out")
-    if name in (None, _NAMELESS):
-        if selection.is_everything:
-            raise UsageError("expected a log name after --restore, or --gtid, --since or --until")
-        return _restore_span(archive, selection, server_id, output, as_json=as_json, quiet=quiet)
-    if not selection.is_everything:
+    has_name = name not in (None, _NAMELESS)
+    if not has_name and selection.is_everything:
+        raise UsageError("expected a log name after --restore, or --gtid, --since or --until")
+    if has_name and not selection.is_everything:
         raise UsageError("expected a log name or --gtid, --since, --until, found both")
-    return _restore_log(archive, str(name), output, as_json=as_json, quiet=quiet)
-
-
-def _restore_log(archive: str, name: str, output: str, *, as_json: bool, quiet: bool) -> ExitCode:
-    store = open_store(archive)
-    log = find_named(store, name)
-    with progress_bar("restore", quiet=quiet) as bar:
-        path = restore_log(store, log, output, bar.reach)
-    _tell_restored(
-        path,
-        log.bytes,
-        log.transactions,
-        as_json=as_json,
-        quiet=quiet,
-        facts={"name": log.stem, "sha256": log.sha256},
-    )
-    return ExitCode.DONE
-
-
-def _restore_span(
-    archive: str, selection: Selection, server_id: int | None, output: str, *, as_json: bool, quiet: bool
-) -> ExitCode:
-    report = restore_span(open_store(archive), selection, output, server_id)
-    say_losses(report.warnings)
-    _tell_restored(
-        output,
-        report.bytes,
-        report.transactions,
-        as_json=as_json,
-        quiet=quiet,
-        facts={"missing": str(report.missing)},
-    )
-    return ending(report.missing)
-
-
-def _tell_restored(
-    path: str, size: int, transactions: int, *, as_json: bool, quiet: bool, facts: dict[str, str]
-) -> None:
-    """Tell of a restored file on standard error, where standard output is it; else as of all files."""
+    store, path = open_store(archive), output
+    facts: dict[str, Any]
+    missing = GtidSet()
+    if has_name:
+        log = find_named(store, str(name))
+        with progress_bar("restore", quiet=quiet) as bar:
+            path = restore_log(store, log, output, bar.reach)
+        size, transactions, facts = log.bytes, log.transactions, {"name": log.stem, "sha256": log.sha256}
+    else:
+        span = restore_span(store, selection, output, server_id)
+        say_losses(span.warnings)
+        size, transactions, missing = span.bytes, span.transactions, span.missing
+        facts = {"missing": str(missing)}
     if as_json and path != STANDARD_OUTPUT:
-        with text_output(plain=as_json) as text:
+        with text_output(plain=True) as text:
             document = {"output": printable(path), "bytes": size, "transactions": transactions, **facts}
             text.line(json_text(document))
     elif not quiet:
         say_note(f"{path}: {counted(transactions, 'transaction')}, {bytes_text(size)}, verified")
+    return ending(missing)

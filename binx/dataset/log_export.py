@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from binx.dataset.chain import ChainState, Staged, source_name
 from binx.dataset.dataset import DataSet, Transaction
 from binx.dataset.finder import Finder, Found, Salvaging, damage_sentences
-from binx.dataset.manifest import CONTRACT, Counted, SourceReport, manifest, source_record
+from binx.dataset.manifest import CONTRACT, Counted, LogReport, manifest, source_record
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
@@ -95,7 +95,7 @@ class LogExport:
         self._has_thread = has_thread
         self._files: SourceFiles | None = None
         self._salvaging: Salvaging | None = None
-        self._report = SourceReport(file, selector.takes_table)
+        self._report = LogReport(file, selector.takes_table)
         self._ending: Ending | None = None
         self._behind: Behind | None = None
         self._masks = Masks(options.personal)

@@ -192,7 +192,7 @@ def undecodable_values(table: str, column: str, count: int) -> str:
     )
 
 
-class SourceReport:
+class LogReport:
     """What a log has come to.
 
     Attributes:

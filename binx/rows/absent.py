@@ -23,6 +23,7 @@ from binx.rows.columns.types import INTEGER_RANGES, Kind, LogicalType
 
 MOST_DIGITS = 65
 _MOST_EXPONENT = 400
+_MOST_DIGITS_OF_64_BITS = 20
 _MINUTE = 60
 _MOST_HOURS = 838
 _YEARS = range(1901, 2156)
@@ -116,14 +117,18 @@ def _implicit(logical: LogicalType) -> Absent | None:
 
 
 def _number(default: Default) -> Decimal | None:
-    """The number that a constant is, also one in quotes or of bits."""
+    """The number that a constant is, also one in quotes or of bits; none that no server takes for one.
+
+    To read one of a million digits, or to compare one with an exponent of a billion, takes forever.
+    """
+    if len(default.constant) > _MOST_EXPONENT:
+        return None
     if default.kind is DefaultKind.BYTES:
         return Decimal(int(default.constant or "0", 16))
     try:
         number = Decimal(default.constant.strip())
     except InvalidOperation:
         return None
-    # A server takes none that large or small, and comparing those takes forever.
     return number if number.is_finite() and abs(number.adjusted()) <= _MOST_EXPONENT else None
 
 
@@ -136,6 +141,12 @@ def _integer(default: Default, logical: LogicalType) -> Absent | None:
     ):
         return None
     return Absent(str(int(number)))
+
+
+def _whole(default: Default) -> int:
+    """The number that a constant is without sign, point and exponent; -1 where it is none."""
+    is_whole = default.constant.isdecimal() and len(default.constant) <= _MOST_DIGITS_OF_64_BITS
+    return int(default.constant) if is_whole else -1
 
 
 def _float(default: Default, logical: LogicalType) -> Absent | None:
@@ -248,7 +259,7 @@ def _binary(default: Default, logical: LogicalType) -> Absent | None:
 def _enum(default: Default, logical: LogicalType) -> Absent | None:
     members = logical.members or ()
     if default.kind is DefaultKind.NUMBER:
-        place = int(default.constant) if default.constant.isdigit() else 0
+        place = _whole(default)
         return Absent(members[place - 1]) if 1 <= place <= len(members) else None
     member = _member(default.constant, members) if default.kind is DefaultKind.STRING else None
     return None if member is None else Absent(member)
@@ -259,7 +270,7 @@ def _set(default: Default, logical: LogicalType) -> Absent | None:
     if members is None or default.kind is DefaultKind.BYTES:
         return None
     if default.kind is DefaultKind.NUMBER:
-        number = int(default.constant) if default.constant.isdigit() else -1
+        number = _whole(default)
         if not 0 <= number < 1 << len(members):
             return None
         return Absent(",".join(member for place, member in enumerate(members) if number >> place & 1))

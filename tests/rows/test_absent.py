@@ -118,6 +118,10 @@ def test_what_no_calendar_has_is_what_the_server_prints(
         ("INT DEFAULT abs(-3)", INT),
         ("INT DEFAULT 1.5", INT),
         ("INT DEFAULT 1e999999999", INT),
+        pytest.param(f"INT DEFAULT {'9' * 100_000}", INT, id="a number of many digits"),
+        pytest.param(f"INT DEFAULT 0x{'9' * 1_000_000}", INT, id="many bytes"),
+        pytest.param(f"ENUM('a','b') DEFAULT {'9' * 100_000}", ENUM, id="a member of many digits"),
+        pytest.param(f"SET('a','b') DEFAULT {'9' * 100_000}", SET, id="members of many digits"),
         ("TINYINT UNSIGNED DEFAULT 256", TINY),
         ("DECIMAL(5,2) DEFAULT 1e9", DECIMAL),
         ("DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3)", DATETIME),
@@ -133,7 +137,8 @@ def test_what_no_calendar_has_is_what_the_server_prints(
     ],
 )
 def test_what_only_the_server_can_tell_is_unknown(text: str, logical: LogicalType) -> None:
-    assert absent_value(defined(text), logical, False) is None
+    for mariadb in (False, True):
+        assert absent_value(defined(text, mariadb), logical, False) is None
 
 
 def test_a_column_without_definition_is_unknown() -> None:

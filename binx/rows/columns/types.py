@@ -196,11 +196,6 @@ def quote_text(text: str) -> str:
     return f"'{text.translate(_ESCAPED)}'"
 
 
-def members_text(members: tuple[str, ...]) -> str:
-    """The members of an ENUM or SET as its type names them."""
-    return ",".join(map(quote_text, members))
-
-
 def mysql_name(logical: LogicalType) -> str:
     """How SQL writes the type, as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ does.
 
@@ -214,7 +209,7 @@ def mysql_name(logical: LogicalType) -> str:
     elif logical.fraction:
         argument = logical.fraction
     elif logical.members is not None:
-        argument = members_text(logical.members) or None
+        argument = ",".join(map(quote_text, logical.members)) or None
     elif logical.base in {"char", "varchar"}:
         argument = logical.characters
     elif logical.base in {"bit", "binary", "varbinary", "vector"}:

@@ -15,6 +15,9 @@ _HEAD = 65_536
 """Characters of a dump that may say as of when it is: they stand before its first table."""
 
 
+_MOST_DIGITS = 20
+
+
 class Moment(NamedTuple):
     """A moment in a server's logs: a place in them, what was committed by then, or a time.
 
@@ -58,7 +61,8 @@ class Moment(NamedTuple):
         base, _, number = self.file.rpartition(".")
         first_base, _, first = names[0].rpartition(".")
         last = names[-1].rpartition(".")[2]
-        if base != first_base or not (number.isdigit() and first.isdigit() and last.isdigit()):
+        is_known = all(one.isdecimal() and len(one) < _MOST_DIGITS for one in (number, first, last))
+        if base != first_base or not is_known:
             return None
         if int(number) < int(first):
             return False

@@ -19,7 +19,8 @@ from binx.rows.columns.types import (
     INTEGER_BASES,
     TEXT_BASES,
     as_bytes,
-    members_text,
+    declared_type,
+    mysql_name,
 )
 from binx.rows.ddl.statements import Charset, ColumnSpec
 
@@ -83,9 +84,9 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         # MySQL makes a generated TIMESTAMP NOT NULL too, MariaDB does not.
         takes_null = context.explicit_defaults_for_timestamp or (context.mariadb and spec.generated)
         nullable = base != "timestamp" or bool(takes_null)
-    return ColumnDefinition(
+    column = ColumnDefinition(
         name=spec.name,
-        mysql_type=_type_text(spec, members, base, length, scale),
+        mysql_type="",
         base=base,
         length=length,
         scale=scale,
@@ -99,6 +100,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         default=spec.default,
         srid=spec.srid if base in GEOMETRY_BASES else None,
     )
+    return column._replace(mysql_type=_type_text(spec, column))
 
 
 def named_default(default: Default | None, base: str, context: StatementContext) -> Default | None:
@@ -111,9 +113,8 @@ def named_default(default: Default | None, base: str, context: StatementContext)
     if context.mariadb:
         return default
     constant = default.constant
-    return default._replace(
-        kind=DefaultKind.STRING, constant=str(int(constant)) if constant.isdigit() else constant
-    )
+    text = (constant.lstrip("0") or "0") if constant.isdecimal() else constant
+    return default._replace(kind=DefaultKind.STRING, constant=text)
 
 
 def _stored_default(default: Default | None, name: str | None, literals: Literals) -> Default | None:
@@ -136,34 +137,19 @@ def _length_and_scale(spec: ColumnSpec) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _type_text(
-    spec: ColumnSpec, members: tuple[str, ...] | None, base: str, length: int | None, scale: int | None
-) -> str:
+def _type_text(spec: ColumnSpec, column: ColumnDefinition) -> str:
     """The type as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ writes it."""
-    arguments = ""
-    if base == "decimal":
-        arguments = f"{length},{scale}"
-    elif members is not None:
-        arguments = members_text(members)
-    elif base in INTEGER_BASES:
-        arguments = _integer_width(spec)
+    base, arguments = column.base, spec.arguments
+    if base in INTEGER_BASES:
+        # Display widths are gone, except where they mean something: TINYINT(1) and ZEROFILL.
+        is_flag = base == "tinyint" and arguments == (1,) and not spec.unsigned
+        width = arguments[0] if arguments else _ZEROFILL_WIDTHS[base]
+        text = f"{base}({width})" if spec.zerofill or is_flag else base
     elif base in {"float", "double"}:
-        arguments = ",".join(map(str, spec.arguments)) if len(spec.arguments) > 1 else ""
-    elif base in {"datetime", "timestamp", "time"}:
-        arguments = str(length) if length else ""
-    elif length is not None:
-        arguments = str(length)
-    text = f"{base}({arguments})" if arguments else base
-    if spec.unsigned:
-        text += " unsigned"
-    return text + " zerofill" if spec.zerofill else text
-
-
-def _integer_width(spec: ColumnSpec) -> str:
-    """Display widths are gone since 8.0.19, except where they mean something: TINYINT(1) and ZEROFILL."""
-    if spec.zerofill:
-        return str(spec.arguments[0] if spec.arguments else _ZEROFILL_WIDTHS[spec.base])
-    return "1" if spec.base == "tinyint" and spec.arguments == (1,) and not spec.unsigned else ""
+        text = f"{base}({','.join(map(str, arguments))})" if len(arguments) > 1 else base
+    else:
+        text = mysql_name(declared_type(column))
+    return f"{text}{' unsigned' if spec.unsigned else ''}{' zerofill' if spec.zerofill else ''}"
 
 
 def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> ColumnSpec:
@@ -205,17 +191,12 @@ def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefiniti
     """What CONVERT TO CHARACTER SET makes of a column; TEXT grows so that as many characters fit."""
     if column.base not in CHARACTER_BASES or column.charset == "binary":
         return column
-    base, text, members = column.base, column.mysql_type, column.members
-    if members is not None:
-        members = reread_members(members, column.charset, charset.charset)
-        text = base if members is None else f"{base}({members_text(members)})"
+    base, members = column.base, reread_members(column.members, column.charset, charset.charset)
     if base in TEXT_BASES:
         capacity = _CAPACITIES[TEXT_BASES.index(base)]
         characters = capacity // bytes_per_character(column.charset)
-        base = text = _sized(TEXT_BASES, characters * bytes_per_character(charset.charset))
-    if charset.charset == "binary" and base not in {"enum", "set"}:
+        base = _sized(TEXT_BASES, characters * bytes_per_character(charset.charset))
+    if charset.charset == "binary":
         base = as_bytes(base)
-        text = text.replace(column.base, base, 1) if column.base in {"char", "varchar"} else base
-    return column._replace(
-        base=base, mysql_type=text, charset=charset.charset, collation=charset.collation, members=members
-    )
+    column = column._replace(base=base, charset=charset.charset, collation=charset.collation, members=members)
+    return column._replace(mysql_type=mysql_name(declared_type(column)))

@@ -18,6 +18,7 @@ Indexes = tuple[IndexDefinition, ...]
 _KEPT_IN_THE_ROW = ("char", "varchar", "binary", "varbinary")
 _LONG = ("text", "blob", *GEOMETRY_BASES)
 _NAME_OF_EXPRESSIONS = "functional_index"
+_MOST_DIGITS = 20
 GENERATED_NAME = "_ibfk_"
 """Stands between a table's name and a number in the names that servers give foreign keys."""
 
@@ -113,7 +114,8 @@ def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefin
         if key.references is None:
             continue
         taken = (name.removeprefix(prefix) for one in found if (name := one.name or "").startswith(prefix))
-        number = 1 + max((int(digits) for digits in taken if digits.isdecimal()), default=0)
+        numbers = (int(digits) for digits in taken if digits.isdecimal() and len(digits) < _MOST_DIGITS)
+        number = 1 + max(numbers, default=0)
         to, referenced, on_delete, on_update = key.references
         name = key.name or f"{prefix}{number}"
         db = to.db or table.db

@@ -190,17 +190,6 @@ def test_a_copy_of_an_unknown_table_is_unknown() -> None:
     assert "orders" in definition.unknown
 
 
-def test_temporary_tables_leave_the_real_one_alone() -> None:
-    catalog = catalog_of(
-        "CREATE TABLE orders (id INT)",
-        "CREATE TEMPORARY TABLE orders (temporary INT)",
-        "CREATE TEMPORARY TABLE orders (temporary QUANTUM)",
-        "DROP TEMPORARY TABLE orders",
-        "DROP /*!40005 TEMPORARY */ TABLE IF EXISTS `orders`",
-    )
-    assert names(catalog.lookup("shop", "orders")) == ["id"]
-
-
 def test_names_are_found_without_regard_to_case_where_only_one_fits() -> None:
     catalog = catalog_of("CREATE TABLE Orders (id INT)")
     assert names(catalog.lookup("shop", "orders")) == ["id"]
@@ -434,6 +423,12 @@ def test_a_foreign_key_is_dropped_by_the_name_that_the_server_gave_it() -> None:
     renamed = "RENAME TABLE s TO t"
     found = foreign_keys_of(made, renamed, "ALTER TABLE t DROP FOREIGN KEY t_ibfk_1")
     assert [(key.name, key.columns) for key in found] == [("t_ibfk_2", ("b",))]
+
+
+def test_a_number_that_no_server_gives_a_foreign_key_is_not_counted() -> None:
+    named = f"CONSTRAINT t_ibfk_{'9' * 5000} FOREIGN KEY (a) REFERENCES p (id)"
+    found = foreign_keys_of(f"CREATE TABLE t (a INT, {named}, FOREIGN KEY (a) REFERENCES q (id))")
+    assert found[1].name == "t_ibfk_1"
 
 
 def test_a_column_that_was_there_already_gets_no_foreign_key() -> None:

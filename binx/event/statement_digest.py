@@ -42,10 +42,11 @@ _VALUE, _VALUES = "?", "?, ..."
 _ROW, _ROWS = "(?)", "(?) /* , ... */"
 _LONG_ROW, _LONG_ROWS = "(...)", "(...) /* , ... */"
 _LISTS = {_ROW: _ROWS, _LONG_ROW: _LONG_ROWS}
-_BEFORE_EXPRESSIONS = frozenset(
+_BEFORE_NAMES = (
     "( , = <=> != < > <= >= + - * / % ^ | & << >> && || AND OR XOR NOT BETWEEN LIKE RLIKE DIV MOD INTERVAL"
-    " SELECT CASE WHEN THEN ELSE DEFAULT RETURN IF ELSEIF WHILE UNTIL AT EVERY STARTS ENDS".split()
+    " SELECT CASE WHEN THEN ELSE DEFAULT RETURN IF ELSEIF WHILE UNTIL AT EVERY STARTS ENDS"
 )
+_BEFORE_EXPRESSIONS = frozenset(_BEFORE_NAMES.split())
 """What a sign of a number stands behind: elsewhere servers take it for an operator."""
 _GLUED = ("@", "@@")
 """Signs with no space behind them."""

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, UsageError
 from binx.event.format import MAGIC_SIZE
@@ -25,9 +24,6 @@ from binx.log.selection.moments import zone_offset
 from binx.source.names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text
-
-if TYPE_CHECKING:
-    pass
 
 EVENT_COLUMNS = (
     *("file", "position", "inner", "type", "size", "end", "next_position", "server_id", "timestamp"),

@@ -236,41 +236,6 @@ def hostile_log() -> bytes:
     return b.whole_log(*events, b.event(4, struct.pack("<Q", 4) + f"../../{ESCAPE}".encode()))
 
 
-SHOWING = [
-    ["ls"],
-    ["ls", "--json"],
-    ["show"],
-    ["show", "--json"],
-    ["stats"],
-    ["stats", "--json"],
-    ["events"],
-    ["events", "--json"],
-    ["verify"],
-    ["why", "--table", f"{ESCAPE}.{ESCAPE}", "--pk", "1"],
-    ["extract", "--format", "sql", "-o", "out.sql"],
-    ["extract", "--gtid", ESCAPE, "-o", "out"],
-    ["ls", "--where", ESCAPE],
-    ["ls", "--since", ESCAPE],
-    ["to-parquet", "-o", "lake", "--force"],
-]
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("outside") / "inside"
-    folder.mkdir()
-    (folder / "mysql-bin.000001").write_bytes(hostile_log())
-    return folder
-
-
-@pytest.mark.parametrize("command", SHOWING, ids=lambda command: ascii(" ".join(command[:3])))
-def test_no_name_moves_the_cursor(command: list[str], hostile: Path) -> None:
-    cost = run(hostile, *command, "mysql-bin.000001")
-    assert "bug in binx" not in cost.text
-    shown = {character for character in cost.text if not character.isprintable()}
-    assert shown <= {"\n", "\t"}, ascii(cost.text[:2000])
-
-
 def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "inside"
     folder.mkdir()

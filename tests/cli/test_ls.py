@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections import Counter
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,24 +24,6 @@ def listed(*arguments: object) -> list[dict[str, Any]]:
 def test_as_many_lines_as_the_servers_reader_finds_transactions(shop: Shop, mariadb_shop: Shop) -> None:
     for chain in (shop, mariadb_shop):
         assert len(binx("ls", *chain.logs).lines) == chain.transactions
-
-
-def test_rows_of_each_table_are_those_of_the_servers_reader(shop: Shop) -> None:
-    for log in shop.logs:
-        rows: Counter[tuple[str, str]] = Counter()
-        for transaction in listed(log):
-            for table in transaction["tables"]:
-                for kind in ("inserts", "updates", "deletes"):
-                    rows[f"{table['db']}.{table['table']}", kind] += table[kind]
-        expected = Counter(
-            {
-                (table, kind): count
-                for table, kinds in shop.files[log.name]["tables"].items()
-                for kind, count in kinds.items()
-                if count
-            }
-        )
-        assert +rows == expected
 
 
 def test_a_line_in_a_pipe_has_plain_fields_with_tabs_between(shop: Shop) -> None:

@@ -10,21 +10,6 @@ from tests.cli.conftest import Shop
 from tests.cli.process import binx
 
 
-def test_json_has_the_contracts_names_and_the_servers_counts(shop: Shop) -> None:
-    ended = binx("stats", "--json", *shop.logs)
-    assert (ended.code, ended.err) == (0, "")
-    figures = json.loads(ended.out)
-    names = "files transactions events bytes first last tables kinds largest longest histogram warnings"
-    assert set(names.split()) <= set(figures)
-    assert figures["transactions"] == shop.transactions
-    assert figures["bytes"] == sum(log.stat().st_size for log in shop.logs)
-    for table in figures["tables"]:
-        name = f"{table['db']}.{table['table']}"
-        for kind in ("inserts", "updates", "deletes"):
-            found = [file["tables"].get(name, {}).get(kind, 0) for file in shop.files.values()]
-            assert table[kind] == sum(found)
-
-
 def test_a_pipe_gets_plain_numbers(shop: Shop) -> None:
     ended = binx("stats", *shop.logs)
     assert ended.code == 0

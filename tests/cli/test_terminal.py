@@ -106,29 +106,6 @@ def test_errors_are_coloured_on_a_terminal_only_where_wanted(tmp_path: Path) -> 
     assert on_terminal("ls", missing, width=80, env={"NO_COLOR": "1"}).out.startswith("binx: error: ")
 
 
-def test_names_from_files_cannot_drive_the_terminal(shop: Shop, tmp_path: Path) -> None:
-    """A database's name in a log is changed to one with an escape sequence in it."""
-    path = tmp_path / "mysql-bin.000001"
-    path.write_bytes(shop.logs[0].read_bytes().replace(b"\x04shop\x00", b"\x04\x1b[2J\x00"))
-    for arguments in (["ls"], ["stats"], ["show"]):
-        shown = on_terminal(*arguments, "--no-checksums", path, width=200).out
-        assert r"\x1b[2J." in shown
-        assert "\x1b[2J" not in shown
-
-
-@pytest.mark.parametrize("form", ["sql", "thl", "json"])
-def test_what_is_cut_out_cannot_drive_the_terminal_either(shop: Shop, tmp_path: Path, form: str) -> None:
-    path = tmp_path / "mysql-bin.000001"
-    path.write_bytes(shop.logs[0].read_bytes().replace(b"\x04shop\x00", b"\x04\x1b[2J\x00"))
-    arguments = ("extract", "--no-checksums", "--format", form, path)
-    shown = on_terminal(*arguments, width=200).out
-    assert r"\u001b[2J" in shown
-    assert "\x1b[2J" not in shown
-    assert ("are shown as" in shown) == (form != "json"), "JSON is the same text with and without escapes"
-    if form != "json":
-        assert "\x1b[2J" in binx(*arguments).out
-
-
 def test_parquets_summary_reads_well(shop: Shop, tmp_path: Path) -> None:
     shown = on_terminal("to-parquet", shop.logs[3], "-o", tmp_path / "lake", width=100)
     assert shown.code == 0

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -34,21 +33,6 @@ def test_force_writes_again(shop: Shop, tmp_path: Path) -> None:
     arguments = ("to-parquet", shop.logs[0], "-o", tmp_path / "lake")
     states = [binx(*arguments, *extra).out.split("\t")[1] for extra in ([], [], ["--force"])]
     assert states == ["written", "kept", "written"]
-
-
-def test_rows_are_those_of_the_servers_reader(shop: Shop, tmp_path: Path) -> None:
-    binx("to-parquet", shop.folder / "mysql-bin.index", "-o", tmp_path / "lake")
-    files = tmp_path / "lake" / "changes" / "shop" / "orders" / "*.parquet"
-    query = f"SELECT _change_type, count(*) FROM '{files}' GROUP BY ALL"
-    found = dict(duckdb.connect().execute(query).fetchall())
-    expected = [file["tables"].get("shop.orders", {}) for file in shop.files.values()]
-    updates = sum(kinds.get("updates", 0) for kinds in expected)
-    assert found == {
-        "insert": sum(kinds.get("inserts", 0) for kinds in expected),
-        "update_preimage": updates,
-        "update_postimage": updates,
-        "delete": sum(kinds.get("deletes", 0) for kinds in expected),
-    }
 
 
 def test_a_pipe_gets_tabs_and_plain_numbers(shop: Shop, tmp_path: Path) -> None:

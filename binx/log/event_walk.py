@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, UnsupportedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
-from binx.event.header import HEADER_SIZE, EventType, parse_header
+from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
 from binx.event.payload import told_of, whole_events
 from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, window_events
@@ -57,9 +57,15 @@ class ListedEvent(NamedTuple):
     timestamp: int
     flags: int
     checksum: int
-    transaction: int | None
-    gtid: str | None
-    expected: bool
+    transaction: int | None = None
+    gtid: str | None = None
+    expected: bool = True
+
+    @classmethod
+    def of(cls, header: EventHeader, checksum: int) -> ListedEvent:
+        """An event that belongs to no transaction."""
+        numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
+        return cls(header.position, None, header.type, *numbers, checksum)
 
 
 class _Places:
@@ -166,9 +172,7 @@ class EventWalk:
                 checksum = EventChecksum.CHECKSUM_OK
             except ChecksumError:
                 checksum = EventChecksum.CHECKSUM_BAD
-        numbers = (header.type, header.size, header.next_position, header.server_id, header.timestamp)
-        listed = ListedEvent(position, None, *numbers, int(header.flags), checksum, None, None, expected=True)
-        return listed, description
+        return ListedEvent.of(header, checksum), description
 
     def _large_payload(
         self, file: BinlogFile, window: memoryview, position: int, description: FormatDescription
@@ -258,10 +262,9 @@ def _inner_events(
         while at < len(events):
             with told_of(payload.position):
                 header = parse_header(events, at)
-            yield ListedEvent(
-                *(payload.position, inner, header.type, header.size, header.next_position, header.server_id),
-                *(header.timestamp, int(header.flags), EventChecksum.CHECKSUM_NONE),
-                *(payload.transaction, payload.gtid, True),
+            listed = ListedEvent.of(header, EventChecksum.CHECKSUM_NONE)
+            yield listed._replace(
+                position=payload.position, inner=inner, transaction=payload.transaction, gtid=payload.gtid
             )
             at += header.size
             inner += header.size

@@ -20,8 +20,7 @@ from typing import IO, cast
 import zstandard
 
 from binx.errors import DamagedError, SourceError, TruncatedError
-from binx.source.base import READ_BYTES, Source, SourceReader
-from binx.source.chunks import CHUNK_BYTES, ChunkedSource
+from binx.source.base import CHUNK_BYTES, READ_BYTES, ChunkedSource, Source, SourceReader
 from binx.source.magic import MAGIC, ZSTD_MAGIC, check_inside, is_skippable
 from binx.source.names import log_name
 from binx.source.plain import UnpackedFile

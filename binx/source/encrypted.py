@@ -14,8 +14,7 @@ import hashlib
 from dataclasses import dataclass
 
 from binx.errors import EncryptedError, TruncatedError
-from binx.source.base import Source
-from binx.source.chunks import ChunkedSource
+from binx.source.base import ChunkedSource, Source
 from binx.source.keyring import KEY_BYTES, Keys
 from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qs, quote
 
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
-from binx.source.chunks import ChunkedSource
+from binx.source.base import ChunkedSource
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

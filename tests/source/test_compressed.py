@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, TruncatedError
 from binx.source import open_source, opening, spool
-from binx.source.base import Source
-from binx.source.chunks import CHUNK_BYTES, ChunkCache
+from binx.source.base import CHUNK_BYTES, Source
 
 MAGIC = b"\xfebin"
 LOG = MAGIC + random.Random(7).randbytes(3 * CHUNK_BYTES // 2) + bytes(6 * CHUNK_BYTES) + b"end"
@@ -236,17 +235,6 @@ def test_what_the_programs_write_is_read(tmp_path: Path) -> None:
         suffix = ".gz" if command[0] == "gzip" else ".zst"
         source = open_source(str(tmp_path / f"mysql-bin.000007{suffix}"))
         assert bytes(source.window(0, source.size)) == LOG
-
-
-def test_pieces_used_last_are_kept_and_a_closed_source_keeps_none() -> None:
-    cache = ChunkCache(10)
-    cache.put(1, 0, b"aaaa")
-    cache.put(1, 4, b"bbbb")
-    assert cache.get(1, 0) == b"aaaa"
-    cache.put(2, 0, b"cccc")
-    assert (cache.get(1, 0), cache.get(1, 4), cache.get(2, 0)) == (b"aaaa", None, b"cccc")
-    cache.drop(1)
-    assert (cache.get(1, 0), cache.get(2, 0)) == (None, b"cccc")
 
 
 def test_a_cut_file_is_told_apart_from_a_damaged_one(tmp_path: Path) -> None:

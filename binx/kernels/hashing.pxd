@@ -1,19 +1,15 @@
 # cython: language_level=3
-"""Hash tables that kernels use without the GIL.
+"""A hash table that kernels use without the GIL: it numbers distinct byte strings from 0 in the order of their first sight.
 
-``Slots`` numbers distinct byte strings from 0 in the order of their first
-sight; ``Numbers`` maps 64-bit keys to 32-bit values. Both are open-addressing
-tables of a power of two, at most half full.
-
-Each table has a seed that the system gave, so that no log can be made whose keys all have the same hash, with which
-each would be compared with all before it.
+It is open-addressing, of a power of two, at most half full, and has a seed that the system gave, so that no log can be
+made whose keys all have the same hash, with which each would be compared with all before it.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset
 
-from binx.kernels.output cimport Output, append, no_memory, release, reserve
+from binx.kernels.output cimport Output, append, no_memory, release
 
 cdef extern from *:
     """
@@ -51,16 +47,6 @@ cdef struct Slots:
     int32_t count
     # The slot that was asked for last.
     int32_t latest
-
-cdef struct Number:
-    uint64_t key
-    int32_t value
-
-cdef struct Numbers:
-    Number *table
-    int64_t table_size
-    uint64_t seed
-    int64_t count
 
 
 cdef inline uint64_t mix(uint64_t value) noexcept nogil:
@@ -112,39 +98,48 @@ cdef inline int slots_grow(Slots *slots) except -1 nogil:
     return 0
 
 
-cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
-    """The number of a byte string, mostly the one before; one that was not seen before gets the next number."""
+cdef inline int32_t known_slot(Slots *slots, const uint8_t *data, int64_t size) noexcept nogil:
+    """The number of a byte string, mostly the one before; -1 of one that was not seen."""
     cdef Entry *entry
-    if slots.count:
-        entry = slot_entry(slots, slots.latest)
-        if entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
-            return slots.latest
-    slots.latest = find_slot(slots, data, size)
-    return slots.latest
-
-
-cdef inline int32_t find_slot(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
     cdef uint64_t hashed
     cdef int64_t at
-    cdef Entry *entry
-    cdef Entry fresh
-    if slots.count * 2 >= slots.table_size:
-        slots_grow(slots)
+    if slots.count == 0:
+        return -1
+    entry = slot_entry(slots, slots.latest)
+    if entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
+        return slots.latest
     hashed = hash_bytes(data, size, slots.seed)
     at = hashed & (slots.table_size - 1)
     while slots.table[at]:
         entry = slot_entry(slots, slots.table[at] - 1)
         if entry.hash == hashed and entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
-            return slots.table[at] - 1
+            slots.latest = slots.table[at] - 1
+            return slots.latest
         at = (at + 1) & (slots.table_size - 1)
-    fresh.hash = hashed
+    return -1
+
+
+cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
+    """The number of a byte string; one that was not seen before gets the next number."""
+    cdef int32_t slot = known_slot(slots, data, size)
+    cdef int64_t at
+    cdef Entry fresh
+    if slot >= 0:
+        return slot
+    if slots.count * 2 >= slots.table_size:
+        slots_grow(slots)
+    fresh.hash = hash_bytes(data, size, slots.seed)
     fresh.start = slots.bytes.size
     fresh.size = size
     append(&slots.bytes, data, size)
     append(&slots.entries, &fresh, sizeof(Entry))
+    at = fresh.hash & (slots.table_size - 1)
+    while slots.table[at]:
+        at = (at + 1) & (slots.table_size - 1)
     slots.table[at] = slots.count + 1
+    slots.latest = slots.count
     slots.count += 1
-    return slots.count - 1
+    return slots.latest
 
 
 cdef inline void slots_release(Slots *slots) noexcept nogil:
@@ -152,61 +147,3 @@ cdef inline void slots_release(Slots *slots) noexcept nogil:
     release(&slots.entries)
     free(slots.table)
     memset(slots, 0, sizeof(Slots))
-
-
-cdef inline int32_t number_get(Numbers *numbers, uint64_t key) noexcept nogil:
-    """The value of a key, or -1."""
-    cdef int64_t at
-    if numbers.table_size == 0:
-        return -1
-    at = mix(key ^ numbers.seed) & (numbers.table_size - 1)
-    while numbers.table[at].value >= 0:
-        if numbers.table[at].key == key:
-            return numbers.table[at].value
-        at = (at + 1) & (numbers.table_size - 1)
-    return -1
-
-
-cdef inline int numbers_grow(Numbers *numbers) except -1 nogil:
-    cdef int64_t size = numbers.table_size * 2 if numbers.table_size else 64
-    cdef Number *table = <Number *> calloc(size, sizeof(Number))
-    cdef int64_t i
-    cdef int64_t at
-    if table == NULL:
-        no_memory(size * sizeof(Number))
-    if numbers.table_size == 0:
-        numbers.seed = random_seed(table)
-    for i in range(size):
-        table[i].value = -1
-    for i in range(numbers.table_size):
-        if numbers.table[i].value >= 0:
-            at = mix(numbers.table[i].key ^ numbers.seed) & (size - 1)
-            while table[at].value >= 0:
-                at = (at + 1) & (size - 1)
-            table[at] = numbers.table[i]
-    free(numbers.table)
-    numbers.table = table
-    numbers.table_size = size
-    return 0
-
-
-cdef inline int number_set(Numbers *numbers, uint64_t key, int32_t value) except -1 nogil:
-    """Set the value (not negative) of a key."""
-    cdef int64_t at
-    if numbers.count * 2 >= numbers.table_size:
-        numbers_grow(numbers)
-    at = mix(key ^ numbers.seed) & (numbers.table_size - 1)
-    while numbers.table[at].value >= 0:
-        if numbers.table[at].key == key:
-            numbers.table[at].value = value
-            return 0
-        at = (at + 1) & (numbers.table_size - 1)
-    numbers.table[at].key = key
-    numbers.table[at].value = value
-    numbers.count += 1
-    return 0
-
-
-cdef inline void numbers_release(Numbers *numbers) noexcept nogil:
-    free(numbers.table)
-    memset(numbers, 0, sizeof(Numbers))

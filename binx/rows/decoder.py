@@ -198,12 +198,15 @@ class ChangeDecoder:
     def finish(self) -> Iterator[ChangeBatch]:
         """The rows held back, table by table in the order of their first row."""
         yield from self.flush()
-        for number, images in self._decoder.filtered().items():
-            self.report.filtered[self._resolver.name(number)] = images
-        for number, counts in self._decoder.recounted().items():
-            self.report.recounted[self._resolver.name(number)] = counts
-        for number, (inserts, updates, deletes) in self._decoder.undone_rows().items():
-            self.report.undone[self._resolver.name(number)] = (inserts, updates, deletes)
+        for number, counts in self._decoder.passed_over().items():
+            filtered, inserts, updates, deletes, events, *recounted = counts
+            name = self._resolver.name(number)
+            if filtered:
+                self.report.filtered[name] = filtered
+            if inserts or updates or deletes:
+                self.report.undone[name] = (inserts, updates, deletes)
+            if events:
+                self.report.recounted[name] = (events, recounted)
 
     def flush(self) -> Iterator[ChangeBatch]:
         """All rows held back, table by table.

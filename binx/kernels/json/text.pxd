@@ -2,7 +2,7 @@
 """Numbers and strings in JSON as MySQL spells them, for the kernels that write text."""
 
 from cpython.mem cimport PyMem_Free
-from libc.math cimport rint, signbit
+from libc.math cimport signbit
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
@@ -150,11 +150,17 @@ cdef inline int append_digits(Output *out, const uint8_t *digits, int count, int
     return append_text(out, b".0", 2)
 
 
-cdef inline int append_rare_double(Output *out, double value) except -1 with gil:
-    """Append a positive number by Python's shortest digits that read back as the same number."""
-    cdef char *text = PyOS_double_to_string(value, c"r", 0, 0, NULL)
+cdef inline int append_double(Output *out, double value) except -1 with gil:
+    """Append the shortest decimal that reads back as the same number, as the server lays it out."""
+    cdef char *text
     cdef uint8_t digits[40]
     cdef int count = 0, point = -1, exponent = 0, leading = 0, i = 0
+    if signbit(value):
+        append_byte(out, c"-")
+        value = -value
+    if value == 0:
+        return append_text(out, b"0.0", 3)
+    text = PyOS_double_to_string(value, c"r", 0, 0, NULL)
     try:
         while text[i] != 0 and text[i] != c"e":
             if text[i] == c".":
@@ -176,56 +182,41 @@ cdef inline int append_rare_double(Output *out, double value) except -1 with gil
     return append_digits(out, digits, count, point - leading + exponent)
 
 
-cdef inline int append_double(Output *out, double value) except -1 nogil:
-    """Append the shortest decimal that reads back as the same number, as the server lays it out.
-
-    A decimal of at most 15 digits divides exactly back to the number: both it and
-    the power of ten are exact as doubles. Only longer ones need the GIL.
-    """
-    cdef double scaled, power = 1.0
-    cdef uint64_t whole
-    cdef uint8_t digits[20]
-    cdef int places, count, first
-    if signbit(value):
-        append_byte(out, c"-")
-        value = -value
-    if value == 0:
-        return append_text(out, b"0.0", 3)
-    if 1e-5 <= value < 1e15:
-        for places in range(20):
-            scaled = rint(value * power)
-            if scaled >= 1e15:
-                break
-            if scaled / power == value:
-                whole = <uint64_t> scaled
-                first = 20
-                while whole:
-                    first -= 1
-                    digits[first] = <uint8_t> (c"0" + whole % 10)
-                    whole //= 10
-                count = 20 - first
-                while digits[first + count - 1] == c"0":
-                    count -= 1
-                return append_digits(out, digits + first, count, 20 - first - places)
-            power *= 10
-    return append_rare_double(out, value)
+cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
+    """Bytes in base64, for which there is room, with padding where their number is no multiple of three."""
+    cdef const uint8_t *alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    cdef uint8_t *target = out.data + out.size
+    cdef int64_t whole = size - size % 3
+    cdef int64_t at
+    cdef uint64_t word
+    for at in range(0, whole, 3):
+        word = <uint64_t> data[at] << 16 | <uint64_t> data[at + 1] << 8 | data[at + 2]
+        target[0] = alphabet[word >> 18]
+        target[1] = alphabet[(word >> 12) & 63]
+        target[2] = alphabet[(word >> 6) & 63]
+        target[3] = alphabet[word & 63]
+        target += 4
+    if whole < size:
+        word = <uint64_t> data[whole] << 16
+        if whole + 1 < size:
+            word |= <uint64_t> data[whole + 1] << 8
+        target[0] = alphabet[word >> 18]
+        target[1] = alphabet[(word >> 12) & 63]
+        target[2] = alphabet[(word >> 6) & 63] if whole + 1 < size else c"="
+        target[3] = c"="
+        target += 4
+    out.size = target - out.data
 
 
 cdef inline int append_base64(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
     """Append bytes in base64; the server's encoder breaks lines, which JSON spells ``\\n``."""
-    cdef const char *alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    cdef uint64_t word
-    cdef int64_t i
-    cdef int present, digit
-    for i in range(0, size, 3):
-        if i and i % BASE64_LINE == 0:
+    cdef int64_t line
+    while size:
+        line = size if size < BASE64_LINE else BASE64_LINE
+        reserve(out, 2 * BASE64_LINE)
+        put_base64(out, data, line)
+        data += line
+        size -= line
+        if size:
             append_text(out, b"\\n", 2)
-        present = 3 if size - i > 3 else <int> (size - i)
-        word = <uint64_t> data[i] << 16
-        if present > 1:
-            word |= <uint64_t> data[i + 1] << 8
-        if present > 2:
-            word |= data[i + 2]
-        for digit in range(4):
-            append_byte(out, alphabet[(word >> (18 - 6 * digit)) & 63] if digit <= present else c"=")
     return 0

@@ -100,13 +100,3 @@ cdef struct Group:
 cdef struct Place:
     int32_t group
     int32_t row
-
-cdef struct Order:
-    Output groups
-    Output places
-    Output run_versions
-    Output run_marks
-    Output run_ends
-    int64_t total
-    # Then there are no places: a change's number is its row.
-    bint one_group

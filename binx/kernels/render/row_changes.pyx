@@ -12,7 +12,6 @@ from libc.string cimport memcmp, memset
 
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
 from binx.kernels.render.digits cimport lay_signed
-from binx.kernels.render.row_order cimport *
 from binx.kernels.render.row_values cimport *
 
 cdef enum:
@@ -47,7 +46,14 @@ cdef int no_such_row() except -1 with gil:
 
 cdef class ChangeTexts:
     cdef Output parts
-    cdef Order order
+    cdef Output groups
+    cdef int64_t total
+    # Versions, numbers and marks of each group's changes.
+    cdef list orders
+    # The changes in their order; NULL where a change's number is its row.
+    cdef const Place *places
+    cdef const int64_t *run_ends
+    cdef int64_t runs
     cdef list held
     cdef Writer writer
     cdef Bytes separator
@@ -79,13 +85,14 @@ cdef class ChangeTexts:
 
     def __cinit__(self, *_):
         memset(&self.parts, 0, sizeof(Output))
-        memset(&self.order, 0, sizeof(Order))
+        memset(&self.groups, 0, sizeof(Output))
         memset(&self.writer, 0, sizeof(Writer))
 
     def __init__(
         self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
     ):
         self.held = []
+        self.orders = []
         self.separator = self.hold(separator)
         self.writer.limit = limit
         self.writer.byte = -1
@@ -96,7 +103,7 @@ cdef class ChangeTexts:
     def __dealloc__(self):
         release(&self.parts)
         release(&self.writer.out)
-        release_order(&self.order)
+        release(&self.groups)
 
     cdef Bytes hold(self, object memory):
         """The address of some memory, which stays there as long as this object does; none for None."""
@@ -154,8 +161,9 @@ cdef class ChangeTexts:
         group.parts = len(parts)
         for part in parts:
             self.add_part(part, count)
-        append(&self.order.groups, &group, sizeof(Group))
-        self.order.total += count
+        append(&self.groups, &group, sizeof(Group))
+        self.orders.append((versions, numbers, rows, marks, count))
+        self.total += count
 
     cdef int add_part(self, tuple given, int64_t count) except -1:
         cdef Part part
@@ -205,17 +213,41 @@ cdef class ChangeTexts:
         return 0
 
     def merge(self, bint backwards):
-        cdef Order *order = &self.order
-        with nogil:
-            merge_groups(order, backwards)
-        return (
-            bytes_in(&order.run_versions),
-            bytes_in(&order.run_marks),
-            bytes_in(&order.run_ends),
-        )
+        import numpy as np
+
+        parts = [
+            (
+                np.frombuffer(versions, np.int64)[slice(count) if rows is None else np.frombuffer(rows, np.int64)[:count]],
+                np.frombuffer(numbers, np.int64)[slice(count) if rows is None else np.frombuffer(rows, np.int64)[:count]],
+                np.zeros(count, np.uint8) if marks is None else np.frombuffer(marks, np.uint8)[:count],
+                np.stack([np.full(count, group, np.int32), np.arange(count, dtype=np.int32)], axis=1),
+            )
+            for group, (versions, numbers, rows, marks, count) in enumerate(self.orders)
+            if count
+        ]
+        self.orders = []
+        if not parts:
+            return b"", b"", b""
+        versions, numbers, marks, places = (np.concatenate(columns) for columns in zip(*parts))
+        in_order = len(parts) == self.groups.size // <int64_t> sizeof(Group) == 1 and not backwards
+        if len(parts) > 1:
+            order = np.lexsort((numbers, versions))
+            versions, marks, places = versions[order], marks[order], places[order]
+        elif (np.diff(versions) < 0).any():
+            raise ValueError("the changes that were added together are not in order")
+        starts = np.flatnonzero(np.append(True, (np.diff(versions) != 0) | (np.diff(marks) != 0)))
+        ends = np.append(starts[1:], len(versions))
+        if backwards:
+            places = places[np.repeat(starts + ends - 1, ends - starts) - np.arange(len(versions))]
+        if not in_order:
+            self.places = <const Place *> self.hold(np.ascontiguousarray(places)).data
+        ends = ends.astype(np.int64)
+        self.run_ends = <const int64_t *> self.hold(ends).data
+        self.runs = len(ends)
+        return versions[starts].tobytes(), marks[starts].tobytes(), ends.tobytes()
 
     def begin(self, int64_t first, int64_t last, int64_t ordinal=0):
-        if not 0 <= first <= last <= self.order.total:
+        if not 0 <= first <= last <= self.total:
             raise ValueError("there are fewer changes")
         self.at = first
         self.stop = last
@@ -227,8 +259,8 @@ cdef class ChangeTexts:
         self.open = NULL
 
     def begin_framed(self, int64_t first_run, int64_t last_run, object head_ends, object heads, bytes foot):
-        cdef const int64_t *ends = <const int64_t *> self.order.run_ends.data
-        if not 0 <= first_run < last_run <= self.order.run_ends.size // 8:
+        cdef const int64_t *ends = self.run_ends
+        if not 0 <= first_run < last_run <= self.runs:
             raise ValueError("there are fewer transactions")
         self.begin(ends[first_run - 1] if first_run else 0, ends[last_run - 1])
         self.frame = [Held(head_ends), Held(heads), foot]
@@ -259,8 +291,24 @@ cdef class ChangeTexts:
         out.size = 0
         return piece
 
+    cdef inline Place place_at(self, int64_t at) noexcept nogil:
+        """The change that stands at a place of the order."""
+        cdef Place place
+        if self.places != NULL:
+            return self.places[at]
+        place.group = 0
+        place.row = <int32_t> at
+        return place
+
+    cdef inline const Group *group_at(self, Place place) noexcept nogil:
+        return (<const Group *> self.groups.data) + place.group
+
+    cdef inline int64_t version_of(self, Place place) noexcept nogil:
+        cdef const Group *group = self.group_at(place)
+        return group.versions[group.rows[place.row] if group.rows != NULL else place.row]
+
     cdef inline Part *first_part(self, Place place) noexcept nogil:
-        return (<Part *> self.parts.data) + group_at(&self.order, place).first_part
+        return (<Part *> self.parts.data) + self.group_at(place).first_part
 
     cdef int write(self) except -1 nogil:
         cdef Writer *writer = &self.writer
@@ -270,11 +318,11 @@ cdef class ChangeTexts:
         cdef int64_t held
         cdef int state = STATE_DONE
         while self.at < self.stop:
-            place = place_at(&self.order, self.at)
+            place = self.place_at(self.at)
             if not self.row_begun:
                 self.begin_row(place)
             parts = self.first_part(place)
-            count = group_at(&self.order, place).parts
+            count = self.group_at(place).parts
             held = writer.out.size
             while self.part < count:
                 state = spell(writer, parts + self.part, place.row)
@@ -294,7 +342,7 @@ cdef class ChangeTexts:
 
     cdef int begin_row(self, Place place) except -1 nogil:
         cdef Output *out = &self.writer.out
-        cdef int64_t version = version_of(&self.order, place)
+        cdef int64_t version = self.version_of(place)
         if self.framed and not self.headed:
             self.put_head()
             self.headed = True
@@ -309,7 +357,7 @@ cdef class ChangeTexts:
     cdef int open_statement(self, Place place) except -1 nogil:
         """Let the open statement take the row as well, or close it and begin another."""
         cdef Output *out = &self.writer.out
-        cdef const Group *group = group_at(&self.order, place)
+        cdef const Group *group = self.group_at(place)
         if self.open != NULL:
             if same_text(&self.open.head, &group.head) and self.written + self.most_bytes(place) <= self.statement_bytes:
                 append(out, b",\n", 2)
@@ -337,7 +385,7 @@ cdef class ChangeTexts:
 
     cdef int64_t most_bytes(self, Place place) except -1 nogil:
         """At least as many bytes as the row and what ends its statement will take."""
-        cdef const Group *group = group_at(&self.order, place)
+        cdef const Group *group = self.group_at(place)
         cdef Part *part = self.first_part(place)
         cdef int64_t size = group.tail.size
         cdef int64_t i
@@ -379,7 +427,7 @@ cdef class ChangeTexts:
         self.at += 1
         self.writer.ordinal += 1
         self.row_begun = False
-        ends_run = self.framed and self.at == (<const int64_t *> self.order.run_ends.data)[self.run]
+        ends_run = self.framed and self.at == self.run_ends[self.run]
         if self.open == NULL:
             self.measure()
         elif ends_run or self.at == self.stop:

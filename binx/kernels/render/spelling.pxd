@@ -15,7 +15,7 @@ from binx.kernels.render.digits cimport (
     put_byte,
 )
 from binx.kernels.output cimport Output
-from binx.kernels.json.text cimport append_escaped, sequence_size
+from binx.kernels.json.text cimport append_escaped, put_base64, sequence_size
 
 cdef enum:
     # What a byte of a value becomes at most: \u00NN, or \\xNN where it is no UTF-8.
@@ -156,32 +156,6 @@ cdef inline void put_hexadecimal(Output *out, const uint8_t *data, int64_t size)
         target[2 * at] = digits[data[at] >> 4]
         target[2 * at + 1] = digits[data[at] & 15]
     out.size += 2 * size
-
-
-cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
-    """Bytes in base64, with padding where their number is no multiple of three."""
-    cdef const uint8_t *alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-    cdef uint8_t *target = out.data + out.size
-    cdef int64_t whole = size - size % 3
-    cdef int64_t at
-    cdef uint64_t word
-    for at in range(0, whole, 3):
-        word = <uint64_t> data[at] << 16 | <uint64_t> data[at + 1] << 8 | data[at + 2]
-        target[0] = alphabet[word >> 18]
-        target[1] = alphabet[(word >> 12) & 63]
-        target[2] = alphabet[(word >> 6) & 63]
-        target[3] = alphabet[word & 63]
-        target += 4
-    if whole < size:
-        word = <uint64_t> data[whole] << 16
-        if whole + 1 < size:
-            word |= <uint64_t> data[whole + 1] << 8
-        target[0] = alphabet[word >> 18]
-        target[1] = alphabet[(word >> 12) & 63]
-        target[2] = alphabet[(word >> 6) & 63] if whole + 1 < size else c"="
-        target[3] = c"="
-        target += 4
-    out.size = target - out.data
 
 
 cdef inline int64_t floored(int64_t value, int64_t by) noexcept nogil:

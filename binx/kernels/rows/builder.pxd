@@ -1,19 +1,95 @@
 # cython: language_level=3
-"""Rows events decoded into the column buffers of one table."""
+"""The Arrow buffers of one table's rows, which row images are decoded into."""
 
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from binx.kernels.rows.buffers cimport RowBuffers
-from binx.kernels.rows.counting cimport RowsEvent
 from binx.kernels.cursor cimport Cursor
+from binx.kernels.json.diffs cimport Patch
+from binx.kernels.output cimport Output
+from binx.kernels.rows.counting cimport RowsEvent
 from binx.kernels.rows.layouts cimport TableLayout
-from binx.kernels.rows.values cimport Column
+
+cpdef enum Codec:
+    CODEC_NULL = 0
+    CODEC_COPY1 = 1
+    CODEC_COPY2 = 2
+    CODEC_COPY4 = 3
+    CODEC_COPY8 = 4
+    CODEC_UINT8 = 5
+    CODEC_UINT16 = 6
+    CODEC_INT24 = 7
+    CODEC_UINT24 = 8
+    CODEC_UINT32 = 9
+    CODEC_UINT64_DECIMAL = 10
+    CODEC_DECIMAL = 11
+    CODEC_DECIMAL_TEXT = 12
+    CODEC_BITS = 13
+    CODEC_BOOL = 14
+    CODEC_YEAR = 15
+    CODEC_DATE = 16
+    CODEC_DATETIME = 17
+    CODEC_OLD_DATETIME = 18
+    CODEC_TIMESTAMP = 19
+    CODEC_OLD_TIMESTAMP = 20
+    CODEC_TIME = 21
+    CODEC_OLD_TIME = 22
+    CODEC_ENUM = 23
+    CODEC_ENUM_NUMBER = 24
+    CODEC_SET = 25
+    CODEC_BYTES = 26
+    CODEC_PADDED = 27
+    CODEC_JSON = 28
+    CODEC_GEOMETRY = 29
 
 cdef enum:
-    CHANGE_INSERT = 0
-    CHANGE_UPDATE_PREIMAGE = 1
-    CHANGE_UPDATE_POSTIMAGE = 2
-    CHANGE_DELETE = 3
+    # The columns that every table has besides its own.
+    CHANGE_TYPE = 0
+    COMMIT_VERSION = 1
+    COMMIT_TIMESTAMP = 2
+    ROW_NUMBER = 3
+    TRANSACTION = 4
+    EVENT_TIMESTAMP = 5
+    POSITION = 6
+    STATEMENT = 7
+    SYSTEM_COLUMNS = 8
+
+cdef struct Column:
+    uint8_t codec
+    uint8_t prefix
+    bint is_common
+    int32_t width
+    int32_t parameter
+    # Bytes of a value in `values`, which holds offsets into `data` where values have no fixed width.
+    int32_t item
+    int64_t nulls
+    Output values
+    Output data
+    # A geometry's SRIDs.
+    Output extra
+    # Without memory until the first null.
+    Output validity
+    # Of JSON: how many such columns stand before it; the document of the image that was decoded last, without base where that had none.
+    int32_t json_place
+    Cursor document
+    # 1 where the text of that document does not tell the SQL types of all its values.
+    int typed
+    # The day of the last date, and when it began.
+    int64_t last_day
+    int64_t midnight
+    # Of a DECIMAL in at most eight bytes, its groups of digits.
+    int64_t high_limit
+    int64_t middle_limit
+    int64_t low_limit
+    int32_t middle_bits
+    int32_t low_bits
+
+cdef struct Note:
+    # A text about one value: what the server prints where Arrow has no such value, or the changes of a JSON document.
+    int64_t row
+    int32_t column
+    int32_t size
+    int64_t start
 
 cdef struct Origin:
     # What all rows of an event have in common; ordinal: the number of their transaction.
@@ -27,7 +103,36 @@ cdef struct Origin:
     int32_t statement
 
 
-cdef class RowBuilder(RowBuffers):
+cdef class RowBuilder:
+    cdef readonly object key
+    cdef readonly int64_t rows
+    cdef readonly int32_t columns
+    cdef int64_t capacity
+    cdef int64_t row_bytes
+    # Rows of the batch before: a table that has filled a batch fills the next one.
+    cdef int64_t rows_before
+    cdef int64_t variable_bytes
+    cdef Column *column
+    cdef Output system[SYSTEM_COLUMNS]
+    cdef Output present_offsets
+    cdef Output present_bits
+    cdef Output present_validity
+    # Which columns the row at hand has, and whether it lacks any.
+    cdef Output bits
+    cdef bint absent
+    cdef int64_t partial_rows
+    cdef int64_t typed_documents
+    cdef Output differences
+    cdef Output difference_text
+    cdef Patch patch
+    cdef Output id_offsets
+    cdef Output id_text
+    cdef int32_t ids
+    cdef int64_t last_ordinal
+    cdef Output misfits
+    cdef Output misfit_text
+    cdef int grow(self) except -1 nogil
+    cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil
     cdef int64_t append_event(
         self,
         Cursor *body,
@@ -44,13 +149,21 @@ cdef class RowBuilder(RowBuffers):
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil
-    cdef int append_whole(self, Cursor *image) except -1 nogil
-    cdef int append_parts(
+    cdef int append_values(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil
+    cdef int append_rare(self, Cursor *image, int32_t index, Column *column) except -1 nogil
+    cdef int take_present_bits(self, const uint8_t *present) except -1 nogil
     cdef int end_present_bits(self) except -1 nogil
     cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil
-    cdef int keep_difference(self, Cursor *changes, int32_t index, Column *column) except -1 nogil
     cdef int append_null(self, Column *column) except -1 nogil
-    cdef int append_value(self, Cursor *image, int32_t index, Column *column) except -1 nogil
-    cdef int misfit(self, int32_t column, const char *text, int64_t size) except -1 nogil
+    cdef int note(self, Output *notes, Output *text, int32_t column, int64_t start) except -1 nogil
+
+    @cython.final
+    cdef inline int64_t bytes_held(self) noexcept nogil:
+        """Bytes that the rows take, nearly."""
+        return self.rows * self.row_bytes + self.variable_bytes
+
+
+cdef inline bint has_offsets(int codec) noexcept nogil:
+    return codec >= CODEC_BYTES or codec == CODEC_DECIMAL_TEXT

@@ -1,28 +1,244 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Row images decoded straight into Arrow's buffers.
 
-What needs more than the bytes (character sets, names of ENUM and SET members) is
+Fixed-width columns are arrays of their Arrow width; columns of bytes have 32-bit offsets and data; validity bitmaps
+exist from a column's first null on. What needs more than the bytes (character sets, names of ENUM and SET members) is
 done afterwards for the whole column, see ``binx/rows/columns/arrays.py``.
 """
 
 from cython cimport final
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
-from binx.kernels.rows.buffers cimport *
-from binx.kernels.rows.counting cimport RowsEvent, bad_rows, open_after_image
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
-from binx.kernels.json.diffs cimport apply_diff, render_diff
+from binx.kernels.json.diffs cimport apply_diff, release_patch, render_diff
+from binx.kernels.memory cimport hand_over
+from binx.kernels.output cimport Output, append, release, reserve, with_slack
+from binx.kernels.rows.counting cimport RowsEvent, bad_rows, open_after_image
+from binx.kernels.rows.decimal cimport check_decimal, decimal_size
 from binx.kernels.rows.layouts cimport TableLayout, bit_at
-from binx.kernels.output cimport append, reserve
 from binx.kernels.rows.temporal cimport TEXT_SIZE
-from binx.kernels.rows.values cimport DATA_MAXIMUM, decode_value, too_large
-from binx.kernels.rows.fast_values cimport *
+from binx.kernels.rows.values cimport DATA_MAXIMUM, decode_common, decode_rare, prepare, too_large
+
+from binx.errors import UnsupportedError
+
+cdef enum:
+    OFFSET_SIZE = 4
+    CHANGE_INSERT = 0
+    CHANGE_UPDATE_PREIMAGE = 1
+    CHANGE_DELETE = 3
+
+# Bytes of a value in the first buffer, and fewest and most bytes of a value in a row image.
+FIXED_WIDTHS = {
+    CODEC_NULL: (1, 0, 0),
+    CODEC_COPY1: (1, 1, 1),
+    CODEC_COPY2: (2, 2, 2),
+    CODEC_COPY4: (4, 4, 4),
+    CODEC_COPY8: (8, 8, 8),
+    CODEC_UINT8: (2, 1, 1),
+    CODEC_UINT16: (4, 2, 2),
+    CODEC_INT24: (4, 3, 3),
+    CODEC_UINT24: (4, 3, 3),
+    CODEC_UINT32: (8, 4, 4),
+    CODEC_UINT64_DECIMAL: (16, 8, 8),
+    CODEC_BITS: (8, 1, 8),
+    CODEC_BOOL: (1, 1, 1),
+    CODEC_YEAR: (2, 1, 1),
+    CODEC_DATE: (4, 3, 3),
+    CODEC_OLD_DATETIME: (8, 6, 8),
+    CODEC_OLD_TIMESTAMP: (8, 4, 7),
+    CODEC_OLD_TIME: (8, 3, 6),
+    CODEC_ENUM: (4, 1, 2),
+    CODEC_ENUM_NUMBER: (2, 1, 2),
+    CODEC_SET: (8, 1, 8),
+}
+
+# Bytes of a time without its second's fraction.
+TIMES = {CODEC_DATETIME: 5, CODEC_TIMESTAMP: 4, CODEC_TIME: 3}
+
+SYSTEM_NAMES = (
+    "change_type", "commit_version", "commit_timestamp", "row", "transaction", "event_timestamp", "position", "statement",
+)
+
+cdef int *SYSTEM_WIDTHS = [1, 8, 8, 8, 4, 8, 8, 4]
+
+
+cdef int item_size(int place, int codec, int prefix, int width, int parameter) except -1:
+    """Bytes of a value in the first buffer of a column; what is copied there must be what row images hold."""
+    cdef bint fits
+    cdef int item
+    if codec in TIMES:
+        item = 8
+        fits = prefix == 0 and 0 <= parameter <= 6 and width == TIMES[codec] + (parameter + 1) // 2
+    elif codec == CODEC_DECIMAL or codec == CODEC_DECIMAL_TEXT:
+        check_decimal(parameter >> 8, parameter & 255)
+        item = 16 if codec == CODEC_DECIMAL else OFFSET_SIZE
+        fits = prefix == 0 and width == decimal_size(parameter >> 8, parameter & 255)
+    elif codec in FIXED_WIDTHS:
+        item, least, most = FIXED_WIDTHS[codec]
+        fits = prefix == 0 and least <= width <= most
+    else:
+        item = OFFSET_SIZE
+        fits = 1 <= prefix <= 4
+    if not fits:
+        raise UnsupportedError(
+            f"column {place + 1} is stored in {width} bytes behind a length of {prefix} bytes, which does not"
+            f" fit its type ({Codec(codec).name.removeprefix('CODEC_')})",
+            event="TABLE_MAP",
+        )
+    return item
 
 
 @final
-cdef class RowBuilder(RowBuffers):
-    """The columns of one table, being filled image by image."""
+cdef class RowBuilder:
+    def __cinit__(self, list plan, object key):
+        cdef Column *column
+        cdef int32_t json_columns = 0
+        self.columns = len(plan)
+        self.key = key
+        self.last_ordinal = -1
+        self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
+        if self.column == NULL:
+            raise MemoryError
+        self.row_bytes = 57
+        for i, (codec, prefix, width, parameter) in enumerate(plan):
+            column = &self.column[i]
+            column.item = item_size(i, codec, prefix, width, parameter)
+            column.codec = codec
+            column.prefix = prefix
+            column.width = width
+            column.parameter = parameter
+            column.json_place = json_columns
+            json_columns += codec == CODEC_JSON
+            prepare(column)
+            self.row_bytes += column.item + 1
+
+    def __dealloc__(self):
+        cdef int32_t i
+        if self.column != NULL:
+            for i in range(self.columns):
+                release(&self.column[i].values)
+                release(&self.column[i].data)
+                release(&self.column[i].extra)
+                release(&self.column[i].validity)
+            free(self.column)
+        for i in range(SYSTEM_COLUMNS):
+            release(&self.system[i])
+        release(&self.present_offsets)
+        release(&self.present_bits)
+        release(&self.present_validity)
+        release(&self.id_offsets)
+        release(&self.id_text)
+        release(&self.misfits)
+        release(&self.misfit_text)
+        release(&self.differences)
+        release(&self.difference_text)
+        release(&self.bits)
+        release_patch(&self.patch)
+
+    @property
+    def bytes(self):
+        return self.bytes_held()
+
+    cdef int grow(self) except -1 nogil:
+        """Make room for twice as many rows in every fixed-width buffer."""
+        cdef int64_t capacity = self.capacity * 2 if self.capacity else with_slack(self.rows_before)
+        cdef int32_t i
+        cdef Column *column
+        for i in range(self.columns):
+            column = &self.column[i]
+            # One value more: offsets have an end behind the last row.
+            keep(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
+            if self.capacity == 0:
+                memset(column.values.data, 0, column.item)
+            if column.validity.data != NULL:
+                widen_validity(&column.validity, capacity)
+        for i in range(SYSTEM_COLUMNS):
+            keep(&self.system[i], self.rows * SYSTEM_WIDTHS[i], capacity * SYSTEM_WIDTHS[i])
+        if self.present_offsets.data != NULL:
+            keep(&self.present_offsets, (self.rows + 1) * OFFSET_SIZE, (capacity + 1) * OFFSET_SIZE)
+            widen_validity(&self.present_validity, capacity)
+        self.capacity = capacity
+        return 0
+
+    cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
+        """Forget all behind the first ``rows`` rows, the one that was begun and not ended included.
+
+        ``variable_bytes`` is what was held beside the fixed widths when there were so many rows.
+        """
+        cdef int64_t last = self.rows if self.rows < self.capacity else self.capacity - 1
+        cdef int64_t row
+        cdef int32_t i
+        cdef Column *column
+        if self.capacity == 0:
+            return 0
+        for i in range(self.columns):
+            column = &self.column[i]
+            if column.validity.data != NULL:
+                for row in range(rows, last + 1):
+                    if not bit_at(column.validity.data, <int32_t> row):
+                        column.validity.data[row >> 3] |= 1 << (row & 7)
+                        column.nulls -= 1
+            if has_offsets(column.codec):
+                column.data.size = (<int32_t *> column.values.data)[rows]
+            if column.codec == CODEC_GEOMETRY:
+                column.extra.size = rows * 4
+        if self.present_offsets.data != NULL:
+            for row in range(rows, self.rows):
+                self.partial_rows -= bit_at(self.present_validity.data, <int32_t> row)
+            self.present_bits.size = (<int32_t *> self.present_offsets.data)[rows]
+        forget_notes(&self.misfits, &self.misfit_text, rows)
+        forget_notes(&self.differences, &self.difference_text, rows)
+        self.variable_bytes = variable_bytes
+        self.rows = rows
+        return 0
+
+    def finish(self):
+        cdef int32_t i
+        cdef int64_t rows = self.rows
+        cdef Column *column
+        columns = []
+        for i in range(self.columns):
+            column = &self.column[i]
+            validity = hand_over(&column.validity, (rows + 7) >> 3) if column.nulls else None
+            offsets = has_offsets(column.codec)
+            columns.append((
+                validity,
+                column.nulls,
+                hand_over(&column.values, (rows + offsets) * column.item),
+                hand_over(&column.data, column.data.size) if offsets else None,
+                hand_over(&column.extra, column.extra.size) if column.codec == CODEC_GEOMETRY else None,
+            ))
+            release(&column.validity)
+            column.nulls = 0
+        result = {name: hand_over(&self.system[i], rows * SYSTEM_WIDTHS[i]) for i, name in enumerate(SYSTEM_NAMES)}
+        result |= {
+            "rows": rows,
+            "present": None,
+            "identifiers": (
+                hand_over(&self.id_offsets, self.id_offsets.size),
+                hand_over(&self.id_text, self.id_text.size),
+                self.ids,
+            ),
+            "columns": columns,
+            "misfits": take_notes(&self.misfits, &self.misfit_text),
+            "differences": take_notes(&self.differences, &self.difference_text),
+            "typed_documents": self.typed_documents,
+        }
+        if self.present_offsets.data != NULL:
+            result["present"] = (
+                hand_over(&self.present_validity, (rows + 7) >> 3),
+                hand_over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
+                hand_over(&self.present_bits, self.present_bits.size),
+                rows - self.partial_rows,
+            )
+        # A table that has filled a batch will fill the next one: it gets its memory at once, and copies nothing.
+        self.rows_before = rows
+        self.rows = self.capacity = self.variable_bytes = self.partial_rows = self.typed_documents = 0
+        self.ids = 0
+        self.last_ordinal = -1
+        return result
 
     cdef int64_t append_event(
         self,
@@ -52,10 +268,10 @@ cdef class RowBuilder(RowBuffers):
             count += 1
             if remaining(body) == 0:
                 break
-            if self.bytes_held() >= byte_limit and body.position != before:
-                break
             if body.position == before:
                 bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+            if self.bytes_held() >= byte_limit:
+                break
         self.fill_system_columns(first, rows.operation, origin, number)
         return count
 
@@ -66,10 +282,8 @@ cdef class RowBuilder(RowBuffers):
             return 0
         if self.ids == 0:
             append(&self.id_offsets, &end, OFFSET_SIZE)
-        reserve(&self.id_text, origin.identifier_size)
         append(&self.id_text, origin.identifier, origin.identifier_size)
         end = <int32_t> self.id_text.size
-        reserve(&self.id_offsets, OFFSET_SIZE)
         append(&self.id_offsets, &end, OFFSET_SIZE)
         self.ids += 1
         self.last_ordinal = origin.ordinal
@@ -81,14 +295,14 @@ cdef class RowBuilder(RowBuffers):
     ) noexcept nogil:
         """Write what the rows from the first on have in common, and their changes' numbers; two images are an update."""
         cdef int64_t count = self.rows - first
-        cdef uint8_t *changes = self.change_types.data + first
-        cdef int64_t *versions = (<int64_t *> self.commit_versions.data) + first
-        cdef int64_t *times = (<int64_t *> self.commit_timestamps.data) + first
-        cdef int64_t *numbers = (<int64_t *> self.row_numbers.data) + first
-        cdef int32_t *transactions = (<int32_t *> self.transactions.data) + first
-        cdef int64_t *logged = (<int64_t *> self.event_timestamps.data) + first
-        cdef int64_t *positions = (<int64_t *> self.positions.data) + first
-        cdef int32_t *statements = (<int32_t *> self.statements.data) + first
+        cdef uint8_t *changes = self.system[CHANGE_TYPE].data + first
+        cdef int64_t *versions = (<int64_t *> self.system[COMMIT_VERSION].data) + first
+        cdef int64_t *times = (<int64_t *> self.system[COMMIT_TIMESTAMP].data) + first
+        cdef int64_t *numbers = (<int64_t *> self.system[ROW_NUMBER].data) + first
+        cdef int32_t *transactions = (<int32_t *> self.system[TRANSACTION].data) + first
+        cdef int64_t *logged = (<int64_t *> self.system[EVENT_TIMESTAMP].data) + first
+        cdef int64_t *positions = (<int64_t *> self.system[POSITION].data) + first
+        cdef int32_t *statements = (<int32_t *> self.system[STATEMENT].data) + first
         cdef int64_t i
         if operation == 1:
             for i in range(count):
@@ -109,16 +323,14 @@ cdef class RowBuilder(RowBuffers):
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil:
-        """Decode one row image as the next row."""
-        cdef int64_t row
-        if self.rows == self.capacity:
+        """Decode one row image as the next row; ``partial`` has a bit for each JSON column, NULL where all are whole."""
+        cdef int64_t row = self.rows
+        if row == self.capacity:
             self.grow()
-        row = self.rows
-        if present_count == self.columns and partial == NULL:
-            self.absent = False
-            self.append_whole(image)
-        else:
-            self.append_parts(image, present, present_count, partial)
+        self.absent = present_count != self.columns
+        if self.absent or partial != NULL:
+            self.take_present_bits(present)
+        self.append_values(image, present, present_count, partial)
         if self.absent:
             if self.present_bits.size + self.bits.size > DATA_MAXIMUM:
                 too_large(image[0])
@@ -129,92 +341,64 @@ cdef class RowBuilder(RowBuffers):
         self.rows += 1
         return 0
 
-    cdef int append_whole(self, Cursor *image) except -1 nogil:
-        """Decode an image that has all columns, each in its column's own way."""
+    cdef int append_values(
+        self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
+    ) except -1 nogil:
+        # A cursor of its own, whose address goes nowhere, stays in registers.
         cdef Cursor at = image[0]
         cdef int64_t row = self.rows
         cdef int64_t held = 0
+        cdef int64_t taken
         cdef int32_t columns = self.columns
-        cdef const uint8_t *nulls = take(&at, (columns + 7) >> 3)
-        cdef const uint8_t *data
+        cdef bint whole = present_count == columns
+        cdef const uint8_t *nulls = take(&at, (present_count + 7) >> 3)
         cdef Column *column = self.column
+        cdef int32_t nth = 0
         cdef int32_t i
-        cdef uint8_t way
-        cdef bint done
         for i in range(columns):
-            if bit_at(nulls, i):
+            if not whole and not bit_at(present, i):
                 self.append_null(column)
                 column += 1
                 continue
-            way = column.way
-            if way == WAY_BYTES:
-                held += copy_bytes(&at, column, row)
-                column += 1
-                continue
-            data = take(&at, 0 if way == WAY_NONE else column.width)
-            done = True
-            if way == WAY_COPY4:
-                memcpy(column.values.data + row * 4, data, 4)
-            elif way == WAY_COPY8:
-                memcpy(column.values.data + row * 8, data, 8)
-            elif way == WAY_COPY1:
-                column.values.data[row] = data[0]
-            elif way == WAY_COPY2:
-                memcpy(column.values.data + row * 2, data, 2)
-            elif way == WAY_UINT8:
-                (<int16_t *> column.values.data)[row] = data[0]
-            elif way == WAY_UINT16:
-                (<int32_t *> column.values.data)[row] = <int32_t> little(data, 2)
-            elif way == WAY_UINT32:
-                (<int64_t *> column.values.data)[row] = <int64_t> little(data, 4)
-            elif way == WAY_DECIMAL:
-                done = short_decimal(&at, data, column, row)
-            elif way == WAY_DATETIME:
-                done = short_datetime(&at, data, column, row)
-            elif way == WAY_TIMESTAMP:
-                done = short_timestamp(&at, data, column, row)
-            elif way == WAY_DATE:
-                done = short_date(data, column, row)
-            elif way == WAY_ENUM:
-                done = short_enum(data, column, row)
+            if bit_at(nulls, nth):
+                self.append_null(column)
             else:
-                done = False
-            if not done:
-                image.position = at.position - (0 if way == WAY_NONE else column.width)
-                self.append_value(image, i, column)
-                at.position = image.position
+                taken = decode_common(&at, column, row)
+                if taken >= 0:
+                    held += taken
+                else:
+                    image.position = at.position
+                    if partial != NULL and column.codec == CODEC_JSON and bit_at(partial, column.json_place):
+                        self.append_difference(image, i, column)
+                    else:
+                        self.append_rare(image, i, column)
+                    at.position = image.position
+            nth += 1
             column += 1
         self.variable_bytes += held
         image.position = at.position
         return 0
 
-    cdef int append_parts(
-        self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
-    ) except -1 nogil:
-        """Decode an image that lacks columns, or that tells of changes within JSON documents."""
-        cdef const uint8_t *nulls = take(image, (present_count + 7) >> 3)
-        cdef int32_t nth = 0
-        cdef int32_t nth_json = 0
-        cdef int32_t i
-        cdef Column *column
-        self.absent = present_count != self.columns
+    cdef int append_rare(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
+        cdef char text[TEXT_SIZE]
+        cdef int64_t held = column.data.size
+        cdef int64_t start = self.misfit_text.size
+        cdef int text_size = decode_rare(image, column, self.rows, text)
+        self.variable_bytes += column.data.size - held
+        if text_size:
+            append(&self.misfit_text, text, text_size)
+            self.note(&self.misfits, &self.misfit_text, index, start)
+        if text_size or column.codec == CODEC_NULL:
+            return self.append_null(column)
+        if column.codec == CODEC_JSON:
+            self.typed_documents += column.typed
+        return 0
+
+    cdef int take_present_bits(self, const uint8_t *present) except -1 nogil:
         self.bits.size = 0
         append(&self.bits, present, (self.columns + 7) >> 3)
         if self.columns & 7:
             self.bits.data[self.bits.size - 1] &= (1 << (self.columns & 7)) - 1
-        for i in range(self.columns):
-            column = &self.column[i]
-            if bit_at(present, i):
-                if bit_at(nulls, nth):
-                    self.append_null(column)
-                elif partial != NULL and column.codec == CODEC_JSON and bit_at(partial, nth_json):
-                    self.append_difference(image, i, column)
-                else:
-                    self.append_value(image, i, column)
-                nth += 1
-            else:
-                self.append_null(column)
-            nth_json += column.codec == CODEC_JSON
         return 0
 
     cdef int end_present_bits(self) except -1 nogil:
@@ -239,30 +423,20 @@ cdef class RowBuilder(RowBuffers):
         """
         cdef int64_t size = <int64_t> little(take(image, column.prefix), column.prefix)
         cdef Cursor changes = cursor_over(take(image, size), size, image.origin + image.position - size)
+        cdef int64_t start = self.difference_text.size
         cdef int64_t held = column.data.size
-        if column.document.base == NULL or not apply_diff(
-            &self.patch, &column.document, &changes, &column.data
-        ):
-            return self.keep_difference(&changes, index, column)
+        if column.document.base == NULL or not apply_diff(&self.patch, &column.document, &changes, &column.data):
+            render_diff(&changes, &self.difference_text)
+            self.note(&self.differences, &self.difference_text, index, start)
+            self.bits.data[index >> 3] &= ~(1 << (index & 7))
+            self.absent = True
+            return self.append_null(column)
         if column.data.size > DATA_MAXIMUM:
             too_large(image[0])
         self.variable_bytes += column.data.size - held
         self.typed_documents += self.patch.typed
         (<int32_t *> column.values.data)[self.rows + 1] = <int32_t> column.data.size
         return 0
-
-    cdef int keep_difference(self, Cursor *changes, int32_t index, Column *column) except -1 nogil:
-        cdef Misfit difference
-        difference.row = self.rows
-        difference.column = index
-        difference.start = self.difference_text.size
-        render_diff(changes, &self.difference_text)
-        difference.size = <int32_t> (self.difference_text.size - difference.start)
-        append(&self.differences, &difference, sizeof(Misfit))
-        self.variable_bytes += difference.size + <int64_t> sizeof(Misfit)
-        self.bits.data[index >> 3] &= ~(1 << (index & 7))
-        self.absent = True
-        return self.append_null(column)
 
     cdef int append_null(self, Column *column) except -1 nogil:
         cdef int64_t row = self.rows
@@ -271,7 +445,7 @@ cdef class RowBuilder(RowBuffers):
             widen_validity(&column.validity, self.capacity)
         column.validity.data[row >> 3] &= ~(1 << (row & 7))
         column.nulls += 1
-        if column.codec >= CODEC_BYTES or column.codec == CODEC_DECIMAL_TEXT:
+        if has_offsets(column.codec):
             (<int32_t *> column.values.data)[row + 1] = <int32_t> column.data.size
             if column.codec == CODEC_GEOMETRY:
                 append(&column.extra, b"\0\0\0\0", 4)
@@ -279,30 +453,56 @@ cdef class RowBuilder(RowBuffers):
             memset(column.values.data + row * column.item, 0, column.item)
         return 0
 
-    cdef int misfit(self, int32_t column, const char *text, int64_t size) except -1 nogil:
-        """Make the value null, and keep what the server prints for it."""
-        cdef Misfit misfit
-        self.append_null(&self.column[column])
-        misfit.row = self.rows
-        misfit.column = column
-        misfit.size = <int32_t> size
-        misfit.start = self.misfit_text.size
-        append(&self.misfit_text, text, size)
-        append(&self.misfits, &misfit, sizeof(Misfit))
-        self.variable_bytes += size + <int64_t> sizeof(Misfit)
+    cdef int note(self, Output *notes, Output *text, int32_t column, int64_t start) except -1 nogil:
+        """Say that the text from ``start`` on is about a column's value in this row."""
+        cdef Note note
+        note.row = self.rows
+        note.column = column
+        note.start = start
+        note.size = <int32_t> (text.size - start)
+        append(notes, &note, sizeof(Note))
+        self.variable_bytes += note.size + <int64_t> sizeof(Note)
         return 0
 
-    cdef int append_value(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
-        """Decode a value that is neither absent nor null."""
-        cdef char text[TEXT_SIZE]
-        cdef int text_size = 0
-        cdef int64_t held = column.data.size
-        decode_value(image, column, self.rows, text, &text_size)
-        self.variable_bytes += column.data.size - held
-        if text_size:
-            return self.misfit(index, text, text_size)
-        if column.codec == CODEC_NULL:
-            return self.append_null(column)
-        if column.codec == CODEC_JSON:
-            self.typed_documents += column.typed
-        return 0
+
+cdef int keep(Output *output, int64_t held, int64_t size) except -1 nogil:
+    """Make a buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
+    output.size = held
+    return reserve(output, size - held)
+
+
+cdef void forget_notes(Output *notes, Output *text, int64_t rows) noexcept nogil:
+    """Take back the texts about values behind the first ``rows`` rows."""
+    cdef Note *note
+    while notes.size:
+        note = (<Note *> (notes.data + notes.size)) - 1
+        if note.row < rows:
+            # A text that was begun when the error came has no note yet.
+            text.size = note.start + note.size
+            return
+        notes.size -= <int64_t> sizeof(Note)
+    text.size = 0
+
+
+cdef list take_notes(Output *notes, Output *text):
+    """(row, column, text) of each note; both buffers are emptied."""
+    cdef int64_t i
+    cdef Note *note
+    taken = []
+    for i in range(notes.size // <int64_t> sizeof(Note)):
+        note = (<Note *> notes.data) + i
+        taken.append((note.row, note.column, text.data[note.start : note.start + note.size].decode()))
+    release(notes)
+    release(text)
+    return taken
+
+
+cdef int widen_validity(Output *validity, int64_t rows) except -1 nogil:
+    """Make a bitmap hold ``rows`` bits; new ones say that the value is there."""
+    cdef int64_t size = (rows + 7) >> 3
+    cdef int64_t held = validity.size
+    if size > held:
+        reserve(validity, size - held)
+        memset(validity.data + held, 0xFF, size - held)
+        validity.size = size
+    return 0

@@ -9,7 +9,6 @@ number has every bit inverted.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
 
 from binx.kernels.cursor cimport big
 from binx.kernels.output cimport Output, reserve
@@ -18,7 +17,6 @@ cdef enum:
     MAX_PRECISION = 81  # nine groups: a column has 65 digits at most, but JSON counts whole groups
     MAX_BYTES = 40
     GROUP = 9  # digits in four bytes
-    SMALL_PRECISION = 18  # digits of a 64-bit integer
 
 
 cdef inline int bytes_of_digits(int digits) noexcept nogil:
@@ -139,27 +137,6 @@ cdef inline int render_decimal(const uint8_t *data, int precision, int scale, Ou
     return 0
 
 
-cdef inline int small_decimal(const uint8_t *data, int precision, int scale, int64_t *value) except -1 nogil:
-    """The number times 10^scale of a DECIMAL of at most 18 digits, whose precision and scale were checked."""
-    cdef bint negative = (data[0] & 0x80) == 0
-    cdef uint64_t inverted = 0xFFFFFFFF if negative else 0
-    cdef uint64_t first_bit = 0x80
-    cdef uint64_t total = 0, group
-    cdef int done = 0, digits, size
-    while done < precision:
-        digits = digits_before(precision, scale, done)
-        size = bytes_of_digits(digits)
-        group = big(data, size) ^ (inverted >> (32 - 8 * size)) ^ (first_bit << (8 * size - 8))
-        if group >= power_of_ten(digits):
-            bad_group(group, digits)
-        total = total * power_of_ten(digits) + group
-        first_bit = 0
-        data += size
-        done += digits
-    value[0] = -<int64_t> total if negative else <int64_t> total
-    return 0
-
-
 cdef inline int decimal_to_int128(
     const uint8_t *data, int precision, int scale, uint8_t *out16
 ) except -1 nogil:
@@ -171,15 +148,9 @@ cdef inline int decimal_to_int128(
     cdef uint32_t words[4]
     cdef const uint8_t *next_group = plain
     cdef uint64_t group = 0, factor
-    cdef int64_t small = 0
     cdef int done = 0, digits, i
     cdef bint negative
     check_decimal(precision, scale)
-    if precision <= SMALL_PRECISION:
-        small_decimal(data, precision, scale, &small)
-        memcpy(out16, &small, 8)
-        memset(out16 + 8, 0xFF if small < 0 else 0, 8)
-        return 0
     if precision > 38:
         bad_precision(precision, scale)
     negative = plain_bytes(data, decimal_size(precision, scale), plain)

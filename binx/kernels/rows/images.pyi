@@ -1,4 +1,4 @@
-"""From the rows events of selected transactions to column buffers."""
+"""From the rows events of selected transactions to column buffers, without the GIL."""
 
 from enum import IntEnum
 from typing import Any
@@ -51,8 +51,6 @@ class RowDecoder:
     def rows_flags(self) -> int: ...
     @property
     def statements_only(self) -> bool: ...
-    def __init__(self, file_number: int, row_limit: int, byte_limit: int, memory_limit: int) -> None: ...
-    def set_format(self, checksum_size: int, post_header: Buffer) -> None: ...
     with_markers: bool
     """Whether savepoints and the statements around an XA transaction's changes come back as statements."""
 
@@ -71,15 +69,60 @@ class RowDecoder:
     table_limit: int
     """Builders that may hold rows at a time, as each takes memory beside its rows; 0: any."""
 
+    def __init__(self, file_number: int, row_limit: int, byte_limit: int, memory_limit: int) -> None:
+        """Begin without tables.
+
+        Args:
+            file_number: the upper half of every commit version.
+            row_limit: rows at which a builder is handed over.
+            byte_limit: bytes at which a builder is handed over.
+            memory_limit: bytes that all builders may hold together.
+        """
+
+    def set_format(self, checksum_size: int, post_header: Buffer) -> None:
+        """Take over what a format description says: the checksum's bytes, each type's post-header length."""
+
     def begin(
         self, table: TransactionTable, mask: Buffer, id_offsets: bytes, id_text: bytes, undone: bytes
-    ) -> None: ...
-    def run(self, window: Buffer, origin: int) -> int: ...
-    def run_inner(self, window: Buffer) -> tuple[int, int]: ...
-    def pass_bytes(self, size: int) -> None: ...
-    def set_builder(self, map: int, builder: RowBuilder | None) -> None: ...  # noqa: A002 - the kernel's name
-    def forget(self, table: int) -> None: ...
-    def take(self, builder: RowBuilder) -> dict[str, Any]: ...
-    def filtered(self) -> dict[int, int]: ...
-    def recounted(self) -> dict[int, tuple[int, list[int]]]: ...
-    def undone_rows(self) -> dict[int, list[int]]: ...
+    ) -> None:
+        """Set out on the marked transactions of a table.
+
+        Args:
+            table: the transactions.
+            mask: 1 takes rows and statements, all other marks but 0 pass over the rows; 2 is for
+                ``statements_only``.
+            id_offsets: 32 bits, one more than there are records, into ``id_text``.
+            id_text: the transactions' identifiers.
+            undone: three 64-bit integers for each run of rows events that the transaction itself undid, in
+                order: the record's index, the number of the first of them among its rows events, and the
+                number behind the last.
+        """
+
+    def run(self, window: Buffer, origin: int) -> int:
+        """Decode on until Python is needed; ``NEED_NOTHING`` when the table's last transaction is done.
+
+        Raises:
+            DamagedError, UnsupportedError: a rows event cannot be decoded.
+        """
+
+    def run_inner(self, window: Buffer) -> tuple[int, int]:
+        """Decode the events that stand in for the event at ``position``: (need, bytes consumed)."""
+
+    def pass_bytes(self, size: int) -> None:
+        """Go on behind the event at ``position``, of that size, which Python has dealt with."""
+
+    def set_builder(self, map: int, builder: RowBuilder | None) -> None:  # noqa: A002 - the kernel's name
+        """Say where the rows of a table map go; None: they are counted and passed over."""
+
+    def forget(self, table: int) -> None:
+        """Ask anew for the builders of a table, by its number: its columns have changed their names."""
+
+    def take(self, builder: RowBuilder) -> dict[str, Any]:
+        """Hand over a builder's rows, see ``RowBuilder.finish``."""
+
+    def passed_over(self) -> dict[int, list[int]]:
+        """By table number: what was not decoded, or not counted by the scan.
+
+        Row images of tables that are not wanted; inserts, updates and deletes that their transaction undid;
+        rows events that a scan cannot count, and the inserts, updates and deletes in these.
+        """

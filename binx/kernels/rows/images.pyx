@@ -15,21 +15,94 @@ from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.walk.events cimport *
 from binx.kernels.rows.layouts cimport TableLayout, TableMaps
-from binx.kernels.output cimport append, release
+from binx.kernels.output cimport Output, append, release
 from binx.kernels.walk.statements cimport *
 from binx.kernels.transactions.table cimport Transaction, TransactionTable
+
+cpdef enum Need:
+    NEED_NOTHING = 0
+    NEED_BUILDER = 1
+    NEED_FLUSH = 2
+    NEED_MEMORY = 3
+    NEED_STATEMENT = 4
+    NEED_PAYLOAD = 5
+    NEED_PLAIN_ROWS = 6
+    NEED_WINDOW = 7
+
+cdef enum:
+    TAKE = 1
+    STATEMENTS_ONLY = 2
+    # STMT_END_F: the last rows event of a statement.
+    STATEMENT_END = 1
+    FILTERED = 0
+    UNDONE = 1
+    RECOUNTED_EVENTS = 4
+    RECOUNTED = 5
+    COUNTS = 8
+
+cdef struct Target:
+    void *builder
+    bint known
+    # Row images that were passed over; changes that were undone, by operation; rows events that a scan could not count,
+    # and their changes, by operation.
+    int64_t counts[COUNTS]
+
+cdef struct Undone:
+    int64_t index
+    int64_t first
+    int64_t stop
 
 
 @final
 cdef class RowDecoder:
-    """Rows events of one file, decoded.
-
-    Args:
-        file_number: the upper half of every commit version.
-        row_limit: rows at which a builder is handed over.
-        byte_limit: bytes at which a builder is handed over.
-        memory_limit: bytes that all builders may hold together.
-    """
+    cdef readonly TableMaps maps
+    cdef readonly int64_t position
+    cdef readonly int64_t index
+    cdef readonly int64_t event_size
+    cdef readonly int32_t pending_map
+    cdef readonly object full
+    cdef readonly int rows_flags
+    cdef public bint with_markers
+    cdef public bint resolves_only
+    cdef public bint with_texts
+    cdef public int64_t table_limit
+    # Number of the statement that the next event is of, within its transaction.
+    cdef public int32_t next_statement
+    cdef int32_t statement
+    cdef int64_t tables_held
+    cdef int64_t end
+    cdef int64_t ordinal
+    cdef int64_t row_number
+    cdef int64_t rows_event
+    cdef bytes undone_held
+    cdef const Undone *undone
+    cdef const Undone *undone_end
+    cdef int64_t version
+    cdef int64_t committed
+    cdef const uint8_t *identifier
+    cdef int64_t identifier_size
+    cdef int64_t held
+    cdef int64_t row_limit
+    cdef int64_t byte_limit
+    cdef int64_t memory_limit
+    cdef int checksum_size
+    cdef uint8_t post_header[256]
+    cdef TransactionTable table
+    cdef const uint8_t[::1] mask
+    cdef bytes id_offsets
+    cdef bytes id_text
+    cdef const int32_t *offsets
+    cdef const uint8_t *texts
+    cdef int64_t file_number
+    cdef uint8_t mark
+    cdef Output targets
+    cdef dict builders
+    cdef void *filled
+    cdef bint decoding
+    cdef int64_t rows_before
+    cdef int64_t bytes_before
+    # Where in its body the rows event at hand goes on, when the rows before that were handed over; else 0.
+    cdef int64_t resumed_at
 
     def __init__(self, int64_t file_number, int64_t row_limit, int64_t byte_limit, int64_t memory_limit):
         self.file_number = file_number
@@ -43,7 +116,6 @@ cdef class RowDecoder:
         release(&self.targets)
 
     def set_format(self, int checksum_size, const uint8_t[::1] post_header):
-        """Take over what a format description says: the checksum's bytes, the post-header length of each type."""
         set_post_header(self.post_header, &post_header[0], post_header.shape[0])
         self.maps.set_format(post_header.shape[0])
         self.checksum_size = checksum_size
@@ -51,14 +123,6 @@ cdef class RowDecoder:
     def begin(
         self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text, bytes undone
     ):
-        """Set out on the marked transactions of a table.
-
-        A mark of 1 takes rows and statements; 2 (``STATEMENTS_ONLY``, see ``statements_only``) and all others pass over
-        the rows.
-        ``id_offsets`` (32 bits, one more than there are records) and ``id_text`` hold the transactions' identifiers.
-        ``undone`` has three 64-bit integers for each run of rows events that the transaction itself undid, in order: the
-        record's index, the number of the first of them among its rows events, and the number behind the last.
-        """
         if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1) or len(undone) % sizeof(Undone):
             raise ValueError("the mask or the identifiers are not of this table")
         self.undone_held = undone
@@ -77,13 +141,6 @@ cdef class RowDecoder:
         self.end = 0
 
     def run(self, const uint8_t[::1] window, int64_t origin):
-        """Decode on until Python is needed; ``NEED_NOTHING`` when the table's last transaction is done.
-
-        Where the window does not hold all of the event at ``position``, ``NEED_WINDOW``.
-
-        Raises:
-            DamagedError, UnsupportedError: a rows event cannot be decoded.
-        """
         cdef int need
         if window.shape[0] == 0:
             return NEED_NOTHING
@@ -97,7 +154,6 @@ cdef class RowDecoder:
         return need
 
     def run_inner(self, const uint8_t[::1] window):
-        """Decode the events in a window that stand in for the event at ``position``: (need, bytes consumed)."""
         cdef int64_t at = 0
         cdef int need = NEED_NOTHING
         cdef Header header
@@ -128,23 +184,19 @@ cdef class RowDecoder:
         return 0
 
     def pass_bytes(self, int64_t size):
-        """Go on behind the event at ``position``, of that size, which Python has dealt with."""
         self.position += size
 
     @property
     def statements_only(self):
-        """Whether the transaction at hand was marked for its statements alone."""
         return self.mark == STATEMENTS_ONLY
 
     def set_builder(self, int32_t map, RowBuilder builder):
-        """Say where the rows of a table map go; None: they are counted and passed over."""
         cdef Target *target = self.target(map)
         target.known = True
         target.builder = <void *> builder if builder is not None else NULL
         self.builders[map] = builder
 
     def forget(self, int32_t table):
-        """Ask anew for the builders of a table (by its number): its columns have changed their names."""
         cdef int32_t map
         for map in list(self.builders):
             if self.maps.layout(map).table == table:
@@ -153,47 +205,21 @@ cdef class RowDecoder:
                 del self.builders[map]
 
     def take(self, RowBuilder builder):
-        """Hand over a builder's rows, see ``RowBuilder.finish``."""
         self.held -= builder.bytes_held()
         if builder.rows:
             self.tables_held -= 1
         return builder.finish()
 
-    def filtered(self):
-        """Row images that were passed over, by table number."""
-        cdef int32_t map
-        counts = {}
-        for map in range(self.targets.size // <int64_t> sizeof(Target)):
-            if self.target(map).filtered:
-                table = self.maps.layout(map).table
-                counts[table] = counts.get(table, 0) + self.target(map).filtered
-        return counts
-
-    def undone_rows(self):
-        """Row changes that were passed over as undone, by table number: [inserts, updates, deletes]."""
+    def passed_over(self):
         cdef int32_t map
         cdef Target *target
         cdef int k
         counts = {}
         for map in range(self.targets.size // <int64_t> sizeof(Target)):
             target = self.target(map)
-            if target.undone[0] or target.undone[1] or target.undone[2]:
-                sums = counts.setdefault(self.maps.layout(map).table, [0, 0, 0])
-                for k in range(3):
-                    sums[k] += target.undone[k]
-        return counts
-
-    def recounted(self):
-        """Rows events that a scan cannot count, by table number: (events, [inserts, updates, deletes])."""
-        cdef int32_t map
-        cdef Target *target
-        counts = {}
-        for map in range(self.targets.size // <int64_t> sizeof(Target)):
-            target = self.target(map)
-            if target.recounted_events:
-                table = self.maps.layout(map).table
-                events, sums = counts.get(table, (0, [0, 0, 0]))
-                counts[table] = events + target.recounted_events, [sums[k] + target.recounted[k] for k in range(3)]
+            sums = counts.setdefault(self.maps.layout(map).table, [0] * COUNTS)
+            for k in range(COUNTS):
+                sums[k] += target.counts[k]
         return counts
 
     cdef Target *target(self, int32_t map) except NULL nogil:
@@ -259,11 +285,10 @@ cdef class RowDecoder:
             need = self.take_event(&header, &body, self.position)
             if need == NEED_NOTHING:
                 self.position += header.size
-            elif (need == NEED_FLUSH or need == NEED_MEMORY) and not self.resumed_at:
+                continue
+            if (need == NEED_FLUSH or need == NEED_MEMORY) and not self.resumed_at:
                 self.position += header.size
-                return need
-            else:
-                return need
+            return need
 
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
         """Deal with one event, or say what is needed for it. After a flush it is done, unless it is to be resumed."""
@@ -338,9 +363,9 @@ cdef class RowDecoder:
                 return NEED_NOTHING
             self.row_number += count
             if target.builder == NULL:
-                target.filtered += count * 2 if rows.operation == 1 else count
+                target.counts[FILTERED] += count * 2 if rows.operation == 1 else count
             else:
-                target.undone[rows.operation] += count
+                target.counts[UNDONE + rows.operation] += count
             return NEED_NOTHING
         self.filled = target.builder
         return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
@@ -358,8 +383,8 @@ cdef class RowDecoder:
         if layout.logged != NULL:
             layout.column = layout.logged
             if count_old_times(body[0], &layout, rows) < 0:
-                target.recounted_events += 1
-                target.recounted[rows.operation] += count
+                target.counts[RECOUNTED_EVENTS] += 1
+                target.counts[RECOUNTED + rows.operation] += count
         return 0
 
     cdef bint is_undone(self) noexcept nogil:
@@ -403,4 +428,3 @@ cdef class RowDecoder:
         if self.table_limit and self.tables_held > self.table_limit:
             return NEED_MEMORY
         return NEED_MEMORY if self.held > self.memory_limit else NEED_NOTHING
-

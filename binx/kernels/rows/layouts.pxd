@@ -5,7 +5,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor, little, take
-from binx.kernels.hashing cimport Numbers, Slots
+from binx.kernels.hashing cimport Slots
 from binx.kernels.output cimport Output
 
 cdef enum:
@@ -86,7 +86,8 @@ cdef class TableMaps:
     cdef Slots bodies
     cdef Slots names
     cdef Output layouts
-    cdef Numbers ids
+    # Table ids; the number of each is its place among the meanings.
+    cdef Slots ids
     cdef Output meanings
     cdef int64_t latest
     cdef bint of_mariadb

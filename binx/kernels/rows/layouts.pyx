@@ -15,15 +15,7 @@ from libc.string cimport memcmp, memcpy, memset
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, take_packed
 from binx.kernels.rows.decimal cimport decimal_size
 from binx.kernels.walk.events cimport MARIADB_ANNOTATE_ROWS_EVENT
-from binx.kernels.hashing cimport (
-    number_get,
-    number_set,
-    numbers_release,
-    slot_bytes,
-    slot_entry,
-    slot_of,
-    slots_release,
-)
+from binx.kernels.hashing cimport known_slot, slot_bytes, slot_entry, slot_of, slots_release
 from binx.kernels.output cimport append, no_memory, release, reserve
 
 
@@ -162,7 +154,7 @@ cdef inline Meaning *meaning_of(TableMaps maps, uint64_t table_id) noexcept nogi
     cdef int32_t place
     if maps.latest >= 0 and meanings[maps.latest].table_id == table_id:
         return meanings + maps.latest
-    place = number_get(&maps.ids, table_id)
+    place = known_slot(&maps.ids, <const uint8_t *> &table_id, sizeof(uint64_t))
     return NULL if place < 0 else meanings + place
 
 
@@ -171,7 +163,7 @@ cdef class TableMaps:
         memset(&self.bodies, 0, sizeof(Slots))
         memset(&self.names, 0, sizeof(Slots))
         memset(&self.layouts, 0, sizeof(Output))
-        memset(&self.ids, 0, sizeof(Numbers))
+        memset(&self.ids, 0, sizeof(Slots))
         memset(&self.meanings, 0, sizeof(Output))
         self.latest = -1
 
@@ -183,7 +175,7 @@ cdef class TableMaps:
         release(&self.layouts)
         slots_release(&self.bodies)
         slots_release(&self.names)
-        numbers_release(&self.ids)
+        slots_release(&self.ids)
         release(&self.meanings)
 
     cdef void set_format(self, int64_t types) noexcept:
@@ -215,9 +207,9 @@ cdef class TableMaps:
                 self.learn(body)
         if meaning == NULL:
             fresh.table_id = table_id
+            slot_of(&self.ids, <const uint8_t *> &table_id, sizeof(uint64_t))
             append(&self.meanings, &fresh, sizeof(Meaning))
             meaning = (<Meaning *> (self.meanings.data + self.meanings.size)) - 1
-            number_set(&self.ids, table_id, <int32_t> (meaning - <Meaning *> self.meanings.data))
         meaning.number = number
         meaning.owner = <int32_t> (transaction & 0x7FFFFFFF)
         self.latest = meaning - <Meaning *> self.meanings.data

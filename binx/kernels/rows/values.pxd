@@ -5,16 +5,19 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
 
-from binx.kernels.rows.buffers cimport *
-from binx.kernels.cursor cimport Cursor, big, cursor_over, little, take
-from binx.kernels.rows.decimal cimport decimal_to_int128, render_decimal
+from binx.kernels.cursor cimport Cursor, big, big_within, cursor_over, little, remaining, take
 from binx.kernels.json.documents cimport render
-from binx.kernels.output cimport Output, append, reserve
+from binx.kernels.output cimport append, reserve
+from binx.kernels.rows.builder cimport *
+from binx.kernels.rows.decimal cimport *
 from binx.kernels.rows.temporal cimport *
 
 cdef enum:
     # Arrow's 32-bit offsets; a batch is handed over long before.
     DATA_MAXIMUM = 0x7FFFFFFF
+    # Bytes that are copied whatever a value's size, where both sides have room for them.
+    SHORT = 32
+
 
 cdef inline int too_large(Cursor image) except -1 with gil:
     from binx.errors import UnsupportedError
@@ -25,70 +28,228 @@ cdef inline int too_large(Cursor image) except -1 with gil:
     )
 
 
-cdef inline int bad_value(Cursor image, str message) except -1 with gil:
+cdef inline int bad_geometry(Cursor image) except -1 with gil:
     from binx.errors import DamagedError
 
-    raise DamagedError(message, offset=image.origin + image.position)
+    raise DamagedError(
+        "expected a geometry of at least 4 bytes, its SRID, found fewer", offset=image.origin + image.position
+    )
 
 
-cdef inline int decode_value(
-    Cursor *image, Column *column, int64_t row, char *text, int *text_size
-) except -1 nogil:
-    """Write a value that is neither absent nor null as the column's value of a row.
+cdef inline void prepare(Column *column) noexcept nogil:
+    """Find out whether `decode_common` knows the codec, and the digits of a DECIMAL's groups, once all else is known."""
+    cdef int precision = column.parameter >> 8
+    cdef int scale = column.parameter & 255
+    cdef int high
+    cdef int low
+    cdef int middle = 0
+    # A day that no value has.
+    column.last_day = -1
+    column.is_common = (
+        CODEC_COPY1 <= column.codec <= CODEC_UINT16
+        or column.codec == CODEC_UINT32
+        or column.codec == CODEC_DATE
+        or column.codec == CODEC_DATETIME
+        or column.codec == CODEC_TIMESTAMP
+        or column.codec == CODEC_ENUM
+    )
+    if column.codec != CODEC_DECIMAL or precision > 18 or decimal_size(precision, scale) > 8:
+        return
+    high = digits_before(precision, scale, 0)
+    low = digits_before(precision, scale, high)
+    if high + low < precision:
+        middle = low
+        low = digits_before(precision, scale, high + middle)
+    if high + middle + low == precision:
+        column.high_limit = power_of_ten(high)
+        column.middle_limit = power_of_ten(middle)
+        column.low_limit = power_of_ten(low)
+        column.middle_bits = 8 * bytes_of_digits(middle)
+        column.low_bits = 8 * bytes_of_digits(low)
+        column.is_common = True
 
-    A value that the Arrow type cannot hold writes nothing but what the server prints for it into ``text``
-    (TEXT_SIZE bytes) and its length into ``text_size``.
+
+cdef inline bint short_decimal(const Cursor *image, const uint8_t *data, Column *column, int64_t *out) noexcept nogil:
+    """A DECIMAL of one to three groups of digits, see ``decimal.pxd``; False where a group has too many digits."""
+    cdef uint64_t word = big_within(image, data, column.width)
+    cdef uint64_t sign = <uint64_t> 1 << (8 * column.width - 1)
+    cdef int64_t negative = -<int64_t> ((word & sign) == 0)
+    cdef uint64_t bits = (word ^ <uint64_t> negative ^ sign) & (sign | (sign - 1))
+    cdef int64_t high = <int64_t> (bits >> column.low_bits >> column.middle_bits)
+    cdef int64_t middle = <int64_t> (bits >> column.low_bits & (((<uint64_t> 1) << column.middle_bits) - 1))
+    cdef int64_t low = <int64_t> (bits & (((<uint64_t> 1) << column.low_bits) - 1))
+    if high >= column.high_limit or middle >= column.middle_limit or low >= column.low_limit:
+        return False
+    # Negated where all bits of `negative` are set.
+    out[0] = (((high * column.middle_limit + middle) * column.low_limit + low) ^ negative) - negative
+    out[1] = -<int64_t> (out[0] < 0)
+    return True
+
+
+cdef inline bint knows_day(Column *column, int64_t day, int year, int month, int day_of_month) noexcept nogil:
+    """Have ``midnight`` tell of a day, mostly that of the row before; False where the calendar has none such."""
+    if not real_date(year, month, day_of_month):
+        return False
+    column.midnight = days_of(year, month, day_of_month)
+    column.last_day = day
+    return True
+
+
+cdef inline int64_t fraction_unit(int digits) noexcept nogil:
+    """The microseconds of what a second's fraction counts: of two, four or six digits."""
+    return 10000 if digits <= 2 else 100 if digits <= 4 else 1
+
+
+cdef inline bint short_datetime(const Cursor *image, const uint8_t *data, Column *column, int64_t *out) noexcept nogil:
+    """DATETIME, see ``read_datetime2``."""
+    cdef int fraction_bits = 8 * (column.width - 5)
+    cdef uint64_t word = big_within(image, data, column.width)
+    cdef int64_t packed = <int64_t> (word >> fraction_bits ^ <uint64_t> 1 << 39)
+    cdef int64_t fraction = <int64_t> (word & ((<uint64_t> 1 << fraction_bits) - 1))
+    cdef int64_t day = packed >> 17
+    cdef int64_t hour = packed >> 12 & 31
+    cdef int64_t minute = packed >> 6 & 63
+    cdef int64_t second = packed & 63
+    cdef int year_month = <int> (day >> 5 & 0x1FFFF)
+    if hour >= 24 or minute >= 60 or second >= 60 or packed >> 39:
+        return False
+    if day != column.last_day and not knows_day(column, day, year_month // 13, year_month % 13, <int> (day & 31)):
+        return False
+    out[0] = (
+        ((column.midnight * 24 + hour) * 3600 + minute * 60 + second) * SECOND
+        + fraction * fraction_unit(column.parameter)
+    )
+    return True
+
+
+cdef inline bint short_timestamp(const Cursor *image, const uint8_t *data, Column *column, int64_t *out) noexcept nogil:
+    """TIMESTAMP: seconds, big-endian, and the fraction; 0 is no time."""
+    cdef int fraction_bits = 8 * (column.width - 4)
+    cdef uint64_t word = big_within(image, data, column.width)
+    cdef int64_t fraction = <int64_t> (word & ((<uint64_t> 1 << fraction_bits) - 1))
+    out[0] = (
+        <int64_t> (word >> fraction_bits) * SECOND + fraction * fraction_unit(column.parameter)
+    )
+    return word != 0
+
+
+cdef inline bint short_date(const uint8_t *data, Column *column, int32_t *out) noexcept nogil:
+    """DATE, see ``read_date``."""
+    cdef int packed = data[0] | data[1] << 8 | data[2] << 16
+    if packed != column.last_day and not knows_day(column, packed, packed >> 9, packed >> 5 & 15, packed & 31):
+        return False
+    out[0] = <int32_t> column.midnight
+    return True
+
+
+cdef inline bint short_enum(const uint8_t *data, Column *column, int32_t *out) noexcept nogil:
+    """ENUM of one or two bytes."""
+    cdef int32_t number = <int32_t> little(data, column.width)
+    out[0] = number
+    return number <= column.parameter
+
+
+cdef inline int put_bytes(Column *column, const uint8_t *data, int64_t size, int64_t readable) except -1 nogil:
+    """Append bytes; few of them are copied as one block, whatever stands behind them, where so much is ``readable``."""
+    reserve(&column.data, size if size > SHORT else SHORT)
+    if size <= SHORT and readable >= SHORT:
+        memcpy(column.data.data + column.data.size, data, SHORT)
+    elif size:
+        memcpy(column.data.data + column.data.size, data, size)
+    column.data.size += size
+    return 0
+
+
+cdef inline int64_t decode_common(Cursor *image, Column *column, int64_t row) except -2 nogil:
+    """Write a value of a common codec as the column's value of a row; returns how many bytes of data it has.
+
+    -1: the codec is none of these, or Arrow has no such value; then nothing is taken, and it is left to `decode_rare`.
     """
     cdef uint8_t *target = column.values.data + row * column.item
     cdef const uint8_t *data
-    cdef int64_t size
+    cdef int64_t number
+    cdef uint8_t codec = column.codec
+    if codec == CODEC_BYTES:
+        number = <int64_t> little(take(image, column.prefix), column.prefix)
+        if column.data.size + number > DATA_MAXIMUM:
+            too_large(image[0])
+        data = take(image, number)
+        put_bytes(column, data, number, number + remaining(image))
+        (<int32_t *> target)[1] = <int32_t> column.data.size
+        return number
+    if not column.is_common:
+        return -1
+    data = take(image, column.width)
+    # Compared with single codecs alone, so that it is one jump.
+    if codec == CODEC_COPY4:
+        memcpy(target, data, 4)
+    elif codec == CODEC_COPY8:
+        memcpy(target, data, 8)
+    elif codec == CODEC_COPY1:
+        target[0] = data[0]
+    elif codec == CODEC_COPY2:
+        memcpy(target, data, 2)
+    elif codec == CODEC_UINT8:
+        (<int16_t *> target)[0] = data[0]
+    elif codec == CODEC_UINT16:
+        (<int32_t *> target)[0] = <int32_t> little(data, 2)
+    elif codec == CODEC_UINT32:
+        (<int64_t *> target)[0] = <int64_t> little(data, 4)
+    elif codec == CODEC_DECIMAL and short_decimal(image, data, column, <int64_t *> target):
+        pass
+    elif codec == CODEC_DATETIME and short_datetime(image, data, column, <int64_t *> target):
+        pass
+    elif codec == CODEC_TIMESTAMP and short_timestamp(image, data, column, <int64_t *> target):
+        pass
+    elif codec == CODEC_DATE and short_date(data, column, <int32_t *> target):
+        pass
+    elif codec == CODEC_ENUM and short_enum(data, column, <int32_t *> target):
+        pass
+    else:
+        image.position -= column.width
+        return -1
+    return 0
+
+
+cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *text) except -1 nogil:
+    """Write a value that `decode_common` has left.
+
+    Of a value that the Arrow type cannot hold it writes nothing there but what the server prints for it into ``text``
+    (TEXT_SIZE bytes), and gives the length of that; else 0.
+    """
+    cdef uint8_t *target = column.values.data + row * column.item
+    cdef const uint8_t *data
+    cdef int64_t size = column.width
     cdef int64_t number
     cdef DateTime moment
     cdef Cursor inner
     cdef uint8_t codec = column.codec
     if column.prefix:
-        data = take(image, column.prefix)
-        size = <int64_t> little(data, column.prefix)
-        data = take(image, size)
-    else:
-        size = column.width
-        data = take(image, size)
-    # Compared with single codecs alone, so that it is one jump.
-    if codec == CODEC_COPY1 or codec == CODEC_COPY2 or codec == CODEC_COPY4 or codec == CODEC_COPY8:
-        memcpy(target, data, column.item)
-    elif codec == CODEC_BYTES or codec == CODEC_PADDED:
+        size = <int64_t> little(take(image, column.prefix), column.prefix)
         if column.data.size + size + column.parameter > DATA_MAXIMUM:
             too_large(image[0])
-        append(&column.data, data, size)
-        if codec == CODEC_PADDED and size < column.parameter:
-            reserve(&column.data, column.parameter - size)
-            memset(column.data.data + column.data.size, 0, column.parameter - size)
-            column.data.size += column.parameter - size
-        (<int32_t *> target)[1] = <int32_t> column.data.size
-    elif codec == CODEC_DECIMAL:
+    data = take(image, size)
+    if codec == CODEC_DECIMAL:
         decimal_to_int128(data, column.parameter >> 8, column.parameter & 255, target)
     elif codec == CODEC_DATETIME:
         read_datetime2(data, column.parameter, &moment)
+        return datetime_text(&moment, column.parameter, text)
+    elif codec == CODEC_DATE:
+        read_date(data, &moment)
+        return date_text(&moment, text)
+    elif codec == CODEC_ENUM:
+        return snprintf(text, TEXT_SIZE, b"%lld", <long long> little(data, <int> size))
+    elif codec == CODEC_OLD_DATETIME:
+        read_old_datetime(data, <int> size, column.parameter, &moment)
         if not real_datetime(&moment):
-            text_size[0] = datetime_text(&moment, column.parameter, text)
-            return 0
+            return datetime_text(&moment, column.parameter, text)
         (<int64_t *> target)[0] = microseconds_of(&moment)
     elif codec == CODEC_TIMESTAMP or codec == CODEC_OLD_TIMESTAMP:
-        if codec == CODEC_TIMESTAMP:
-            number = <int64_t> big(data, 4) * SECOND + fraction_of(data + 4, column.parameter)
-        else:
-            number = old_timestamp_of(data, <int> size, column.parameter)
+        number = 0 if codec == CODEC_TIMESTAMP else old_timestamp_of(data, <int> size, column.parameter)
         if number == 0:
             memset(&moment, 0, sizeof(DateTime))
-            text_size[0] = datetime_text(&moment, column.parameter, text)
-            return 0
+            return datetime_text(&moment, column.parameter, text)
         (<int64_t *> target)[0] = number
-    elif codec == CODEC_UINT32:
-        (<int64_t *> target)[0] = <int64_t> little(data, 4)
-    elif codec == CODEC_UINT8:
-        (<int16_t *> target)[0] = data[0]
-    elif codec == CODEC_UINT16:
-        (<int32_t *> target)[0] = <int32_t> little(data, 2)
     elif codec == CODEC_UINT24:
         (<int32_t *> target)[0] = <int32_t> little(data, 3)
     elif codec == CODEC_INT24:
@@ -97,18 +258,6 @@ cdef inline int decode_value(
     elif codec == CODEC_UINT64_DECIMAL:
         memcpy(target, data, 8)
         memset(target + 8, 0, 8)
-    elif codec == CODEC_DATE:
-        read_date(data, &moment)
-        if not real_date(moment.year, moment.month, moment.day):
-            text_size[0] = date_text(&moment, text)
-            return 0
-        (<int32_t *> target)[0] = <int32_t> days_of(moment.year, moment.month, moment.day)
-    elif codec == CODEC_OLD_DATETIME:
-        read_old_datetime(data, <int> size, column.parameter, &moment)
-        if not real_datetime(&moment):
-            text_size[0] = datetime_text(&moment, column.parameter, text)
-            return 0
-        (<int64_t *> target)[0] = microseconds_of(&moment)
     elif codec == CODEC_TIME:
         (<int64_t *> target)[0] = time2_of(data, column.parameter)
     elif codec == CODEC_OLD_TIME:
@@ -119,38 +268,31 @@ cdef inline int decode_value(
         (<uint64_t *> target)[0] = big(data, <int> size)
     elif codec == CODEC_BOOL:
         target[0] = data[0] & 1
-    elif codec == CODEC_ENUM:
-        number = <int64_t> little(data, <int> size)
-        if number > column.parameter:
-            text_size[0] = snprintf(text, TEXT_SIZE, b"%lld", <long long> number)
-            return 0
-        (<int32_t *> target)[0] = <int32_t> number
     elif codec == CODEC_ENUM_NUMBER:
         (<uint16_t *> target)[0] = <uint16_t> little(data, <int> size)
     elif codec == CODEC_SET:
         (<uint64_t *> target)[0] = little(data, <int> size)
-    elif codec == CODEC_JSON:
-        inner = column.document = cursor_over(data, size, image.origin + image.position - size)
-        column.typed = render(&inner, &column.data)
-        if column.data.size > DATA_MAXIMUM:
-            too_large(image[0])
+    elif codec == CODEC_PADDED:
+        append(&column.data, data, size)
+        if size < column.parameter:
+            reserve(&column.data, column.parameter - size)
+            memset(column.data.data + column.data.size, 0, column.parameter - size)
+            column.data.size += column.parameter - size
         (<int32_t *> target)[1] = <int32_t> column.data.size
-    elif codec == CODEC_DECIMAL_TEXT:
-        render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
+    elif codec == CODEC_JSON or codec == CODEC_DECIMAL_TEXT:
+        if codec == CODEC_JSON:
+            inner = column.document = cursor_over(data, size, image.origin + image.position - size)
+            column.typed = render(&inner, &column.data)
+        else:
+            render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
         if column.data.size > DATA_MAXIMUM:
             too_large(image[0])
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_GEOMETRY:
-        if size == 0:
-            # MariaDB gives it to rows that a NOT NULL column is added to.
-            append(&column.extra, <const char *> b"\0\0\0\0", 4)
-            (<int32_t *> target)[1] = <int32_t> column.data.size
-            return 0
-        if size < 4:
-            bad_value(image[0], "expected a geometry of at least 4 bytes, its SRID, found fewer")
-        if column.data.size + size > DATA_MAXIMUM:
-            too_large(image[0])
-        append(&column.extra, data, 4)
-        append(&column.data, data + 4, size - 4)
+        # MariaDB gives an empty one to rows that a NOT NULL column is added to.
+        if 0 < size < 4:
+            bad_geometry(image[0])
+        append(&column.extra, data if size else <const uint8_t *> b"\0\0\0\0", 4)
+        append(&column.data, data + 4, size - 4 if size else 0)
         (<int32_t *> target)[1] = <int32_t> column.data.size
     return 0

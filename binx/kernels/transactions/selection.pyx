@@ -2,6 +2,7 @@
 """Selected transactions: the ranges of a log's bytes that they are, whether they fit each other, who has most."""
 
 from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from binx.kernels.render.digits cimport MOMENT_LAST
@@ -204,73 +205,39 @@ def measures(TransactionTable table, mask, int measure):
 
 
 def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit, floor=None):
-    cdef Output heap
+    cdef Output found
     cdef Ranked item
     cdef Ranked *items
     cdef int64_t sign = -1 if smallest else 1
     cdef bint bounded = floor is not None
     cdef int64_t least = sign * <int64_t> floor if bounded else 0
     cdef const uint8_t[::1] marks = table.mask() if mask is None else mask
+    cdef int64_t count
     cdef int64_t i
     if marks.shape[0] != table.length():
         raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
-    memset(&heap, 0, sizeof(Output))
+    memset(&found, 0, sizeof(Output))
     try:
         with nogil:
             for i in range(table.length()):
-                if not marks[i]:
-                    continue
-                item.value = sign * measured(table.record(i), measure)
-                item.index = i
-                if bounded and item.value <= least:
-                    continue
-                if heap.size // <int64_t> sizeof(Ranked) < limit:
-                    append(&heap, &item, sizeof(Ranked))
-                    rise(<Ranked *> heap.data, heap.size // <int64_t> sizeof(Ranked) - 1)
-                elif limit > 0 and (<Ranked *> heap.data)[0].value < item.value:
-                    (<Ranked *> heap.data)[0] = item
-                    sink(<Ranked *> heap.data, heap.size // <int64_t> sizeof(Ranked))
-        items = <Ranked *> heap.data
-        found = [(items[i].value, items[i].index) for i in range(heap.size // <int64_t> sizeof(Ranked))]
+                if marks[i]:
+                    item.value = sign * measured(table.record(i), measure)
+                    item.index = i
+                    if not bounded or item.value > least:
+                        append(&found, &item, sizeof(Ranked))
+            count = found.size // <int64_t> sizeof(Ranked)
+            if count:
+                qsort(found.data, count, sizeof(Ranked), better_first)
+        items = <Ranked *> found.data
+        return [(sign * items[i].value, items[i].index) for i in range(min(count, max(limit, 0)))]
     finally:
-        release(&heap)
-    found.sort(key=lambda pair: (-pair[0], pair[1]))
-    return [(sign * value, index) for value, index in found]
+        release(&found)
 
 
-cdef inline bint worse(const Ranked *one, const Ranked *other) noexcept nogil:
-    """Whether one goes before the other does: it has less, or as much and stands later."""
-    return one.value < other.value or (one.value == other.value and one.index > other.index)
-
-
-cdef void rise(Ranked *heap, int64_t place) noexcept nogil:
-    """Put the last item of a heap, whose worst is its first, in its place."""
-    cdef Ranked moved
-    cdef int64_t parent
-    while place > 0:
-        parent = (place - 1) // 2
-        if not worse(&heap[place], &heap[parent]):
-            return
-        moved = heap[place]
-        heap[place] = heap[parent]
-        heap[parent] = moved
-        place = parent
-
-
-cdef void sink(Ranked *heap, int64_t size) noexcept nogil:
-    """Put the first item of a heap, whose worst is its first, in its place."""
-    cdef Ranked moved
-    cdef int64_t place = 0
-    cdef int64_t child
-    while True:
-        child = 2 * place + 1
-        if child >= size:
-            return
-        if child + 1 < size and worse(&heap[child + 1], &heap[child]):
-            child += 1
-        if not worse(&heap[child], &heap[place]):
-            return
-        moved = heap[place]
-        heap[place] = heap[child]
-        heap[child] = moved
-        place = child
+cdef int better_first(const void *one, const void *other) noexcept nogil:
+    """The one that has more, of equals the earlier one."""
+    cdef const Ranked *ours = <const Ranked *> one
+    cdef const Ranked *theirs = <const Ranked *> other
+    if ours.value != theirs.value:
+        return -1 if ours.value > theirs.value else 1
+    return -1 if ours.index < theirs.index else 1

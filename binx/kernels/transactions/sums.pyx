@@ -8,7 +8,7 @@ fixed number of buckets that grow wider, the connections with most bytes, one su
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memmove, memset
 
-from binx.kernels.hashing cimport Numbers, number_get, number_set, numbers_release
+from binx.kernels.hashing cimport Slots, slot_of, slots_release
 from binx.kernels.output cimport Output, append, release
 from binx.kernels.transactions.table cimport (
     COMMIT_TIME_FROM_GTID,
@@ -45,7 +45,8 @@ cdef struct TableSums:
     int64_t bytes
 
 cdef struct Groups:
-    Numbers places
+    # The keys; the number of each is its group's place.
+    Slots keys
     Output groups
 
 cdef struct Steps:
@@ -74,15 +75,17 @@ cdef inline tuple plain(const Sums *sums):
     return sums.transactions, sums.bytes, sums.rows
 
 
+cdef int64_t group_count(const Groups *groups) noexcept nogil:
+    return groups.groups.size // <int64_t> sizeof(Group)
+
+
 cdef int add_to_group(Groups *groups, uint64_t key, const Transaction *record) except -1 nogil:
     cdef Group fresh
-    cdef int place = number_get(&groups.places, key)
-    if place < 0:
-        place = <int> (groups.groups.size // <int64_t> sizeof(Group))
+    cdef int place = slot_of(&groups.keys, <const uint8_t *> &key, sizeof(uint64_t))
+    if place == group_count(groups):
         memset(&fresh, 0, sizeof(Group))
         fresh.key = key
         append(&groups.groups, &fresh, sizeof(Group))
-        number_set(&groups.places, key, place)
     add_to(&((<Group *> groups.groups.data) + place).sums, record)
     return 0
 
@@ -95,10 +98,6 @@ cdef inline void step_from(int64_t *last, int64_t moment, Steps *steps) noexcept
     last[0] = moment
 
 
-cdef int64_t group_count(const Groups *groups) noexcept nogil:
-    return groups.groups.size // <int64_t> sizeof(Group)
-
-
 cdef list plain_groups(const Groups *groups):
     cdef Group *group = <Group *> groups.groups.data
     cdef int64_t i
@@ -106,7 +105,7 @@ cdef list plain_groups(const Groups *groups):
 
 
 cdef void release_groups(Groups *groups) noexcept nogil:
-    numbers_release(&groups.places)
+    slots_release(&groups.keys)
     release(&groups.groups)
 
 
@@ -281,15 +280,13 @@ cdef class Tally:
         cdef Group *group = <Group *> groups.groups.data
         cdef Groups kept
         cdef int64_t i
-        cdef int64_t place = 0
         order = sorted(
             range(group_count(groups)), key=lambda number: (-group[<int64_t> number].sums.bytes, number)
         )
         memset(&kept, 0, sizeof(Groups))
         for i in sorted(order[: GROUPS_MAXIMUM // 2]):
             append(&kept.groups, &group[i], sizeof(Group))
-            number_set(&kept.places, group[i].key, <int> place)
-            place += 1
+            slot_of(&kept.keys, <const uint8_t *> &group[i].key, sizeof(uint64_t))
         release_groups(groups)
         groups[0] = kept
         return 0

@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.walk.events cimport Header
-from binx.kernels.hashing cimport Numbers, Slots
+from binx.kernels.hashing cimport Slots
 from binx.kernels.rows.layouts cimport TableMaps
 from binx.kernels.output cimport Output
 from binx.kernels.transactions.table cimport Transaction, TransactionTable
@@ -80,7 +80,7 @@ cdef class TransactionMachine:
     cdef Output last_counts
     cdef Slots sources
     # How many rows events are not counted, by table.
-    cdef Numbers uncounted
+    cdef dict uncounted
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil

@@ -14,7 +14,7 @@ from binx.kernels.rows.counting cimport RowsEvent, count_images, open_rows
 from binx.kernels.cursor cimport Cursor, little, take
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
-from binx.kernels.hashing cimport Numbers, Slots, number_get, number_set, numbers_release, slots_release
+from binx.kernels.hashing cimport Slots, slots_release
 from binx.kernels.rows.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release, reserve
 from binx.kernels.walk.statements cimport session_is_whole
@@ -37,7 +37,6 @@ cdef struct Seen:
 cdef class TransactionMachine:
     def __cinit__(self, *_):
         memset(&self.sources, 0, sizeof(Slots))
-        memset(&self.uncounted, 0, sizeof(Numbers))
         memset(&self.last_counts, 0, sizeof(Output))
 
     def __init__(self, tuple transitions, bint counts_rows):
@@ -49,12 +48,12 @@ cdef class TransactionMachine:
         self.maps = TableMaps()
         self.state = STATE_OUTSIDE
         self.controls = []
+        self.uncounted = {}
         self.current.start = -1
         self.new_table()
 
     def __dealloc__(self):
         slots_release(&self.sources)
-        numbers_release(&self.uncounted)
         release(&self.last_counts)
 
     def new_table(self):
@@ -200,7 +199,8 @@ cdef class TransactionMachine:
         table = self.maps.layout(rows.map).table
         count = count_images(self.maps, body, &rows)
         if count < 0:
-            number_set(&self.uncounted, table, max(number_get(&self.uncounted, table), 0) + 1)
+            with gil:
+                self.uncounted[table] = self.uncounted.get(table, 0) + 1
             count = 0
         self.current.rows += count
         return self.add_count(table, rows.operation, count, header.size)
@@ -261,7 +261,7 @@ cdef class TransactionMachine:
         return 0
 
     def uncounted_events(self, int32_t table) -> int:
-        return max(number_get(&self.uncounted, table), 0)
+        return self.uncounted.get(table, 0)
 
     @property
     def open_transaction(self):

@@ -18,9 +18,8 @@ from uuid import UUID
 import pyarrow as pa
 
 from binx.errors import DamagedError, UnsupportedError
-from binx.event.charset import Charset
+from binx.event.charset import PIECE_BYTES, Charset
 from binx.event.charset import charset as charset_of_name
-from binx.kernels.text.charsets import are_ascii, are_utf8, as_utf8
 from binx.log.arrow import arrow_array, arrow_scalar
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 
@@ -141,10 +140,11 @@ class ColumnArrays:
             validity, offsets, data = array.buffers()
             handed = Handed(validity, array.null_count, _bytes_of(offsets), _bytes_of(data), None)
         charset = self._charset
-        if charset is None or charset.name in UNMAPPED_CHARSETS:
-            is_utf8 = are_utf8(handed.values, handed.data, rows)
+        is_mapped = charset is not None and charset.name not in UNMAPPED_CHARSETS
+        if _is_ascii(handed.data):
+            is_utf8 = not is_mapped or (charset is not None and keeps_ascii(charset))
         else:
-            is_utf8 = keeps_ascii(charset) and are_ascii(handed.values, handed.data, rows)
+            is_utf8 = not is_mapped and _is_utf8(self._bytes(handed).array(pa.string(), rows))
         if is_utf8:
             return self._bytes(handed)
         return self._converted(self._bytes(handed).array(pa.binary(), rows), charset or _UTF8MB4)
@@ -260,15 +260,27 @@ def keeps_ascii(charset: Charset) -> bool:
     return charset.decode_strictly(ascii_bytes) == ascii_bytes.decode("ascii")
 
 
+def _is_utf8(array: pa.Array) -> bool:
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_ascii(data: Any) -> bool:
+    view = memoryview(data).cast("B")
+    return all(bytes(view[at : at + PIECE_BYTES]).isascii() for at in range(0, len(view), PIECE_BYTES))
+
+
 @cache
-def utf8_table(charset: Charset) -> bytes:
-    """The UTF-8 of each byte of a set of one byte a character, as the kernel takes it."""
-    entries = bytearray()
-    for byte in range(256):
-        character = charset.decode_strictly(bytes((byte,)))
-        text = charset.to_utf8(bytes((byte,)))
-        entries += text.ljust(4, b"\0") + bytes((len(text) | (character is None) << 7,))
-    return bytes(entries)
+def _byte_sizes(charset: Charset) -> tuple[Any, Any]:
+    """The size of each byte in UTF-8, and whether it is no character, for a set of one byte a character."""
+    import numpy as np
+
+    every = [bytes((byte,)) for byte in range(256)]
+    sizes = [len(charset.to_utf8(byte)) for byte in every]
+    return np.array(sizes, np.uint8), np.array([charset.decode_strictly(byte) is None for byte in every])
 
 
 def whole_text(array: pa.Array, charset: Charset) -> pa.Array | None:
@@ -285,15 +297,30 @@ def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] 
 
     None where the text is 2 GiB or more.
     """
+    import numpy as np
+
     validity, offsets, data = array.buffers()
-    bounds = memoryview(offsets).cast("B")[array.offset * _OFFSET_BYTES :]
     if array.offset:
         validity = None if validity is None else array.is_valid().buffers()[1]
-    made = as_utf8(bounds, memoryview(data or b"").cast("B"), len(array), utf8_table(charset))
-    if made is None:
+    bounds = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    filled = np.flatnonzero(bounds[1:] > bounds[:-1])
+    view = memoryview(data or b"").cast("B")[bounds[0] : bounds[-1]]
+    codes = np.frombuffer(view, np.uint8)
+    sizes, bad = _byte_sizes(charset)
+    ends = np.zeros(len(array) + 1, np.int64)
+    undecodable = 0
+    if len(filled):
+        starts = bounds[filled] - bounds[0]
+        ends[filled + 1] = np.add.reduceat(sizes[codes], starts, dtype=np.int64)
+        undecodable = int(np.count_nonzero(np.logical_or.reduceat(bad[codes], starts))) if bad.any() else 0
+    ends = ends.cumsum()
+    if ends[-1] > _MOST_TEXT:
         return None
-    buffers = [validity, pa.py_buffer(made[0]), pa.py_buffer(made[1])]
-    return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count), made[2]
+    text = bytearray()
+    for at in range(0, len(view), PIECE_BYTES):
+        text += charset.to_utf8(bytes(view[at : at + PIECE_BYTES]))
+    buffers = [validity, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count), undecodable
 
 
 def _too_much_text(charset: Charset) -> UnsupportedError:

@@ -13,7 +13,7 @@ from binx.event.charset import DEFAULT_CHARSET, charset
 from binx.event.collation import collation_charset
 from binx.event.column import TEXT_TYPES, Column, ColumnType
 from binx.event.format import Flavour
-from binx.kernels.rows.buffers import Codec
+from binx.kernels.rows.builder import Codec
 from binx.rows.columns.charsets import bytes_per_character
 from binx.rows.columns.schema import ColumnDefinition, Provenance
 from binx.rows.columns.types import (

@@ -37,12 +37,10 @@ class Charset(NamedTuple):
     """A character set as the servers name it.
 
     Attributes:
-        name: as in ``utf8mb4``; ``utf8mb3`` also for what older servers call ``utf8``.
         codec: the Python codec that decodes as the server does but for what ``decode`` changes, None where
             there is none.
         table: where there is none, the 256 characters of a single-byte set, UNDEFINED for what is no
             character.
-        max_bytes: most bytes that a character takes.
     """
 
     name: str

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from binx.event.format import Flavour
 from binx.event.reader import Reader
+
+_Value = TypeVar("_Value")
 
 
 class ColumnType(IntEnum):
@@ -133,9 +135,6 @@ class Column(NamedTuple):
             before a value; FLOAT, DOUBLE: bytes of a value; NEWDECIMAL: precision << 8 | scale; BIT: number
             of bits; TIME2, DATETIME2, TIMESTAMP2: digits of the second's fraction; TYPED_ARRAY: metadata of
             its elements << 8 | their type; other types: 0.
-        nullable: whether NULL is allowed.
-        name: the column's name.
-        unsigned: whether a numeric column is unsigned.
         collation: number of a character, ENUM or SET column's collation, 63 for bytes.
         members: names of an ENUM's or SET's members, in the column's character set.
         geometry_type: kind of geometry: 0 any, 1 POINT, 2 LINESTRING, 3 POLYGON, 4 to 6 the same with MULTI,
@@ -143,7 +142,6 @@ class Column(NamedTuple):
         primary_key: place in the primary key, from 0; None where the column is no part of it or nothing is
             known.
         key_prefix: characters or bytes of the column that the key takes, 0 for all.
-        visible: whether SELECT * shows it.
         dimensionality: most elements of a VECTOR.
     """
 
@@ -206,71 +204,19 @@ ShareOfCollations = tuple[int, dict[int, int]]
 """A default collation, and the collations of those columns that have another, by place among their kind."""
 
 
-class MetadataField(IntEnum):
-    """The types of fields."""
-
-    SIGNEDNESS = 1
-    DEFAULT_CHARSET = 2
-    COLUMN_CHARSET = 3
-    COLUMN_NAME = 4
-    SET_STR_VALUE = 5
-    ENUM_STR_VALUE = 6
-    GEOMETRY_TYPE = 7
-    SIMPLE_PRIMARY_KEY = 8
-    PRIMARY_KEY_WITH_PREFIX = 9
-    ENUM_AND_SET_DEFAULT_CHARSET = 10
-    ENUM_AND_SET_COLUMN_CHARSET = 11
-    COLUMN_VISIBILITY = 12
-    VECTOR_DIMENSIONALITY = 13
-
-
-class TableMetadata:
-    """The fields as they are written: most count only the columns of their kind.
-
-    Attributes:
-        unsigned: of each numeric column.
-        default_collations: of character columns, as a default and those that differ.
-        collations: of each character column.
-        names: of each column.
-        set_members: of each SET column.
-        enum_members: of each ENUM column.
-        geometry_types: of each GEOMETRY column.
-        primary_key: index of each of the key's columns in the table, and how much of it the key takes.
-        member_default_collations: of ENUM and SET columns, as a default and those that differ.
-        member_collations: of each ENUM and SET column.
-        visible: of each column.
-        dimensionalities: of each VECTOR column.
-        unknown: type and bytes of fields that binx does not know.
-    """
-
-    def __init__(self) -> None:
-        self.unsigned: list[bool] | None = None
-        self.default_collations: ShareOfCollations | None = None
-        self.collations: list[int] | None = None
-        self.names: list[str] | None = None
-        self.set_members: list[tuple[bytes, ...]] | None = None
-        self.enum_members: list[tuple[bytes, ...]] | None = None
-        self.geometry_types: list[int] | None = None
-        self.primary_key: list[tuple[int, int]] | None = None
-        self.member_default_collations: ShareOfCollations | None = None
-        self.member_collations: list[int] | None = None
-        self.visible: list[bool] | None = None
-        self.dimensionalities: list[int] | None = None
-        self.unknown: list[tuple[int, bytes]] = []
-
-
-def parse_table_metadata(reader: Reader) -> TableMetadata:
-    """Read all fields."""
-    metadata = TableMetadata()
+def parse_table_metadata(reader: Reader) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+    """Read all fields, by name, as they are written; and type and bytes of those that binx does not know."""
+    fields: dict[str, Any] = {}
+    unknown: list[tuple[int, bytes]] = []
     while reader.remaining:
         number = reader.u8()
         value = reader.slice(reader.packed())
         if number in _FIELDS:
             name, read = _FIELDS[number]
-            setattr(metadata, name, read(value))
+            fields[name] = read(value)
         else:
-            metadata.unknown.append((number, bytes(value.rest())))
-    return metadata
+            unknown.append((number, bytes(value.rest())))
+    return fields, unknown
 
 
 def _column_bits(reader: Reader) -> list[bool]:
@@ -278,18 +224,19 @@ def _column_bits(reader: Reader) -> list[bool]:
     return [bool(byte >> bit & 1) for byte in reader.rest() for bit in range(7, -1, -1)]
 
 
-def _numbers(reader: Reader) -> list[int]:
-    numbers: list[int] = []
+def _each(reader: Reader, read: Callable[[], _Value]) -> list[_Value]:
+    values = []
     while reader.remaining:
-        numbers.append(reader.packed())
-    return numbers
+        values.append(read())
+    return values
+
+
+def _numbers(reader: Reader) -> list[int]:
+    return _each(reader, reader.packed)
 
 
 def _pairs(reader: Reader) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
-    while reader.remaining:
-        pairs.append((reader.packed(), reader.packed()))
-    return pairs
+    return _each(reader, lambda: (reader.packed(), reader.packed()))
 
 
 def _key_columns(reader: Reader) -> list[tuple[int, int]]:
@@ -297,18 +244,15 @@ def _key_columns(reader: Reader) -> list[tuple[int, int]]:
 
 
 def _names(reader: Reader) -> list[str]:
-    names: list[str] = []
-    while reader.remaining:
-        names.append(reader.text(reader.packed()))
-    return names
+    return _each(reader, lambda: reader.text(reader.packed()))
 
 
 def _members(reader: Reader) -> list[tuple[bytes, ...]]:
-    columns: list[tuple[bytes, ...]] = []
-    while reader.remaining:
+    def one() -> tuple[bytes, ...]:
         count = reader.count(reader.packed(), 1, "members")
-        columns.append(tuple(reader.raw(reader.packed()) for _ in range(count)))
-    return columns
+        return tuple(reader.raw(reader.packed()) for _ in range(count))
+
+    return _each(reader, one)
 
 
 def _default_and_others(reader: Reader) -> ShareOfCollations:
@@ -316,17 +260,18 @@ def _default_and_others(reader: Reader) -> ShareOfCollations:
 
 
 _FIELDS: dict[int, tuple[str, Callable[[Reader], object]]] = {
-    MetadataField.SIGNEDNESS: ("unsigned", _column_bits),
-    MetadataField.DEFAULT_CHARSET: ("default_collations", _default_and_others),
-    MetadataField.COLUMN_CHARSET: ("collations", _numbers),
-    MetadataField.COLUMN_NAME: ("names", _names),
-    MetadataField.SET_STR_VALUE: ("set_members", _members),
-    MetadataField.ENUM_STR_VALUE: ("enum_members", _members),
-    MetadataField.GEOMETRY_TYPE: ("geometry_types", _numbers),
-    MetadataField.SIMPLE_PRIMARY_KEY: ("primary_key", _key_columns),
-    MetadataField.PRIMARY_KEY_WITH_PREFIX: ("primary_key", _pairs),
-    MetadataField.ENUM_AND_SET_DEFAULT_CHARSET: ("member_default_collations", _default_and_others),
-    MetadataField.ENUM_AND_SET_COLUMN_CHARSET: ("member_collations", _numbers),
-    MetadataField.COLUMN_VISIBILITY: ("visible", _column_bits),
-    MetadataField.VECTOR_DIMENSIONALITY: ("dimensionalities", _numbers),
+    1: ("unsigned", _column_bits),
+    2: ("default_collations", _default_and_others),
+    3: ("collations", _numbers),
+    4: ("names", _names),
+    5: ("set_members", _members),
+    6: ("enum_members", _members),
+    7: ("geometry_types", _numbers),
+    8: ("primary_key", _key_columns),
+    9: ("primary_key", _pairs),
+    10: ("member_default_collations", _default_and_others),
+    11: ("member_collations", _numbers),
+    12: ("visible", _column_bits),
+    13: ("dimensionalities", _numbers),
 }
+"""The types of fields. Most count only the columns of their kind; a key has columns' indexes and prefixes."""

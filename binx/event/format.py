@@ -69,21 +69,14 @@ class FormatDescription(NamedTuple):
     """What FORMAT_DESCRIPTION says of the events after it.
 
     Attributes:
-        binlog_version: always 4 here.
         server_version: as the server names itself, as in ``8.0.36-log``.
         create_timestamp: seconds since 1970 at which the server started, in the first log after a start; else
             0.
         header_timestamp: the event's own time: when the file was begun.
-        server_id: id of the server that wrote the event.
-        header_length: bytes of an event header, always 19 here.
         post_header_lengths: bytes of each type's fixed part, that of type 1 first.
-        checksum: what stands at the end of each event after this one.
         has_checksum_field: whether this event itself ends in an algorithm byte and a CRC32: it does for every
             server that knows checksums, even where they are off.
         in_use: the file was not closed: it is being written, or its server died.
-        flavour: MySQL (with Percona and others) or MariaDB.
-        version: the three numbers of ``server_version``.
-        position: offset of the event in the file.
     """
 
     binlog_version: int

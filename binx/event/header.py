@@ -112,14 +112,11 @@ class EventHeader(NamedTuple):
 
     Attributes:
         timestamp: seconds since 1970 at which the statement began, in UTC; 0 in artificial events.
-        type: the event type's number as the file has it, known or not.
         server_id: id of the server on which the change was made first.
         size: bytes of the whole event: header, body and checksum.
         next_position: the offset after this event as its writer counted it, in 32 bits: it wraps past 4 GiB
             and is 0 in artificial events and inside MariaDB 11.4's transactions. A cross-check, never an
             address.
-        flags: see EventFlag.
-        position: offset of the event in its file.
     """
 
     timestamp: int

@@ -52,13 +52,8 @@ class MariadbGtid(NamedTuple):
     """The identity of the transaction that this event begins.
 
     Attributes:
-        domain: the replication domain.
         server_id: id of the server that gave the number, from the event's header.
-        sequence: number in the domain.
-        flags: see MariadbGtidFlag.
         commit_id: transactions of one group commit share it; None for those committed alone.
-        xid: name of the XA transaction that is prepared or completed, else None.
-        extra_flags: see MariadbGtidExtraFlag.
         extra_engines: number of engines that took part besides the first, else None.
         alter_sequence: number of the START ALTER that this transaction ends, else None.
         thread_id: id of the connection (MariaDB 12), else None.
@@ -90,13 +85,7 @@ class MariadbGtid(NamedTuple):
 
 
 class MariadbGtidPosition(NamedTuple):
-    """One entry of a GTID list.
-
-    Attributes:
-        domain: the replication domain.
-        server_id: a server that wrote to it.
-        sequence: the last number that it gave.
-    """
+    """One entry of a GTID list."""
 
     domain: int
     server_id: int
@@ -111,7 +100,6 @@ class MariadbGtidList(NamedTuple):
 
     Attributes:
         positions: the entries; the last of a domain is the latest in it.
-        flags: notes for replicas.
     """
 
     positions: tuple[MariadbGtidPosition, ...]
@@ -119,11 +107,7 @@ class MariadbGtidList(NamedTuple):
 
 
 class BinlogCheckpoint(NamedTuple):
-    """Recovery after a crash begins at this file.
-
-    Attributes:
-        file: its name.
-    """
+    """Recovery after a crash begins at this file."""
 
     file: str
 
@@ -132,9 +116,7 @@ class StartEncryption(NamedTuple):
     """All events after this one are encrypted; Percona Server has the same under a type of its own.
 
     Attributes:
-        scheme: 1.
         key_version: version of the key that the server's key management plugin has.
-        nonce: 12 bytes.
     """
 
     scheme: int

@@ -17,9 +17,7 @@ from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
 from binx.kernels.walk.scan import whole_events as count_whole_events
 
-CHUNK_SIZE = 1 << 20
-"""Bytes that :func:`open_payload` gives at a time unless told otherwise."""
-
+_CHUNK_SIZE = 1 << 20
 _END = 0
 _PAYLOAD_SIZE = 1
 _COMPRESSION = 2
@@ -39,7 +37,6 @@ class StoredBytes(NamedTuple):
     """Bytes that stand in a file and are read when they are wanted.
 
     Attributes:
-        size: how many.
         pieces: gives them piece by piece, each time anew.
     """
 
@@ -53,10 +50,8 @@ class TransactionPayload(NamedTuple):
     The inner events have headers with positions of no meaning, and no checksums.
 
     Attributes:
-        compression: how they are compressed.
         uncompressed_size: bytes of the inner events, as the event claims; None where it does not say.
         payload: the compressed bytes, of a large payload only the first.
-        position: offset of the event in the file.
         rest: the compressed bytes behind these; None where there are none.
     """
 
@@ -71,12 +66,12 @@ class TransactionPayload(NamedTuple):
         """How many compressed bytes there are."""
         return len(self.payload) + (0 if self.rest is None else self.rest.size)
 
-    def pieces(self, largest: int = CHUNK_SIZE) -> Iterator[memoryview]:
-        """The compressed bytes in pieces of at most ``largest``."""
-        for part in (iter((self.payload,)), iter(()) if self.rest is None else self.rest.pieces()):
+    def pieces(self) -> Iterator[memoryview]:
+        """The compressed bytes, piece by piece."""
+        for part in ((self.payload,), () if self.rest is None else self.rest.pieces()):
             for piece in part:
-                for start in range(0, len(piece), largest):
-                    yield piece[start : start + largest]
+                for start in range(0, len(piece), _CHUNK_SIZE):
+                    yield piece[start : start + _CHUNK_SIZE]
 
 
 def parse_transaction_payload(
@@ -115,13 +110,13 @@ def parse_transaction_payload(
     return TransactionPayload(compression, uncompressed, reader.rest(), header.position, rest)
 
 
-def open_payload(payload: TransactionPayload, *, chunk_size: int = CHUNK_SIZE) -> Iterator[memoryview]:
-    """The inner events' bytes in pieces of at most ``chunk_size``, whatever the whole size.
+def open_payload(payload: TransactionPayload) -> Iterator[memoryview]:
+    """The inner events' bytes in pieces of at most a megabyte, whatever the whole size.
 
     Memory is bounded by a piece and zstd's window. A piece may end inside an event.
     """
     total = 0
-    for chunk in _chunks(payload, chunk_size):
+    for chunk in _chunks(payload):
         total += len(chunk)
         _check_size(payload, total, at_end=False)
         yield chunk
@@ -223,9 +218,9 @@ class KeptPayloads:
         self.held = 0
 
 
-def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview]:
+def _chunks(payload: TransactionPayload) -> Iterator[memoryview]:
     if payload.compression is Compression.NONE:
-        yield from payload.pieces(chunk_size)
+        yield from payload.pieces()
         return
     import zstandard
 
@@ -233,7 +228,7 @@ def _chunks(payload: TransactionPayload, chunk_size: int) -> Iterator[memoryview
     try:
         stored = cast("IO[bytes]", _Stored(payload)) if payload.rest else payload.payload
         with decompressor.stream_reader(stored, read_across_frames=True, closefd=False) as stream:
-            while chunk := stream.read(chunk_size):
+            while chunk := stream.read(_CHUNK_SIZE):
                 yield memoryview(chunk)
     except zstandard.ZstdError as error:
         raise _damaged(payload, f"expected a zstd stream, found something else: {error}") from None

@@ -3,12 +3,13 @@
 BEGIN, COMMIT, DDL, and all changes under statement-based logging are QUERY events.
 
 Sources: MySQL's libs/mysql/binlog/event/statement_events.cpp (``Query_event``) and load_data_events.cpp,
-MariaDB's sql/log_event.cc (``Query_compressed_log_event``).
+MariaDB's sql/log_event.h (status codes from 128 on) and log_event.cc (``Query_compressed_log_event``).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
@@ -17,7 +18,6 @@ from binx.event.charset import BINARY_COLLATION, DEFAULT_CHARSET, Charset, chars
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import EventHeader, EventType
 from binx.event.mariadb import MariadbGtidExtraFlag
-from binx.event.query_status import QueryStatus, parse_status
 from binx.event.reader import Reader, body_reader, uncompress
 
 _POST_HEADER = 13
@@ -32,21 +32,155 @@ _SHOWN = re.compile(
 
 
 _HEAD = Struct("<IIBHH")
-"""What :class:`QueryHead` is made of."""
+"""Connection, seconds, size of the database's name, error, size of the status variables."""
+
+UPDATED_DB_NAMES = 12
+"""The code before the names of the databases that a statement changes."""
+
+TOO_MANY_DATABASES = 254
+"""In place of a count of databases: there were more than the server lists."""
+
+_ENDS_ALTER = MariadbGtidExtraFlag.COMMIT_ALTER | MariadbGtidExtraFlag.ROLLBACK_ALTER
+
+
+class QueryStatus(NamedTuple):
+    """What a QUERY event says of its session; None is what it does not say.
+
+    Collations and locales are numbers; ``flags2``, ``sql_mode`` and ``mariadb_gtid_flags`` are bits;
+    ``unknown`` has the codes that binx does not know, each with all bytes from there on.
+    """
+
+    flags2: int | None = None
+    sql_mode: int | None = None
+    catalog: str | None = None
+    auto_increment_increment: int | None = None
+    auto_increment_offset: int | None = None
+    character_set_client: int | None = None
+    collation_connection: int | None = None
+    collation_server: int | None = None
+    time_zone: str | None = None
+    lc_time_names: int | None = None
+    # Of the default database, where it differs from the server's.
+    collation_database: int | None = None
+    # Bits of the tables that a multi-table UPDATE changes.
+    table_map_for_update: int | None = None
+    # Bytes of the event on the first server (relay logs only).
+    master_data_written: int | None = None
+    # Who ran the statement, as CURRENT_USER() says.
+    invoker_user: str | None = None
+    invoker_host: str | None = None
+    # Databases that the statement changes; empty where there were too many to list.
+    updated_databases: tuple[str, ...] | None = None
+    # To add to the header's timestamp.
+    microseconds: int | None = None
+    # Logical clock of MySQL 5.7's development.
+    commit_timestamps: tuple[int, ...] | None = None
+    explicit_defaults_for_timestamp: bool | None = None
+    # Transaction number of an atomic DDL in the engine (MySQL 8.0); of a crash-safe one (MariaDB 10.6).
+    ddl_xid: int | None = None
+    default_collation_for_utf8mb4: int | None = None
+    sql_require_primary_key: bool | None = None
+    default_table_encryption: bool | None = None
+    enable_cascade_triggers: bool | None = None
+    mariadb_xid: int | None = None
+    mariadb_gtid_flags: int | None = None
+    # Sequence number of the START ALTER that this ends.
+    mariadb_alter_sequence: int | None = None
+    mariadb_character_set_collations: tuple[tuple[int, int], ...] | None = None
+    unknown: tuple[tuple[int, bytes], ...] = ()
+
+
+def _text(reader: Reader) -> str:
+    return reader.text(reader.u8())
+
+
+def _catalog(reader: Reader) -> str:
+    """MySQL 5.0.0 to 5.0.3 put a zero byte after the name, which its length leaves out."""
+    name = _text(reader)
+    if name:
+        reader.take(1)
+    return name
+
+
+def _zero_terminated(reader: Reader) -> str:
+    name = bytearray()
+    while (byte := reader.u8()) != 0:
+        name.append(byte)
+    return name.decode("utf-8", "backslashreplace")
+
+
+def _databases(reader: Reader) -> tuple[str, ...]:
+    count = reader.u8()
+    return () if count == TOO_MANY_DATABASES else tuple(_zero_terminated(reader) for _ in range(count))
+
+
+def _gtid_flags(reader: Reader) -> dict[str, object]:
+    flags = reader.u8()
+    if flags & _ENDS_ALTER:
+        return {"mariadb_gtid_flags": flags, "mariadb_alter_sequence": reader.u64()}
+    return {"mariadb_gtid_flags": flags}
+
+
+_STATUS: dict[int, Callable[[Reader], dict[str, object]]] = {
+    0: lambda r: {"flags2": r.u32()},
+    1: lambda r: {"sql_mode": r.u64()},
+    2: lambda r: {"catalog": _catalog(r)},
+    3: lambda r: {"auto_increment_increment": r.u16(), "auto_increment_offset": r.u16()},
+    4: lambda r: {
+        "character_set_client": r.u16(),
+        "collation_connection": r.u16(),
+        "collation_server": r.u16(),
+    },
+    5: lambda r: {"time_zone": _text(r)},
+    6: lambda r: {"catalog": _text(r)},
+    7: lambda r: {"lc_time_names": r.u16()},
+    8: lambda r: {"collation_database": r.u16()},
+    9: lambda r: {"table_map_for_update": r.u64()},
+    10: lambda r: {"master_data_written": r.u32()},
+    11: lambda r: {"invoker_user": _text(r), "invoker_host": _text(r)},
+    UPDATED_DB_NAMES: lambda r: {"updated_databases": _databases(r)},
+    13: lambda r: {"microseconds": r.unsigned(3)},
+    14: lambda r: {"commit_timestamps": (r.u64(),)},
+    15: lambda r: {"commit_timestamps": (r.u64(), r.u64())},
+    16: lambda r: {"explicit_defaults_for_timestamp": r.u8() != 0},
+    17: lambda r: {"ddl_xid": r.u64()},
+    18: lambda r: {"default_collation_for_utf8mb4": r.u16()},
+    19: lambda r: {"sql_require_primary_key": r.u8() != 0},
+    20: lambda r: {"default_table_encryption": r.u8() != 0},
+    21: lambda r: {"enable_cascade_triggers": r.u8() != 0},
+    128: lambda r: {"microseconds": r.unsigned(3)},
+    129: lambda r: {"mariadb_xid": r.u64()},
+    130: _gtid_flags,
+    131: lambda r: {
+        "mariadb_character_set_collations": tuple((r.u16(), r.u16()) for _ in range(r.u8())),
+    },
+    255: lambda r: {},
+}
+"""What follows each code (``Query_event_status_vars``); a code that binx does not know ends the reading."""
+
+
+def parse_status(reader: Reader) -> QueryStatus:
+    """Read all status variables; the reader is over them alone."""
+    values: dict[str, object] = {}
+    while reader.remaining:
+        code = reader.u8()
+        read = _STATUS.get(code)
+        if read is None:
+            values["unknown"] = ((code, bytes(reader.rest())),)
+        else:
+            values.update(read(reader))
+    return QueryStatus(**values)  # type: ignore[arg-type]
 
 
 class Query(NamedTuple):
     """One statement.
 
     Attributes:
-        thread_id: id of the connection that ran it.
         execution_time: seconds from its start to its end.
         error_code: the error that it ended with on its server, 0 for none.
         database: the session's default database, empty where it had none.
         sql: the statement's bytes, in the client's character set.
-        status: the session.
         flavour: whose server wrote it; what bits of the session's options mean depends on it.
-        version: of that server.
     """
 
     thread_id: int
@@ -98,24 +232,6 @@ class Query(NamedTuple):
         return not (self.status.mariadb_gtid_flags or 0) & _WITHOUT_EFFECT
 
 
-class QueryHead(NamedTuple):
-    """The fixed part that QUERY and EXECUTE_LOAD_QUERY begin with.
-
-    Attributes:
-        thread_id: id of the connection.
-        execution_time: seconds.
-        database_size: bytes of the database's name.
-        error_code: 0 for none.
-        status_size: bytes of the status variables.
-    """
-
-    thread_id: int
-    execution_time: int
-    database_size: int
-    error_code: int
-    status_size: int
-
-
 def statement_charset(status: QueryStatus) -> Charset:
     """The character set of a statement's bytes; utf8mb4 where the session does not tell, or is binary."""
     number = status.character_set_client
@@ -129,36 +245,26 @@ def _utf8() -> Charset:
     return found
 
 
-def read_query_head(reader: Reader) -> QueryHead:
-    """Read the first 13 bytes of QUERY or EXECUTE_LOAD_QUERY."""
-    return QueryHead._make(_HEAD.unpack(reader.take(_HEAD.size)))
-
-
-def read_query_tail(reader: Reader, head: QueryHead) -> tuple[QueryStatus, str]:
-    """Read status variables and database name, which leaves the statement."""
-    status = parse_status(reader.slice(head.status_size))
-    database = reader.text(head.database_size)
+def _read_query(
+    fixed: Reader, reader: Reader, description: FormatDescription, *, compressed: bool = False
+) -> Query:
+    thread_id, execution_time, database_size, error_code, status_size = _HEAD.unpack(fixed.take(_HEAD.size))
+    status = parse_status(reader.slice(status_size))
+    database = reader.text(database_size)
     if reader.u8() != 0:
         raise reader.damaged("expected a zero byte after the database's name")
-    return status, database
+    sql = uncompress(reader) if compressed else bytes(reader.rest())
+    return Query(
+        thread_id, execution_time, error_code, database, sql, status, description.flavour, description.version
+    )
 
 
 def parse_query(body: memoryview, header: EventHeader, description: FormatDescription) -> Query:
     """Read QUERY or MariaDB's QUERY_COMPRESSED."""
     reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, _POST_HEADER))
-    head = read_query_head(fixed)
-    status, database = read_query_tail(reader, head)
-    compressed = header.type == EventType.MARIADB_QUERY_COMPRESSED
-    return Query(
-        thread_id=head.thread_id,
-        execution_time=head.execution_time,
-        error_code=head.error_code,
-        database=database,
-        sql=uncompress(reader) if compressed else bytes(reader.rest()),
-        status=status,
-        flavour=description.flavour,
-        version=description.version,
+    return _read_query(
+        fixed, reader, description, compressed=header.type == EventType.MARIADB_QUERY_COMPRESSED
     )
 
 
@@ -175,23 +281,14 @@ class DuplicateHandling(IntEnum):
 
 
 class LoadBlock(NamedTuple):
-    """A piece of the file that LOAD DATA reads: BEGIN_LOAD_QUERY the first, APPEND_BLOCK those after it.
-
-    Attributes:
-        file_id: number of the file in its log.
-        data: the piece's bytes.
-    """
+    """A piece of the file that LOAD DATA reads: BEGIN_LOAD_QUERY the first, APPEND_BLOCK those after it."""
 
     file_id: int
     data: memoryview
 
 
 class DeleteFile(NamedTuple):
-    """The LOAD DATA failed; its file is to be forgotten.
-
-    Attributes:
-        file_id: number of the file in its log.
-    """
+    """The LOAD DATA failed; its file is to be forgotten."""
 
     file_id: int
 
@@ -200,11 +297,8 @@ class ExecuteLoadQuery(NamedTuple):
     """The LOAD DATA statement.
 
     Attributes:
-        query: the statement and its session.
-        file_id: number of the file that holds its data.
         file_name_start: where in the statement's bytes the part with the file's name begins.
         file_name_end: where it ends; a server that runs the statement puts another name there.
-        duplicates: what happens to duplicate keys.
     """
 
     query: Query
@@ -233,22 +327,12 @@ def parse_execute_load_query(
     """Read EXECUTE_LOAD_QUERY."""
     reader = body_reader(body, header)
     fixed = reader.slice(description.post_header_length(header.type, _EXECUTE_POST_HEADER))
-    head = read_query_head(fixed)
+    query = _read_query(fixed, reader, description)
     file_id, start, end, handling = fixed.u32(), fixed.u32(), fixed.u32(), fixed.u8()
-    status, database = read_query_tail(reader, head)
-    sql = bytes(reader.rest())
-    if not start <= end <= len(sql):
-        raise reader.damaged(f"expected the file's name within {len(sql)} bytes, found {start} to {end}")
+    if not start <= end <= len(query.sql):
+        raise reader.damaged(
+            f"expected the file's name within {len(query.sql)} bytes, found {start} to {end}"
+        )
     if handling not in set(DuplicateHandling):
         raise reader.damaged(f"expected 0, 1 or 2 for duplicate keys, found {handling}")
-    query = Query(
-        thread_id=head.thread_id,
-        execution_time=head.execution_time,
-        error_code=head.error_code,
-        database=database,
-        sql=sql,
-        status=status,
-        flavour=description.flavour,
-        version=description.version,
-    )
     return ExecuteLoadQuery(query, file_id, start, end, DuplicateHandling(handling))

@@ -24,9 +24,7 @@ from binx.event.header import HEADER_SIZE, LARGEST_EVENT, EventHeader
 
 _DOUBLE = Struct("<d")
 
-_PACKED_TWO_BYTES = 252
-_PACKED_THREE_BYTES = 253
-_PACKED_EIGHT_BYTES = 254
+_PACKED_SIZES = {252: 2, 253: 3, 254: 8}
 
 
 class Reader:
@@ -82,10 +80,6 @@ class Reader:
         """All bytes that are left."""
         return self.take(self.remaining)
 
-    def skip(self, count: int) -> None:
-        """Pass over ``count`` bytes."""
-        self.take(count)
-
     def slice(self, count: int) -> Reader:
         """A reader of the next ``count`` bytes alone, which this one passes over."""
         origin = self.position
@@ -115,21 +109,9 @@ class Reader:
         """Two bytes."""
         return self.unsigned(2)
 
-    def u24(self) -> int:
-        """Three bytes."""
-        return self.unsigned(3)
-
     def u32(self) -> int:
         """Four bytes."""
         return self.unsigned(4)
-
-    def u48(self) -> int:
-        """Six bytes."""
-        return self.unsigned(6)
-
-    def u56(self) -> int:
-        """Seven bytes."""
-        return self.unsigned(7)
 
     def u64(self) -> int:
         """Eight bytes."""
@@ -156,12 +138,8 @@ class Reader:
         first = self.u8()
         if first < 251:
             return first
-        if first == _PACKED_TWO_BYTES:
-            return self.u16()
-        if first == _PACKED_THREE_BYTES:
-            return self.u24()
-        if first == _PACKED_EIGHT_BYTES:
-            return self.u64()
+        if first in _PACKED_SIZES:
+            return self.unsigned(_PACKED_SIZES[first])
         raise self.damaged(f"expected a length-encoded integer, found the byte {first}")
 
     def count(self, number: int, size: int, what: str) -> int:

@@ -23,7 +23,6 @@ class Incident(NamedTuple):
 
     Attributes:
         number: 1 for LOST_EVENTS, the only one there is.
-        message: the server's words.
     """
 
     number: int
@@ -44,7 +43,6 @@ class Heartbeat(NamedTuple):
     """A sign of life that a server sends; it stands in no file that a server wrote.
 
     Attributes:
-        file: name of the log that is being sent.
         log_position: offset there; None in the first version, whose header holds it.
     """
 
@@ -53,11 +51,7 @@ class Heartbeat(NamedTuple):
 
 
 class Ignorable(NamedTuple):
-    """An event that tells nothing to a reader that does not know it.
-
-    Attributes:
-        body: its bytes.
-    """
+    """An event that tells nothing to a reader that does not know it."""
 
     body: bytes
 
@@ -66,8 +60,6 @@ class TransactionContext(NamedTuple):
     """What group replication certifies of a transaction.
 
     Attributes:
-        server_uuid: of the member that ran it.
-        thread_id: of the connection that ran it.
         gtid_specified: whether its GTID was given by the client.
         snapshot_version: encoded GTID set that the transaction saw.
         write_set: hashes of the rows that it changed.
@@ -86,7 +78,6 @@ class ViewChange(NamedTuple):
     """A member joined or left a replication group.
 
     Attributes:
-        view_id: name of the group's new view.
         sequence_number: the certifier's next number.
         certification: pairs of row hash and encoded GTID set.
     """
@@ -166,7 +157,6 @@ class Rotate(NamedTuple):
 
     Attributes:
         next_file: name of that file, without a folder in logs of servers.
-        next_position: offset there of the first event that follows, 4 but for artificial events.
     """
 
     next_file: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import Enum, IntFlag
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType
@@ -42,24 +42,18 @@ class RowsFlag(IntFlag):
     """Changes that foreign keys cause in other tables are logged as rows too (MySQL 9.6)."""
 
 
-_KINDS: dict[int, tuple[RowsKind, int]] = {
-    EventType.WRITE_ROWS_V0: (RowsKind.INSERT, 0),
-    EventType.UPDATE_ROWS_V0: (RowsKind.UPDATE, 0),
-    EventType.DELETE_ROWS_V0: (RowsKind.DELETE, 0),
-    EventType.WRITE_ROWS_V1: (RowsKind.INSERT, 1),
-    EventType.UPDATE_ROWS_V1: (RowsKind.UPDATE, 1),
-    EventType.DELETE_ROWS_V1: (RowsKind.DELETE, 1),
-    EventType.WRITE_ROWS: (RowsKind.INSERT, 2),
-    EventType.UPDATE_ROWS: (RowsKind.UPDATE, 2),
-    EventType.DELETE_ROWS: (RowsKind.DELETE, 2),
-    EventType.PARTIAL_UPDATE_ROWS: (RowsKind.UPDATE, 2),
-    EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1: (RowsKind.INSERT, 1),
-    EventType.MARIADB_UPDATE_ROWS_COMPRESSED_V1: (RowsKind.UPDATE, 1),
-    EventType.MARIADB_DELETE_ROWS_COMPRESSED_V1: (RowsKind.DELETE, 1),
-    EventType.MARIADB_WRITE_ROWS_COMPRESSED: (RowsKind.INSERT, 2),
-    EventType.MARIADB_UPDATE_ROWS_COMPRESSED: (RowsKind.UPDATE, 2),
-    EventType.MARIADB_DELETE_ROWS_COMPRESSED: (RowsKind.DELETE, 2),
-}
+_KINDS = {
+    first + offset: (kind, version)
+    for first, version in (
+        (EventType.WRITE_ROWS_V0, 0),
+        (EventType.WRITE_ROWS_V1, 1),
+        (EventType.WRITE_ROWS, 2),
+        (EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1, 1),
+        (EventType.MARIADB_WRITE_ROWS_COMPRESSED, 2),
+    )
+    for offset, kind in enumerate(RowsKind)
+} | {int(EventType.PARTIAL_UPDATE_ROWS): (RowsKind.UPDATE, 2)}
+"""Inserts, updates and deletes have numbers one behind the other."""
 
 ROWS_TYPES = frozenset(_KINDS)
 """The numbers of all rows events."""
@@ -72,18 +66,11 @@ class RowsHeader(NamedTuple):
     """A rows event but for its row images.
 
     Attributes:
-        kind: what happened to the rows.
         version: 0 for MySQL 5.1 before 5.1.18, 1 for MySQL 5.1 to 5.5 and MariaDB, 2 from MySQL 5.6 on.
         partial: whether JSON columns of after images may hold differences (PARTIAL_UPDATE_ROWS).
-        compressed: whether the row images are compressed (MariaDB).
-        table_id: the table map's number.
-        flags: see RowsFlag.
-        column_count: number of the table's columns.
         columns_before: bitmap of the columns that images hold; for updates those of before images. Column 0
             is the lowest bit of the first byte.
         columns_after: bitmap of the columns of an update's after images, else the same as ``columns_before``.
-        partition_id: number of the partition that the rows go to, None for tables without.
-        source_partition_id: number of the partition that updated rows come from.
         ndb_info: NDB's own bytes (format byte and data).
         unknown_extra: extra data that binx does not know: its type and all bytes from there on.
         rows_offset: bytes of the event's body before the first row image.
@@ -98,16 +85,7 @@ class RowsHeader(NamedTuple):
     column_count: int
     columns_before: bytes
     columns_after: bytes
-    partition_id: int | None
-    source_partition_id: int | None
-    ndb_info: bytes | None
-    unknown_extra: tuple[int, bytes] | None
     rows_offset: int
-
-
-class _Extra(NamedTuple):
-    """The extra data of a rows event; see RowsHeader."""
-
     partition_id: int | None = None
     source_partition_id: int | None = None
     ndb_info: bytes | None = None
@@ -121,7 +99,7 @@ def parse_rows_header(body: memoryview, header: EventHeader, description: Format
     default = _POST_HEADER_V2 if version == 2 else _POST_HEADER_V1
     length = description.post_header_length(header.type, default)
     table_id, flags = read_table_id(reader, length)
-    extra = _read_extra(reader, kind) if length == _POST_HEADER_V2 else _Extra()
+    extra = _read_extra(reader, kind) if length == _POST_HEADER_V2 else {}
     column_count = reader.packed()
     if not 0 < column_count <= MAX_COLUMNS:
         raise reader.damaged(f"expected 1 to {MAX_COLUMNS} columns, found {column_count}")
@@ -140,7 +118,7 @@ def parse_rows_header(body: memoryview, header: EventHeader, description: Format
         columns_before=columns_before,
         columns_after=columns_after,
         rows_offset=reader.index,
-        **extra._asdict(),
+        **extra,
     )
 
 
@@ -152,39 +130,38 @@ def row_images(body: memoryview, header: EventHeader, rows: RowsHeader) -> memor
     return memoryview(uncompress(Reader(body[rows.rows_offset :], origin=origin, event=header.name)))
 
 
-def _read_extra(reader: Reader, kind: RowsKind) -> _Extra:
+def _read_extra(reader: Reader, kind: RowsKind) -> dict[str, Any]:
     """The length counts its own two bytes."""
     length = reader.u16()
     if length < 2:
         raise reader.damaged(f"expected extra data of at least 2 bytes, found {length}")
     data = reader.slice(length - 2)
-    extra = _Extra()
+    extra: dict[str, Any] = {}
     while data.remaining:
         number = data.u8()
         if number == _NDB:
             size = data.u8()
             if size < 1:
                 raise data.damaged("expected the length of NDB's data to count itself, found 0")
-            info = data.raw(size - 1)
-            extra = extra._replace(ndb_info=extra.ndb_info or info)
+            extra.setdefault("ndb_info", data.raw(size - 1))
         elif number == _PARTITION:
-            extra = extra._replace(partition_id=data.u16())
+            extra["partition_id"] = data.u16()
             if kind is RowsKind.UPDATE:
-                extra = extra._replace(source_partition_id=data.u16())
+                extra["source_partition_id"] = data.u16()
         else:
-            extra = extra._replace(unknown_extra=(number, bytes(data.rest())))
+            extra["unknown_extra"] = (number, bytes(data.rest()))
     return extra
 
 
 _TYPE_AND_REST = Struct("<IBIIIH")
 
-PLAIN_TYPES: dict[int, EventType] = {
-    EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1: EventType.WRITE_ROWS_V1,
-    EventType.MARIADB_UPDATE_ROWS_COMPRESSED_V1: EventType.UPDATE_ROWS_V1,
-    EventType.MARIADB_DELETE_ROWS_COMPRESSED_V1: EventType.DELETE_ROWS_V1,
-    EventType.MARIADB_WRITE_ROWS_COMPRESSED: EventType.WRITE_ROWS,
-    EventType.MARIADB_UPDATE_ROWS_COMPRESSED: EventType.UPDATE_ROWS,
-    EventType.MARIADB_DELETE_ROWS_COMPRESSED: EventType.DELETE_ROWS,
+PLAIN_TYPES = {
+    compressed + offset: EventType(plain + offset)
+    for compressed, plain in (
+        (EventType.MARIADB_WRITE_ROWS_COMPRESSED_V1, EventType.WRITE_ROWS_V1),
+        (EventType.MARIADB_WRITE_ROWS_COMPRESSED, EventType.WRITE_ROWS),
+    )
+    for offset in range(len(RowsKind))
 }
 """What each compressed rows event's type is without compression."""
 
@@ -203,7 +180,7 @@ def plain_rows_event(event: memoryview, header: EventHeader, description: Format
     return (
         _TYPE_AND_REST.pack(
             header.timestamp,
-            PLAIN_TYPES[EventType(header.type)],
+            PLAIN_TYPES[header.type],
             header.server_id,
             HEADER_SIZE + len(plain),
             header.next_position,

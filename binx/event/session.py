@@ -10,8 +10,7 @@ from __future__ import annotations
 from binx.event.charset import collation_to_charset
 from binx.event.collation import collation_name
 from binx.event.format import Flavour
-from binx.event.query import Query
-from binx.event.query_status import QueryStatus
+from binx.event.query import Query, QueryStatus
 
 _AUTO_IS_NULL = 1 << 14
 _NOT_AUTOCOMMIT = 1 << 19

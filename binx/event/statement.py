@@ -31,7 +31,6 @@ class Intvar(NamedTuple):
 
     Attributes:
         type: which of the two; a number where binx knows no such variable.
-        value: the value.
     """
 
     type: int
@@ -44,12 +43,7 @@ class Intvar(NamedTuple):
 
 
 class Rand(NamedTuple):
-    """The seeds of RAND() for the statement that follows.
-
-    Attributes:
-        seed1: value of ``rand_seed1``.
-        seed2: value of ``rand_seed2``.
-    """
+    """The seeds of RAND() for the statement that follows."""
 
     seed1: int
     seed2: int
@@ -85,8 +79,6 @@ class XaXid(NamedTuple):
 
     Attributes:
         format_id: how the coordinator builds such names; 1 where it did not say.
-        gtrid: the global transaction id, at most 64 bytes.
-        bqual: the branch qualifier, at most 64 bytes.
     """
 
     format_id: int
@@ -102,7 +94,6 @@ class XaPrepare(NamedTuple):
 
     Attributes:
         one_phase: it was committed at once (XA COMMIT … ONE PHASE).
-        xid: its name.
     """
 
     one_phase: bool
@@ -128,7 +119,7 @@ def parse_rows_query(body: memoryview, header: EventHeader, description: FormatD
     """Read ROWS_QUERY, whose first byte, a length modulo 256, is not used, or ANNOTATE_ROWS."""
     reader = _reader_after_post_header(body, header, description)
     if header.type == EventType.ROWS_QUERY:
-        reader.skip(1)
+        reader.take(1)
     return RowsQuery(bytes(reader.rest()))
 
 
@@ -160,7 +151,7 @@ def _reader_after_post_header(
 ) -> Reader:
     """These events have no fixed part that the format description counts, but a newer server may add one."""
     reader = body_reader(body, header)
-    reader.skip(description.post_header_length(header.type, 0))
+    reader.take(description.post_header_length(header.type, 0))
     return reader
 
 
@@ -189,8 +180,6 @@ class UserVar(NamedTuple):
         name: the variable's name without its ``@``.
         type: the type of its value; STRING for NULL.
         value: the value: bytes for STRING, float, int, Decimal, or None for NULL.
-        collation: number of a string's collation.
-        unsigned: whether an integer is unsigned.
     """
 
     name: str
@@ -221,7 +210,7 @@ class UserVar(NamedTuple):
 def parse_user_var(body: memoryview, header: EventHeader, description: FormatDescription) -> UserVar:
     """Read USER_VAR."""
     reader = body_reader(body, header)
-    reader.skip(description.post_header_length(header.type, 0))
+    reader.take(description.post_header_length(header.type, 0))
     name = reader.text(reader.count(reader.u32(), 1, "characters"))
     if reader.u8():
         return UserVar(name, ValueType.STRING, None, BINARY_COLLATION, unsigned=False)
@@ -259,23 +248,20 @@ def _read_decimal(reader: Reader) -> Decimal:
     precision, scale = reader.u8(), reader.u8()
     if not 0 < precision <= _MAX_PRECISION or scale > min(precision, _MAX_SCALE):
         raise reader.damaged(f"expected the precision and scale of a DECIMAL, found {precision} and {scale}")
-    whole, fraction = precision - scale, scale
-    sizes = [
-        _DIGITS_BYTES[whole % _DIGITS_PER_WORD],
-        *[4] * (whole // _DIGITS_PER_WORD + fraction // _DIGITS_PER_WORD),
-        _DIGITS_BYTES[fraction % _DIGITS_PER_WORD],
-    ]
-    digits = [whole % _DIGITS_PER_WORD, *[_DIGITS_PER_WORD] * (len(sizes) - 2), fraction % _DIGITS_PER_WORD]
-    packed = bytearray(reader.take(sum(sizes)))
+    whole = precision - scale
+    # Digits that fill no group of nine stand first in the integer part, and last in the fraction.
+    groups = whole // _DIGITS_PER_WORD + scale // _DIGITS_PER_WORD
+    digits = [whole % _DIGITS_PER_WORD, *[_DIGITS_PER_WORD] * groups, scale % _DIGITS_PER_WORD]
+    packed = bytearray(reader.take(sum(_DIGITS_BYTES[count] for count in digits)))
     negative = not packed[0] & 0x80
     packed[0] ^= 0x80
     if negative:
         packed = bytearray(byte ^ 0xFF for byte in packed)
     text, start = "", 0
-    for size, count in zip(sizes, digits, strict=True):
-        number = int.from_bytes(packed[start : start + size], "big")
-        text += f"{number:0{count}d}" if count else ""
-        start += size
+    for count in digits:
+        stop = start + _DIGITS_BYTES[count]
+        text += f"{int.from_bytes(packed[start:stop], 'big'):0{count}d}" if count else ""
+        start = stop
     if len(text) != precision:
         raise reader.damaged(f"expected {precision} decimal digits, found {text}")
     # The constructor keeps all digits; arithmetic would round to those of the thread's context.

@@ -7,7 +7,7 @@ Sources: MySQL's libs/mysql/binlog/event/rows_event.h and .cpp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from binx.event.column import (
     CHARACTER_TYPES,
@@ -16,7 +16,6 @@ from binx.event.column import (
     Column,
     ColumnType,
     ShareOfCollations,
-    TableMetadata,
     column_type,
     parse_table_metadata,
     read_type_metadata,
@@ -33,36 +32,13 @@ _POST_HEADER_BEFORE_5_1_4 = 6
 
 _Value = TypeVar("_Value")
 
-_ALIKE_COLUMNS = 16_384
-
-_alike: dict[tuple[bytes, Flavour, bool], _Columns] = {}
-"""What was read behind the names of tables, up to some number of columns: many tables can be alike."""
-
-_alike_columns = 0
-
-
-class _Columns(NamedTuple):
-    """What a table map says behind the table's name; see TableMap."""
-
-    column_types: bytes
-    columns: tuple[Column, ...]
-    has_metadata: bool
-    has_primary_key: bool
-    unknown_metadata: tuple[tuple[int, bytes], ...]
-
 
 class TableMap(NamedTuple):
     """A table as rows events have it.
 
     Attributes:
         table_id: number that rows events name; it means another table after a flush or in another file.
-        flags: bits that binx has no use for.
-        database: the table's database.
-        table: the table's name.
         column_types: one byte a column, as the table map has it (STRING stands for ENUM and SET too).
-        columns: the columns.
-        has_metadata: whether there is optional metadata.
-        has_primary_key: whether the optional metadata names a primary key.
         unknown_metadata: type and bytes of metadata fields that binx does not know.
     """
 
@@ -85,50 +61,11 @@ class TableMap(NamedTuple):
 def parse_table_map(
     body: memoryview, header: EventHeader, description: FormatDescription, *, optional: bool = True
 ) -> TableMap:
-    """Read TABLE_MAP.
-
-    Args:
-        body: the event without header and checksum.
-        header: its header.
-        description: the format description that rules it.
-        optional: read the optional metadata too.
-    """
-    post_header_length = description.post_header_length(header.type, _POST_HEADER)
+    """Read TABLE_MAP, with its optional metadata if that is ``optional``."""
     reader = body_reader(body, header)
-    table_id, flags = read_table_id(reader, post_header_length)
+    table_id, flags = read_table_id(reader, description.post_header_length(header.type, _POST_HEADER))
     database = _zero_terminated(reader, reader.u8())
     table = _zero_terminated(reader, reader.u8())
-    origin, rest = reader.position, reader.rest()
-    key = (bytes(rest), description.flavour, optional)
-    columns = _alike.get(key)
-    if columns is None:
-        rest_reader = Reader(rest, origin=origin, event=header.name)
-        columns = _parse_columns(rest_reader, description.flavour, optional=optional)
-        _remember(key, columns)
-    return TableMap(table_id, flags, database, table, *columns)
-
-
-def parse_kept_map(
-    kept: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
-) -> TableMap:
-    """Read TABLE_MAP from what scans keep of it: the body behind table id and flags."""
-    wide = description.post_header_length(EventType.TABLE_MAP, _POST_HEADER) != _POST_HEADER_BEFORE_5_1_4
-    body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + kept)
-    size = HEADER_SIZE + len(body)
-    header = EventHeader(0, EventType.TABLE_MAP, 0, size, 0, EventFlag(0), position)
-    return parse_table_map(body, header, description, optional=optional)
-
-
-def _remember(key: tuple[bytes, Flavour, bool], columns: _Columns) -> None:
-    global _alike_columns  # noqa: PLW0603
-    _alike_columns += len(columns.columns) + 1
-    if _alike_columns > _ALIKE_COLUMNS:
-        _alike.clear()
-        _alike_columns = len(columns.columns) + 1
-    _alike[key] = columns
-
-
-def _parse_columns(reader: Reader, flavour: Flavour, *, optional: bool) -> _Columns:
     count = reader.packed()
     if count > MAX_COLUMNS:
         raise reader.damaged(f"expected at most {MAX_COLUMNS} columns, found {count}")
@@ -145,20 +82,35 @@ def _parse_columns(reader: Reader, flavour: Flavour, *, optional: bool) -> _Colu
     if not optional:
         reader.take(reader.remaining)
     has_metadata = reader.remaining > 0
-    metadata = parse_table_metadata(reader)
-    return _Columns(
+    metadata, unknown = parse_table_metadata(reader)
+    return TableMap(
+        table_id=table_id,
+        flags=flags,
+        database=database,
+        table=table,
         column_types=column_types,
-        columns=_resolve(types, nullable, metadata, flavour, reader),
+        columns=_resolve(types, nullable, metadata, description.flavour, reader),
         has_metadata=has_metadata,
-        has_primary_key=metadata.primary_key is not None,
-        unknown_metadata=tuple(metadata.unknown),
+        has_primary_key="primary_key" in metadata,
+        unknown_metadata=tuple(unknown),
     )
+
+
+def parse_kept_map(
+    kept: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
+) -> TableMap:
+    """Read TABLE_MAP from what scans keep of it: the body behind table id and flags."""
+    wide = description.post_header_length(EventType.TABLE_MAP, _POST_HEADER) != _POST_HEADER_BEFORE_5_1_4
+    body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + kept)
+    size = HEADER_SIZE + len(body)
+    header = EventHeader(0, EventType.TABLE_MAP, 0, size, 0, EventFlag(0), position)
+    return parse_table_map(body, header, description, optional=optional)
 
 
 def read_table_id(reader: Reader, post_header_length: int) -> tuple[int, int]:
     """Read a table's number, of six bytes, four before MySQL 5.1.4, and the flags after it, two bytes."""
     wide = post_header_length != _POST_HEADER_BEFORE_5_1_4
-    return (reader.u48() if wide else reader.u32()), reader.u16()
+    return (reader.unsigned(6) if wide else reader.u32()), reader.u16()
 
 
 def _zero_terminated(reader: Reader, size: int) -> str:
@@ -171,25 +123,26 @@ def _zero_terminated(reader: Reader, size: int) -> str:
 def _resolve(
     types: list[tuple[ColumnType, int]],
     nullable: list[bool],
-    metadata: TableMetadata,
+    metadata: dict[str, Any],
     flavour: Flavour,
     reader: Reader,
 ) -> tuple[Column, ...]:
     """Give each column its share of the fields that count only the columns of their kind."""
+    given = metadata.get
     kinds = [kind for kind, _ in types]
     numeric = [index for index, kind in enumerate(kinds) if kind in NUMERIC_TYPES]
     texts = [index for index, kind in enumerate(kinds) if kind in CHARACTER_TYPES[flavour]]
     listed = [index for index, kind in enumerate(kinds) if kind in MEMBER_TYPES]
-    collations = _collations(texts, metadata.default_collations, metadata.collations, reader)
-    collations |= _collations(listed, metadata.member_default_collations, metadata.member_collations, reader)
-    unsigned = _shares(numeric, metadata.unsigned, "signedness", reader)
-    members = _shares(_of(kinds, ColumnType.SET), metadata.set_members, "SET members", reader)
-    members |= _shares(_of(kinds, ColumnType.ENUM), metadata.enum_members, "ENUM members", reader)
-    geometry = _shares(_of(kinds, ColumnType.GEOMETRY), metadata.geometry_types, "geometry types", reader)
-    vectors = _shares(_of(kinds, ColumnType.VECTOR), metadata.dimensionalities, "dimensions", reader)
-    names = _shares(range(len(kinds)), metadata.names, "names", reader)
-    visible = _shares(range(len(kinds)), metadata.visible, "visibility", reader)
-    key = {index: (place, prefix) for place, (index, prefix) in enumerate(metadata.primary_key or ())}
+    collations = _collations(texts, given("default_collations"), given("collations"), reader)
+    collations |= _collations(listed, given("member_default_collations"), given("member_collations"), reader)
+    unsigned = _shares(numeric, given("unsigned"), "signedness", reader)
+    members = _shares(_of(kinds, ColumnType.SET), given("set_members"), "SET members", reader)
+    members |= _shares(_of(kinds, ColumnType.ENUM), given("enum_members"), "ENUM members", reader)
+    geometry = _shares(_of(kinds, ColumnType.GEOMETRY), given("geometry_types"), "geometry types", reader)
+    vectors = _shares(_of(kinds, ColumnType.VECTOR), given("dimensionalities"), "dimensions", reader)
+    names = _shares(range(len(kinds)), given("names"), "names", reader)
+    visible = _shares(range(len(kinds)), given("visible"), "visibility", reader)
+    key = {index: (place, prefix) for place, (index, prefix) in enumerate(metadata.get("primary_key", ()))}
     if any(index >= len(kinds) for index in key):
         raise reader.damaged(f"expected a primary key within {len(kinds)} columns, found column {max(key)}")
     return tuple(

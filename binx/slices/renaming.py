@@ -14,8 +14,7 @@ from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
 from binx.event.payload import whole_events
-from binx.event.query import ExecuteLoadQuery, Query
-from binx.event.query_status import StatusCode
+from binx.event.query import UPDATED_DB_NAMES, ExecuteLoadQuery, Query
 from binx.kernels.copy.rewrite import measure
 from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
@@ -199,4 +198,4 @@ def _new_name(names: DatabaseNames, old: bytes) -> bytes:
 
 def _listed(names: list[bytes]) -> bytes:
     """The status variable that lists databases."""
-    return bytes([StatusCode.UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)
+    return bytes([UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)

@@ -8,8 +8,7 @@ from binx.errors import DamagedError
 from binx.event.format import FormatDescription
 from binx.event.header import EventFlag, EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
-from binx.event.query import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock, Query
-from binx.event.query_status import parse_status
+from binx.event.query import DeleteFile, DuplicateHandling, ExecuteLoadQuery, LoadBlock, Query, parse_status
 from binx.event.reader import Reader
 from binx.event.session import session_options
 from binx.rows.statements import statement_context

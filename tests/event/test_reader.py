@@ -17,10 +17,10 @@ def test_integers_are_little_endian() -> None:
     values = [
         reader.u8(),
         reader.u16(),
-        reader.u24(),
+        reader.unsigned(3),
         reader.u32(),
-        reader.u48(),
-        reader.u56(),
+        reader.unsigned(6),
+        reader.unsigned(7),
         reader.u64(),
     ]
     assert values == [1, 2, 3, 4, 5, 6, 7]

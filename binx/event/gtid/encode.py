@@ -11,7 +11,6 @@ libs/mysql/serialization/variable_length_integers.h.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from binx.errors import UnsupportedError
@@ -26,13 +25,15 @@ _LONGEST = 8
 _VARIABLE_BITS = 7
 _UUID_FIELD, _TAG_FIELD, _LAST_COMMITTED_FIELD, _SEQUENCE_NUMBER_FIELD, _LENGTH_FIELD = 1, 3, 4, 5, 8
 
+_Parts = tuple[int | None, Callable[[int | None], bytes]]
+"""A transaction's length as its event tells it, None where it has none; what makes the event with another."""
+
 
 class Clock(NamedTuple):
     """A transaction's place in the logical clock of its file.
 
     Attributes:
         last_committed: sequence number of the latest transaction that this one waits for.
-        sequence_number: number of the transaction in its file, from 1.
     """
 
     last_committed: int
@@ -85,119 +86,43 @@ def rewrite_gtid(
         UnsupportedError: a newer server's GTID_TAGGED.
     """
     reader = body_reader(body, header)
-    fields = _tagged_fields(reader) if header.type == EventType.GTID_TAGGED else _plain_fields(reader)
-    if clock is not None:
-        fields = fields.with_clock(clock)
-    if not fields.length:
-        return fields.encode(fields.length)
+    cut = _tagged_parts if header.type == EventType.GTID_TAGGED else _plain_parts
+    known, encode = cut(reader, clock)
+    if not known:
+        return encode(known)
     # A longer length never takes fewer bytes, so counting up from the shortest ends at the one that fits.
     length = 0
     while True:
-        encoded = fields.encode(length)
+        encoded = encode(length)
         total = HEADER_SIZE + len(encoded) + checksum_size + following
         if total == length:
             return encoded
         length = total
 
 
-@dataclass(frozen=True, slots=True)
-class _PlainFields:
-    """GTID and ANONYMOUS_GTID, cut where the fields stand that change.
-
-    Attributes:
-        identity: flags, UUID, number and the clock's type.
-        clock: 16 bytes, or none.
-        timestamps: all between clock and length.
-        length: the transaction's length; None where the event has none.
-        rest: all behind the length.
-    """
-
-    identity: bytes
-    clock: bytes
-    timestamps: bytes
-    length: int | None
-    rest: bytes
-
-    def with_clock(self, clock: Clock) -> _PlainFields:
-        if not self.clock:
-            return self
-        encoded = clock.last_committed.to_bytes(8, "little") + clock.sequence_number.to_bytes(8, "little")
-        return replace(self, clock=encoded)
-
-    def encode(self, length: int | None) -> bytes:
-        packed = b"" if length is None else encode_packed(length)
-        return self.identity + self.clock + self.timestamps + packed + self.rest
-
-
-def _plain_fields(reader: Reader) -> _PlainFields:
-    identity = reader.raw(min(reader.remaining, _CLOCK_POSITION))
+def _plain_parts(reader: Reader, clock: Clock | None) -> _Parts:
+    """GTID and ANONYMOUS_GTID: all before the length, the length, and how it is written between the rest."""
+    start = reader.raw(min(reader.remaining, _CLOCK_POSITION))
+    length = None
     if (
-        len(identity) < _CLOCK_POSITION
-        or identity[-1] != LOGICAL_TIMESTAMP_TYPE
-        or reader.remaining < _CLOCK_SIZE
+        len(start) == _CLOCK_POSITION
+        and start[-1] == LOGICAL_TIMESTAMP_TYPE
+        and reader.remaining >= _CLOCK_SIZE
     ):
-        return _PlainFields(identity, b"", b"", None, bytes(reader.rest()))
-    clock = reader.raw(_CLOCK_SIZE)
-    if reader.remaining < TIMESTAMP_SIZE:
-        return _PlainFields(identity, clock, b"", None, bytes(reader.rest()))
-    timestamps = reader.raw(TIMESTAMP_SIZE)
-    if int.from_bytes(timestamps, "little") & ORIGINAL_TIMESTAMP_FOLLOWS:
-        timestamps += reader.raw(TIMESTAMP_SIZE)
-    length = reader.packed() if reader.remaining else None
-    return _PlainFields(identity, clock, timestamps, length, bytes(reader.rest()))
+        old_clock = reader.raw(_CLOCK_SIZE)
+        start += old_clock if clock is None else b"".join(number.to_bytes(8, "little") for number in clock)
+        if reader.remaining >= TIMESTAMP_SIZE:
+            timestamps = reader.raw(TIMESTAMP_SIZE)
+            if int.from_bytes(timestamps, "little") & ORIGINAL_TIMESTAMP_FOLLOWS:
+                timestamps += reader.raw(TIMESTAMP_SIZE)
+            start += timestamps
+            length = reader.packed() if reader.remaining else None
+    rest = bytes(reader.rest())
+    return length, lambda length: start + (b"" if length is None else encode_packed(length)) + rest
 
 
-@dataclass(frozen=True, slots=True)
-class _TaggedFields:
-    """GTID_TAGGED, cut into the fields of its message.
-
-    Attributes:
-        version: of the serialization format, encoded.
-        last_required: the last field that a reader must know, encoded.
-        fields: per number of a field that binx knows, number and value encoded.
-        length: the transaction's length; None where the event has none.
-        rest: the fields behind those.
-        trailer: what stands behind the message.
-    """
-
-    version: bytes
-    last_required: bytes
-    fields: dict[int, bytes]
-    length: int | None
-    rest: bytes
-    trailer: bytes
-
-    def with_clock(self, clock: Clock) -> _TaggedFields:
-        last, number = _LAST_COMMITTED_FIELD, _SEQUENCE_NUMBER_FIELD
-        changed = self.fields | {
-            last: _field(last, encode_variable_signed(clock.last_committed)),
-            number: _field(number, encode_variable_signed(clock.sequence_number)),
-        }
-        return replace(self, fields=changed)
-
-    def encode(self, length: int | None) -> bytes:
-        fields = dict(self.fields)
-        if length is not None:
-            fields[_LENGTH_FIELD] = _field(_LENGTH_FIELD, encode_variable(length))
-        content = self.last_required + b"".join(fields[number] for number in sorted(fields)) + self.rest
-        return self.version + _own_size(len(self.version) + len(content)) + content + self.trailer
-
-
-def _field(number: int, value: bytes) -> bytes:
-    return encode_variable(number) + value
-
-
-def _own_size(others: int) -> bytes:
-    """The size of a message, which counts its own bytes."""
-    size = others
-    while True:
-        encoded = encode_variable(size)
-        if others + len(encoded) == size:
-            return encoded
-        size = others + len(encoded)
-
-
-def _tagged_fields(reader: Reader) -> _TaggedFields:
+def _tagged_parts(reader: Reader, clock: Clock | None) -> _Parts:
+    """GTID_TAGGED: a message of fields, each a number and a value."""
     whole = bytes(reader.rest())
     message = Reader(whole, origin=reader.position - len(whole))
     body = open_message(message, max(_SKIP))
@@ -221,7 +146,28 @@ def _tagged_fields(reader: Reader) -> _TaggedFields:
         end, previous = place.index, number
     if previous < 0:
         raise UnsupportedError("expected a GTID's fields, found none that binx knows", offset=place.position)
-    return _TaggedFields(version, last_required, fields, length, content[end:], trailer)
+    if clock is not None:
+        for number, value in ((_LAST_COMMITTED_FIELD, clock[0]), (_SEQUENCE_NUMBER_FIELD, clock[1])):
+            fields[number] = encode_variable(number) + encode_variable_signed(value)
+
+    def encode(length: int | None) -> bytes:
+        if length is not None:
+            fields[_LENGTH_FIELD] = encode_variable(_LENGTH_FIELD) + encode_variable(length)
+        known = b"".join(fields[number] for number in sorted(fields))
+        parts = last_required + known + content[end:]
+        return version + _own_size(len(version) + len(parts)) + parts + trailer
+
+    return length, encode
+
+
+def _own_size(others: int) -> bytes:
+    """The size of a message, which counts its own bytes."""
+    size = others
+    while True:
+        encoded = encode_variable(size)
+        if others + len(encoded) == size:
+            return encoded
+        size = others + len(encoded)
 
 
 def _read_end(reader: Reader) -> int:

@@ -6,7 +6,7 @@ Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h (``Gtid_event
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binx.event.format import FormatDescription
 from binx.event.gtid.previous import read_tag
@@ -38,17 +38,14 @@ class Gtid(NamedTuple):
     Attributes:
         flags: FLAG_MAY_HAVE_STATEMENTS.
         uuid: 16 bytes; all zero for ANONYMOUS_GTID.
-        tag: the GTID's tag, empty where it has none (MySQL 8.3).
         number: transaction number of that UUID and tag, from 1; 0 for ANONYMOUS_GTID.
         last_committed: sequence number of the latest transaction that this one waits for (MySQL 5.7).
-        sequence_number: number of the transaction in its file, from 1 (MySQL 5.7).
         immediate_commit_timestamp: µs since 1970 of the commit on the server that wrote this log (MySQL
             8.0.1).
         original_commit_timestamp: µs since 1970 of the commit on the first server (MySQL 8.0.1).
         transaction_length: bytes from this event to the transaction's end, this event and all checksums
             included (MySQL 8.0.2); 0 where the server did not know it.
         immediate_server_version: of the server that wrote this log, as 80036 for 8.0.36 (MySQL 8.0.14).
-        original_server_version: of the first server, likewise.
         commit_group_ticket: number of the group that the transaction was committed in (MySQL 8.0.28), seldom
             there.
     """
@@ -98,40 +95,27 @@ def parse_gtid(body: memoryview, header: EventHeader, description: FormatDescrip
 
 
 def _parse_plain(reader: Reader) -> Gtid:
-    flags = reader.u8()
-    uuid = reader.raw(UUID_SIZE)
-    number = reader.i64()
-    last_committed = sequence_number = immediate = original = None
-    length = immediate_version = original_version = ticket = None
+    values: dict[str, Any] = {"flags": reader.u8(), "uuid": reader.raw(UUID_SIZE), "number": reader.i64()}
     if reader.remaining >= 1 + 16 and reader.u8() == LOGICAL_TIMESTAMP_TYPE:
-        last_committed, sequence_number = reader.i64(), reader.i64()
+        values |= {"last_committed": reader.i64(), "sequence_number": reader.i64()}
         if reader.remaining >= TIMESTAMP_SIZE:
             immediate, original = _timestamps(reader)
-            length = reader.packed() if reader.remaining else None
+            values |= {"immediate_commit_timestamp": immediate, "original_commit_timestamp": original}
+            if reader.remaining:
+                values["transaction_length"] = reader.packed()
             if reader.remaining >= 4:
                 immediate_version, original_version = _versions(reader)
+                values["immediate_server_version"] = immediate_version
+                values["original_server_version"] = original_version
             if reader.remaining >= 8:
-                ticket = reader.u64()
-    return Gtid(
-        flags=flags,
-        uuid=uuid,
-        tag="",
-        number=number,
-        last_committed=last_committed,
-        sequence_number=sequence_number,
-        immediate_commit_timestamp=immediate,
-        original_commit_timestamp=original,
-        transaction_length=length,
-        immediate_server_version=immediate_version,
-        original_server_version=original_version,
-        commit_group_ticket=ticket,
-    )
+                values["commit_group_ticket"] = reader.u64()
+    return Gtid(tag="", **values)
 
 
 def _timestamps(reader: Reader) -> tuple[int, int]:
-    immediate = reader.u56()
+    immediate = reader.unsigned(7)
     if immediate & ORIGINAL_TIMESTAMP_FOLLOWS:
-        return immediate ^ ORIGINAL_TIMESTAMP_FOLLOWS, reader.u56()
+        return immediate ^ ORIGINAL_TIMESTAMP_FOLLOWS, reader.unsigned(7)
     return immediate, immediate
 
 
@@ -173,7 +157,7 @@ _TAGGED_FIELDS: dict[int, tuple[str, Callable[[Reader], object]]] = {
 
 def _parse_tagged(reader: Reader) -> Gtid:
     fields = open_message(reader, max(_TAGGED_FIELDS))
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     previous = -1
     while fields.remaining:
         number = read_variable(fields)
@@ -184,42 +168,15 @@ def _parse_tagged(reader: Reader) -> Gtid:
         name, read = _TAGGED_FIELDS[number]
         values[name] = read(fields)
         previous = number
-    return _tagged_gtid(values, fields)
-
-
-def _tagged_gtid(values: dict[str, object], fields: Reader) -> Gtid:
-    def integer(name: str) -> int | None:
-        value = values.get(name)
-        return value if isinstance(value, int) else None
-
-    uuid, tag = values.get("uuid"), values.get("tag", "")
-    number, flags = integer("number"), integer("flags")
-    if not isinstance(uuid, bytes) or not isinstance(tag, str) or number is None or flags is None:
+    if not {"flags", "uuid", "number"} <= values.keys():
         raise fields.damaged(
             "expected the fields flags, UUID and number, found " + (", ".join(values) or "none")
         )
-    immediate = integer("immediate_commit_timestamp")
-    original = _or_default(integer("original_commit_timestamp"), immediate)
-    for moment in (immediate, original):
-        if moment is not None and moment >> 8 * TIMESTAMP_SIZE:
-            raise fields.damaged(f"expected a commit time of at most 56 bits, found {moment}")
-    immediate_version = integer("immediate_server_version")
-    return Gtid(
-        flags=flags,
-        uuid=uuid,
-        tag=tag,
-        number=number,
-        last_committed=integer("last_committed"),
-        sequence_number=integer("sequence_number"),
-        immediate_commit_timestamp=immediate,
-        original_commit_timestamp=original,
-        transaction_length=integer("transaction_length"),
-        immediate_server_version=immediate_version,
-        original_server_version=_or_default(integer("original_server_version"), immediate_version),
-        commit_group_ticket=integer("commit_group_ticket"),
-    )
-
-
-def _or_default(value: int | None, default: int | None) -> int | None:
-    """A field, or what its absence means."""
-    return default if value is None else value
+    # What the absence of a field means.
+    values.setdefault("tag", "")
+    values.setdefault("original_commit_timestamp", values.get("immediate_commit_timestamp"))
+    values.setdefault("original_server_version", values.get("immediate_server_version"))
+    for name in ("immediate_commit_timestamp", "original_commit_timestamp"):
+        if (values.get(name) or 0) >> 8 * TIMESTAMP_SIZE:
+            raise fields.damaged(f"expected a commit time of at most 56 bits, found {values[name]}")
+    return Gtid(**values)

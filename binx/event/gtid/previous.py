@@ -26,11 +26,7 @@ _U64 = Struct("<Q")
 
 
 class PreviousGtids(NamedTuple):
-    """The GTIDs of all logs before this file, as far as its server remembered.
-
-    Attributes:
-        gtids: the set.
-    """
+    """The GTIDs of all logs before this file, as far as its server remembered."""
 
     gtids: GtidSet
 
@@ -76,22 +72,18 @@ def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
             yield source, start, end - 1
 
 
-def encode_previous_gtids(gtids: GtidSet, *, tagged: bool | None = None) -> bytes:
-    """The body of PREVIOUS_GTIDS for a set, as a server writes it.
+def encode_previous_gtids(gtids: GtidSet) -> bytes:
+    """The body of PREVIOUS_GTIDS for a set of MySQL's GTIDs, as a server writes it.
 
-    Args:
-        gtids: a set of MySQL's GTIDs.
-        tagged: whether to use the encoding of MySQL 8.3 and later; by default only where the set has tags, so
-            that older servers can read what need not be new to them.
+    The encoding is that of MySQL 8.3 and later only where the set has tags: older servers can read the rest.
 
     Raises:
-        ValueError: the set has MariaDB's GTIDs, or has tags though ``tagged`` is False: a caller's mistake.
+        ValueError: the set has MariaDB's GTIDs: a caller's mistake.
     """
     sources = [source for source in gtids.sources if isinstance(source, UuidSource)]
-    has_tags = any(source.tag for source in sources)
-    if len(sources) != len(gtids.sources) or (has_tags and tagged is False):
-        raise ValueError("PREVIOUS_GTIDS holds MySQL's GTIDs only, and tags only in the tagged encoding")
-    with_tags = has_tags if tagged is None else tagged
+    with_tags = any(source.tag for source in sources)
+    if len(sources) != len(gtids.sources):
+        raise ValueError("PREVIOUS_GTIDS holds MySQL's GTIDs only")
     count = _TAGGED_FORMAT << 56 | len(sources) << 8 | _TAGGED_FORMAT if with_tags else len(sources)
     parts = [_U64.pack(count)]
     for source, group in groupby(gtids, key=lambda item: item[0]):

@@ -29,7 +29,6 @@ class UuidSource(NamedTuple):
     """Where MySQL transactions come from.
 
     Attributes:
-        uuid: the 16 bytes of the server's or group's UUID.
         tag: the GTID's tag in lower case, empty where it has none.
     """
 
@@ -42,12 +41,7 @@ class UuidSource(NamedTuple):
 
 
 class DomainSource(NamedTuple):
-    """Where MariaDB transactions come from.
-
-    Attributes:
-        domain: the replication domain's id.
-        server_id: id of the server that gave the number.
-    """
+    """Where MariaDB transactions come from."""
 
     domain: int
     server_id: int

@@ -101,7 +101,10 @@ def _literal(value: Any) -> str:
         return "NULL"
     if isinstance(value, bool):
         return str(int(value))
-    if isinstance(value, int | float | Decimal):
+    if isinstance(value, float):
+        # Without an exponent it is a DECIMAL, which has no negative zero.
+        return f"{value!r}e0" if value == 0 else repr(value)
+    if isinstance(value, int | Decimal):
         return _printed(value)
     if isinstance(value, bytes | dict | list):
         data = _bytes(value)

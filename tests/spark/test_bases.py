@@ -67,6 +67,16 @@ def test_what_a_set_with_holes_lacks_is_applied_and_nothing_else(tmp_path: Path)
     assert notes(table_at(str(tmp_path), "shop.orders", gtid(server, "4"))) == {**held, 3: "logged"}
 
 
+def test_a_base_that_stands_at_a_rename_comes_behind_it(tmp_path: Path) -> None:
+    server = server_with(1)
+    former, sales = ("shop", "former"), ("shop", "sales")
+    server.rename((ORDERS, former), (former, sales), (sales, ORDERS))
+    take_base(tmp_path, (7,), gtid(server, "1-3"))
+    server.export(tmp_path, server.logs[1], whole=True)
+    state = table_at(str(tmp_path), "shop.orders", None)
+    assert (notes(state), state.missing) == ({7: "dumped"}, [])
+
+
 def test_a_moment_before_the_base_is_what_the_logs_tell(tmp_path: Path) -> None:
     server = server_with(6)
     server.export_all(tmp_path, whole=True)

@@ -88,11 +88,13 @@ class Timeline:
         ordered = sorted(statements, key=lambda one: (self._ranks[one.chain], one.scn, one.ordinal))
         self._prepared = follow_prepared(ordered)
         operations: list[tuple[Position, int, int, Any]] = []
+        # A base comes behind the statement in whose place it stands, and before rows there.
         for number, statement in enumerate(ordered):
-            operations.append((self._place(statement.chain, statement.scn), 0, number, statement))
+            is_base = statement.chain in self._bases
+            operations.append((self._place(statement.chain, statement.scn), int(is_base), number, statement))
         for number, clip in enumerate(self._clips(files, ordered)):
             is_base = clip.file.chain in self._bases
-            operations.append((self._place(clip.file.chain, clip.first), 2 - is_base, number, clip))
+            operations.append((self._place(clip.file.chain, clip.first), 3 - is_base, number, clip))
         for place, _, _, operation in sorted(operations, key=lambda one: one[:3]):
             if isinstance(operation, _Clip):
                 self._take(operation, place)

@@ -45,7 +45,14 @@ _BEFORE_NAMES = (
     "( , = <=> != < > <= >= + - * / % ^ | & << >> && || AND OR XOR NOT BETWEEN LIKE RLIKE DIV MOD INTERVAL"
     " SELECT CASE WHEN THEN ELSE DEFAULT RETURN IF ELSEIF WHILE UNTIL AT EVERY STARTS ENDS"
 )
-_BEFORE_EXPRESSIONS = frozenset(_BEFORE_NAMES.split())
+_BEFORE_EXPRESSIONS = frozenset(
+    {
+        "(", ",", "=", "<=>", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", "^", "|", "&", "<<", ">>",
+        "&&", "||", "AND", "OR", "XOR", "NOT", "BETWEEN", "LIKE", "RLIKE", "DIV", "MOD", "INTERVAL", "SELECT",
+        "CASE", "WHEN", "THEN", "ELSE", "DEFAULT", "RETURN", "IF", "ELSEIF", "WHILE", "UNTIL", "AT", "EVERY",
+        "STARTS", "ENDS",
+    }
+)  # fmt: skip
 """What a sign of a number stands behind: elsewhere servers take it for an operator."""
 _GLUED = ("@", "@@")
 """Signs with no space behind them."""

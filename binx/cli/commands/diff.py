@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 from binx.cli.command import COUNT, Example, command, flag, option, parsed
-from binx.cli.diff_text import diff_document, diff_lines
 from binx.cli.options import LOOK, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, selection_options
+from binx.cli.show_text import value_text
 from binx.cli.terminal import ending, say_losses, text_output
 from binx.errors import ExitCode
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection, wanted_gtids
+from binx.source.json_text import json_text
+from binx.source.wording import counted
+from binx.stats.text import number_text, safe_text
+
+if TYPE_CHECKING:
+    from binx.compare.diff import ChangePair, Difference, Lacking, LogDiff
+    from binx.compare.side import ShownChange, Side
 
 EXAMPLES = (
     Example("whether a replica has the same transactions as its source", "binx diff source/ replica/"),
@@ -20,6 +30,11 @@ EXAMPLES = (
         "binx diff --gtids --json source/ replica/ | jq -r .only_right.errant",
     ),
 )
+
+
+_TITLE_WIDTH = 18
+_CHANGES_SHOWN = 5
+_IMAGES = ("before", "after")
 
 
 @command("diff", examples=EXAMPLES)
@@ -83,7 +98,158 @@ def diff_command(
             on_damage=logs.on_damage,
         )
         bar.hide()
-        for line in [diff_document(found)] if as_json else diff_lines(found, left, right):
+        for line in [_document(found)] if as_json else _lines(found, left, right):
             output.line(line)
     losses = say_losses([*found.left.damage, *found.right.damage])
     return ending(found.missing, losses=losses or not (found.equal and found.whole))
+
+
+def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
+    """A report for people."""
+    for name, path, side in (("A", left, found.left), ("B", right, found.right)):
+        held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
+        yield f"{name}  {safe_text(path)}: {held}"
+        if side.anonymous:
+            yield f"   {number_text(side.anonymous)} of them without GTID, not compared"
+    yield _titled("in both", found.common)
+    yield from _listed("before B", found.left.gtids & found.right.before, "B had these before its first log")
+    yield from _listed("before A", found.right.gtids & found.left.before, "A had these before its first log")
+    for name, other, lacking in (("A", "B", found.only_left), ("B", "A", found.only_right)):
+        gtids, errant, purged, unlogged = lacking
+        yield _titled(f"only in {name}", gtids.count)
+        if gtids:
+            yield f"  {gtids}"
+        if errant:
+            yield f"  errant: {errant}"
+            yield f"    {other} has later ones of the source, or none of it: replication will not bring these"
+        if purged:
+            yield f"  perhaps purged: {purged}"
+            yield (
+                f"    the GTIDs of {other}'s logs begin behind these, as after a restored dump or backup;"
+                f" gtid_purged of {other} says which it has: give that with --purged-{other.lower()}"
+            )
+        if unlogged:
+            yield f"  statements alone: {unlogged}"
+            yield f"    {other} logged nothing for them, as if they changed no rows there; not compared"
+    if not found.compared:
+        yield f"{'contents':<{_TITLE_WIDTH}}not compared"
+        return
+    for db, table in found.not_compared:
+        name = f"{safe_text(db)}.{safe_text(table)}"
+        yield f"{'not compared':<{_TITLE_WIDTH}}{name}: it has a column of an unknown type"
+    yield from _listed("not compared", found.statements, "one side logged statements, the other row changes")
+    yield from _listed("logged otherwise", found.other_columns, "equal in the columns that both sides logged")
+    yield _titled("different", found.different.count)
+    for one in found.differences:
+        yield from _difference(one)
+    left_out = found.different.count - len(found.differences)
+    if left_out:
+        yield f"  and {number_text(left_out)} more: {found.different}"
+
+
+def _titled(title: str, count: int) -> str:
+    return f"{title:<{_TITLE_WIDTH}}{number_text(count)}"
+
+
+def _listed(title: str, gtids: GtidSet, why: str) -> Iterator[str]:
+    if gtids:
+        yield _titled(title, gtids.count)
+        yield f"  {gtids}"
+        yield f"    {why}"
+
+
+def _difference(one: Difference) -> Iterator[str]:
+    yield f"  {one.gtid}"
+    for pair in one.pairs[:_CHANGES_SHOWN]:
+        yield from _pair(pair)
+    if len(one.pairs) > _CHANGES_SHOWN:
+        yield f"    and {number_text(len(one.pairs) - _CHANGES_SHOWN)} more"
+
+
+def _pair(pair: ChangePair) -> Iterator[str]:
+    """A change, and what of it differs: only that where both sides have it."""
+    one, other = pair.left, pair.right
+    if one is None or other is None:
+        side, change = ("A", one) if one is not None else ("B", other)
+        if change is not None:
+            yield f"    only in {side}: {_headed(change)}"
+            yield from (f"      {name}  {value}" for name, value in _values(change).items())
+        return
+    yield f"    {_headed(one)}"
+    ours, theirs = _values(one), _values(other)
+    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+    width = max(map(len, names), default=0)
+    for name in names:
+        yield f"      {name:<{width}}  A  {ours.get(name, '(not logged)')}"
+        yield f"      {'':<{width}}  B  {theirs.get(name, '(not logged)')}"
+
+
+def _headed(change: ShownChange) -> str:
+    """What a change is, and of which row."""
+    shown = change.shown
+    if "sql" in shown:
+        return "statement"
+    image = shown.get("before") or shown.get("after") or {}
+    key = ", ".join(f"{safe_text(name)} = {value_text(image[name])}" for name in change.key if name in image)
+    return f"{shown['type']} {safe_text(shown['db'])}.{safe_text(shown['table'])}" + (key and f" {key}")
+
+
+def _values(change: ShownChange) -> dict[str, str]:
+    """The values of a change as text, by image and column; one image has no name."""
+    shown = change.shown
+    if "sql" in shown:
+        return {"database": safe_text(shown["db"]), "sql": safe_text(shown["sql"])}
+    images = [image for image in _IMAGES if shown.get(image) is not None]
+    return {
+        f"{f'{image} ' if len(images) > 1 else ''}{safe_text(name)}": value_text(value)
+        for image in images
+        for name, value in shown[image].items()
+    }
+
+
+def _document(found: LogDiff) -> str:
+    """The same as one JSON object."""
+    document = {
+        "equal": found.equal,
+        "left": _side(found.left),
+        "right": _side(found.right),
+        "only_left": _only(found.only_left),
+        "only_right": _only(found.only_right),
+        "common": found.common,
+        "compared": found.compared,
+        "different": _counted(found.different),
+        "differences": [
+            {
+                "gtid": one.gtid,
+                "changes": [{"left": _shown(pair.left), "right": _shown(pair.right)} for pair in one.pairs],
+            }
+            for one in found.differences
+        ],
+        "logged_otherwise": _counted(found.other_columns),
+        "statements": _counted(found.statements),
+        "not_compared": [{"db": db, "table": table} for db, table in found.not_compared],
+    }
+    return json_text(document)
+
+
+def _side(one: Side) -> dict[str, Any]:
+    return {
+        "files": one.files,
+        "gtids": str(one.gtids),
+        "before": str(one.before),
+        "transactions": one.transactions,
+        "anonymous": one.anonymous,
+    }
+
+
+def _only(lacking: Lacking) -> dict[str, Any]:
+    named = {"errant": lacking.errant, "perhaps_purged": lacking.purged, "statements": lacking.unlogged}
+    return {**_counted(lacking.gtids), **{name: str(part) for name, part in named.items()}}
+
+
+def _counted(gtids: GtidSet) -> dict[str, Any]:
+    return {"gtids": str(gtids), "count": gtids.count}
+
+
+def _shown(change: ShownChange | None) -> Any:
+    return None if change is None else change.shown

@@ -168,6 +168,7 @@ class Logs:
         selection: Selection | None = None,
         *,
         warns: bool = False,
+        watched: bool = True,
         paths: Sequence[str] | None = None,
     ) -> Iterator[tuple[list[FileEnds], ProgressBar]]:
         """The logs as a chain, and a progress bar for the time that they are read.
@@ -176,6 +177,7 @@ class Logs:
             label: of the bar.
             selection: what is said of its times and of the table definitions beforehand.
             warns: whether to tell of gaps between the logs.
+            watched: whether the bar follows what is read of the logs; not where the work itself moves it.
             paths: the logs; by default all.
         """
         if selection is not None:
@@ -183,7 +185,10 @@ class Logs:
         with (
             progress_bar(label, quiet=self.quiet) as bar,
             open_chain(
-                self.paths if paths is None else paths, bar.advance, self.index, self.on_damage
+                self.paths if paths is None else paths,
+                bar.advance if watched else None,
+                self.index,
+                self.on_damage,
             ) as chain,
         ):
             bar.expect(sum(ends.file.size for ends in chain))

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
+from tests.conftest import TESTDATA
 
 
 def documents(text: str) -> list[dict[str, Any]]:
@@ -27,6 +28,14 @@ def test_every_log_is_told_of_and_the_second_run_keeps_all(shop: Shop, tmp_path:
     again = binx("to-parquet", "--json", *shop.logs, "-o", tmp_path / "lake")
     assert [one | {"state": "written"} for one in documents(again.out)] == told
     assert {one["state"] for one in documents(again.out)} == {"kept"}
+
+
+def test_a_log_that_the_next_one_completes_says_which_that_is(tmp_path: Path) -> None:
+    """A bar that wraps what logs are read from would hide that, and that logs are files read side by side."""
+    logs = sorted((TESTDATA / "mariadb-10.11" / "relay").glob("relay-bin.0*"))
+    assert binx("to-parquet", "--quiet", *logs, "-o", tmp_path / "lake").code == 0
+    (path,) = (tmp_path / "lake" / "_manifest").glob("relay-bin.000002.*")
+    assert json.loads(path.read_text("utf-8"))["behind"]["next"] == "relay-bin.000003"
 
 
 def test_force_writes_again(shop: Shop, tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def _taken_indexes(mask: bytearray) -> array[int]:
+def taken_indexes(mask: bytearray) -> array[int]:
     """The indexes of the transactions that a mask takes."""
     marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)])
     taken = array("q")
@@ -297,7 +297,7 @@ def ordered_changes(
     decoder: ChangeDecoder | None = None
     for part in selected:
         if decoder is None or decoder.file is not part.file:
-            wanted = _every_table if choice is None else choice.takes_table
+            wanted = every_table if choice is None else choice.takes_table
             decoder = ChangeDecoder(part.file, catalog, wanted, options)
             decoder.resolve_only = resolve_only
             decoder.unreadable = unreadable
@@ -327,7 +327,8 @@ def ordered_changes(
         yield from walk.up_to(None)
 
 
-def _every_table(_: str, __: str) -> bool:
+def every_table(_: str, __: str) -> bool:
+    """Take each table."""
     return True
 
 
@@ -346,7 +347,7 @@ class _Walk:
         self._frames = frames
         self._make_piece = make_piece
         self._sizes = sizes
-        self._taken = _taken_indexes(part.mask)
+        self._taken = taken_indexes(part.mask)
         self._next = 0
         self._facts = _Facts(part, self._taken, facts)
         self._current: Begin | None = None

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour
+from binx.kernels.transactions.table import Kind
+from binx.log.identifiers import transaction_id
+from binx.log.scanning import KIND_NAMES
+from binx.log.selection.table_filter import XaEnds
 from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Item
+from binx.slices.changes import Begin, Item, taken_indexes
+from binx.slices.search import Selected
 from binx.slices.sql.literals import comment_text
 from binx.source.wording import shortened
 
@@ -24,9 +30,6 @@ EXAMPLES = 3
 
 LISTED = 30
 """How many reasons are listed one by one."""
-
-CHECKED_FACTS = ("transaction", "kind")
-"""What :class:`PreparedXa` looks at."""
 
 
 class PreparedXa:
@@ -44,24 +47,40 @@ class PreparedXa:
         self.ends_here = False
         self._mariadb = False
 
+    def check(self, part: Selected) -> None:
+        """Follow all transactions of a part of a log.
+
+        Raises:
+            RefusedError: another transaction comes before the end.
+        """
+        table, mariadb = part.table, part.file.format.flavour is Flavour.MARIADB
+        if mariadb and (self.is_prepared or XaEnds.steps(table, part.mask)):
+            for index in taken_indexes(part.mask):
+                kind = KIND_NAMES[Kind(table.value("kind", index))]
+                self._begin(kind, partial(transaction_id, part.file, table, index))
+                self.is_prepared = kind == "xa_prepare"
+
     def take(self, item: Item) -> None:
-        """Follow the transactions.
+        """Follow the transactions as they come.
 
         Raises:
             RefusedError: another transaction comes before the end.
         """
         if isinstance(item, Begin):
-            ends = item.facts["kind"] in _XA_ENDS
-            if self.is_prepared and not ends:
-                raise RefusedError(
-                    f"transaction {item.facts['transaction']} ran while an XA transaction was prepared,"
-                    " which one session of a MariaDB server cannot do; use --format binlog, or leave"
-                    " out one of them"
-                )
-            self.ends_here, self.is_prepared = self.is_prepared and ends, False
+            facts = item.facts
+            self._begin(facts["kind"], lambda: facts["transaction"])
             self._mariadb = item.file.format.flavour is Flavour.MARIADB
         elif isinstance(item, Statement) and self._mariadb:
             self.is_prepared |= item.kind == "other" and item.sql.startswith("XA PREPARE ")
+
+    def _begin(self, kind: str, transaction: Callable[[], str]) -> None:
+        ends = kind in _XA_ENDS
+        if self.is_prepared and not ends:
+            raise RefusedError(
+                f"transaction {transaction()} ran while an XA transaction was prepared, which one session of"
+                " a MariaDB server cannot do; use --format binlog, or leave out one of them"
+            )
+        self.ends_here, self.is_prepared = self.is_prepared and ends, False
 
 
 def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:

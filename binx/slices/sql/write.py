@@ -17,14 +17,14 @@ from typing import NamedTuple
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import ChangeDecoder
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, Run, ordered_changes
+from binx.slices.changes import Begin, Frame, Run, every_table, ordered_changes
 from binx.slices.options import DatabaseNames, RowChoice
 from binx.slices.rendering import PACKET_BYTES, Changes, gathered
 from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
-from binx.slices.sql.refusals import CHECKED_FACTS, PreparedXa, refuse_statement
+from binx.slices.sql.refusals import PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
 from binx.slices.sql.tables import SqlDialect, TypedDocuments, UnknownGenerated, refuse_table
 from binx.storage.output import Sink
@@ -83,30 +83,24 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         RefusedError: a table's columns have no names, or a statement cannot be written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
-
-    def nothing(_: ChangeBatch, __: BinlogFile) -> list[Changes]:
-        raise AssertionError("no rows are decoded")
-
     decoders: list[ChangeDecoder] = []
-    prepared, untold = PreparedXa(), UnknownGenerated()
-    items = ordered_changes(
-        selected,
-        catalog.copy(),
-        nothing,
-        resolve_only=True,
-        decoders=decoders,
-        facts=CHECKED_FACTS,
-        choice=choice,
-    )
-    for item in items:
-        prepared.take(item)
-        if isinstance(item, Statement):
-            refuse_statement(item)
+    prepared, generated = PreparedXa(), UnknownGenerated()
+    known, wanted = catalog.copy(), every_table if choice is None else choice.takes_table
+    for part in selected:
+        if not decoders or decoders[-1].file is not part.file:
+            decoders.append(ChangeDecoder(part.file, known, wanted, DecoderOptions(markers=True)))
+            decoders[-1].resolve_only = True
+        if part.behind_damage:
+            decoders[-1].forget_tables()
+        prepared.check(part)
+        for item in decoders[-1].decode(part.table, part.mask):
+            if isinstance(item, Statement) and (choice is None or choice.takes_statement(item)):
+                refuse_statement(item)
     for changes in {id(changes): changes for decoder in decoders for changes in decoder.tables}.values():
         refuse_table(changes.resolved)
-        untold.take(changes.resolved)
+        generated.take(changes.resolved)
     warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
-    return [*warnings, *untold.warnings()]
+    return [*warnings, *generated.warnings()]
 
 
 class SqlReport(NamedTuple):

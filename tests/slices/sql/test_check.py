@@ -59,3 +59,16 @@ def test_tables_are_told_of_which_nothing_says_whether_columns_are_generated() -
     assert "--schema" in warning
     whole = check_sql(everything(SHOP), Catalog())
     assert not [line for line in whole if "generated" in line]
+
+
+@pytest.mark.parametrize("left_out", [{3}, {5}, {3, 4, 5}])
+def test_a_transaction_before_the_end_of_mariadbs_prepared_one_is_refused(left_out: set[int]) -> None:
+    (part,) = everything([TESTDATA / "mariadb-10.11" / "small" / "xa.binlog"])
+    for index in left_out:
+        part.mask[index] = 0
+    with pytest.raises(RefusedError, match="ran while an XA transaction was prepared"):
+        check_sql([part], Catalog())
+
+
+def test_a_prepared_transaction_of_mariadb_that_ends_at_once_is_written() -> None:
+    check_sql(everything([TESTDATA / "mariadb-10.11" / "small" / "xa.binlog"]), Catalog())

@@ -153,6 +153,31 @@ def _variable(name: str, value: Path | None) -> Iterator[None]:
                 os.environ[name] = former
 
 
+@contextmanager
+def spark_errors(output: str) -> Iterator[None]:
+    """Tell in one line what Spark, or Python in a task, says."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise BinxError(f"Spark failed, and nothing was changed; it said: {reason_of(error)}") from error
+    except OSError as error:
+        raise BinxError(f"the load stopped, and nothing was changed in {output}: {error}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What Java says of the first cause of an error of Spark, or Python in a task, in one line."""
+    origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    while origin is not None and origin.getCause() is not None:
+        origin = origin.getCause()
+    lines = (str(error) if origin is None else str(origin.toString())).strip().split("\n")
+    if any("Traceback (most recent call last):" in line for line in lines):
+        return [line for line in lines if line.strip() and not line.startswith(" ")][-1]
+    return lines[0]
+
+
 def run_load(
     options: LoadOptions,
     *,

@@ -16,9 +16,10 @@ from binx.errors import BinxError
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
 from binx.spark.session import local_session
-from tests.spark.dataset import Name
+from tests.spark.dataset import Name, Server
 
 Load = Callable[..., tuple[int, dict[str, Any]]]
+Loaded = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture(scope="session")
@@ -63,6 +64,17 @@ def load(spark: Any) -> Load:
         return summary.exit_code, summary.to_json()
 
     return load
+
+
+@pytest.fixture
+def loaded(load: Load, tmp_path: Path) -> Loaded:
+    """Export all logs of a server to ``in`` and load them into ``out``."""
+
+    def loaded(server: Server, *more: str) -> tuple[int, dict[str, Any]]:
+        server.export_all(tmp_path / "in")
+        return load(tmp_path / "in", tmp_path / "out", *more)
+
+    return loaded
 
 
 def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:

@@ -16,7 +16,7 @@ from binx.spark.lake.delta import publish
 from binx.spark.lake.model import TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import Output
-from tests.spark.conftest import Load, files_of
+from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Name, Server
 from tests.spark.test_commit import Killed, kill_at
 from tests.spark.test_history import OTHER, two_tables
@@ -85,22 +85,20 @@ def test_each_load_is_a_version_that_deltas_readers_take(tmp_path: Path, load: L
     assert deltalake.DeltaTable(str(out / "shop/orders/current")).version() == 4
 
 
-def test_files_have_statistics_by_which_readers_pass_over_them(tmp_path: Path, load: Load) -> None:
+def test_files_have_statistics_by_which_readers_pass_over_them(tmp_path: Path, loaded: Loaded) -> None:
     server = orders()
     server.transaction(insert(7, "a", None), insert(9, "b", 2))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out", "--format", "delta")
+    loaded(server, "--format", "delta")
     table = deltalake.DeltaTable(str(tmp_path / "out/shop/orders/current"))
     [told] = pa.table(table.get_add_actions(flatten=True)).to_pylist()
     assert (told["num_records"], told["min.id"], told["max.id"], told["null_count.amount"]) == (2, 7, 9, 1)
 
 
-def test_a_table_of_many_versions_has_checkpoints(tmp_path: Path, load: Load) -> None:
+def test_a_table_of_many_versions_has_checkpoints(tmp_path: Path, loaded: Loaded) -> None:
     server = orders()
     for number in range(11):
         server.transaction(insert(number))
-        server.export_all(tmp_path / "in")
-        load(tmp_path / "in", tmp_path / "out", "--format", "delta")
+        loaded(server, "--format", "delta")
         server.rotate()
     assert list((tmp_path / "out/shop/orders/current/_delta_log").glob("*.checkpoint.parquet"))
     assert [row["id"] for row in current(tmp_path / "out")] == list(range(11))
@@ -130,13 +128,12 @@ def test_readers_see_no_load_before_its_commit_and_the_next_load_shows_it(
 
 
 def test_an_output_becomes_delta_when_it_is_asked_for_and_follows_what_was_loaded_otherwise(
-    tmp_path: Path, load: Load
+    tmp_path: Path, loaded: Loaded
 ) -> None:
     server = orders()
     for options in ([], ["--format", "delta"], [], ["--format", "delta"]):
         server.transaction(insert(len(server.logs)))
-        server.export_all(tmp_path / "in")
-        load(tmp_path / "in", tmp_path / "out", *options)
+        loaded(server, *options)
         if options:
             assert current(tmp_path / "out") == server.rows(ORDERS)
         server.rotate()
@@ -165,11 +162,10 @@ def test_a_table_that_is_dropped_is_empty_and_a_new_one_of_its_name_is_another(
 
 
 def test_a_table_that_was_stopped_does_not_take_the_place_of_the_one_that_has_its_name(
-    tmp_path: Path, load: Load
+    tmp_path: Path, loaded: Loaded
 ) -> None:
     server = two_tables()
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     place = Place(str(tmp_path / "out"))
     state = Output(place).state
     lives = {tuple(one.name): one for one in state.lives.values()}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.conftest import Load, files_of
+from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Name, Server, renumbered
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
@@ -71,13 +71,12 @@ def test_what_overlapping_exports_repeat_is_there_once(tmp_path: Path, load: Loa
 
 
 def test_a_log_that_grew_since_the_last_run_gives_only_its_new_transactions(
-    tmp_path: Path, load: Load
+    tmp_path: Path, load: Load, loaded: Loaded
 ) -> None:
     server = busy()
     server.export(tmp_path / "in", server.logs[0], last=server.logs[0].images[6].scn)
     load(tmp_path / "in", tmp_path / "out")
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     assert code == 0
     [table] = summary["tables"]
     assert table["loaded"] == 36 - sum(i.scn <= server.logs[0].images[6].scn for i in server.logs[0].images)
@@ -99,10 +98,9 @@ def test_of_exports_that_left_nothing_out_each_span_is_taken_once(tmp_path: Path
     assert table["loaded"] == 36 - sum(image.scn <= log.images[6].scn for image in log.images)
 
 
-def test_a_run_without_news_changes_nothing(tmp_path: Path, load: Load) -> None:
+def test_a_run_without_news_changes_nothing(tmp_path: Path, load: Load, loaded: Loaded) -> None:
     server = busy()
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.name != "_lock"}
     code, summary = load(tmp_path / "in", tmp_path / "out")
     after = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*") if path.name != "_lock"}
@@ -138,12 +136,13 @@ def test_files_that_no_manifest_lists_are_not_read(tmp_path: Path, load: Load) -
     assert (code, summary["tables"][0]["loaded"]) == (0, 36)
 
 
-def test_a_table_without_a_key_has_history_only_until_a_key_is_given(tmp_path: Path, load: Load) -> None:
+def test_a_table_without_a_key_has_history_only_until_a_key_is_given(
+    tmp_path: Path, load: Load, loaded: Loaded
+) -> None:
     server = Server()
     server.create(ORDERS, [("id", pa.int32()), ("Name", pa.string())], [])
     server.transaction(("insert", ORDERS, {"id": 1, "Name": "a"}), ("insert", ORDERS, {"id": 1, "Name": "b"}))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     [table] = summary["tables"]
     assert (code, table["loaded"], table["current"]) == (0, 2, None)
     assert files_of(tmp_path / "out", ORDERS) == []
@@ -151,7 +150,7 @@ def test_a_table_without_a_key_has_history_only_until_a_key_is_given(tmp_path: P
     assert (code, summary["tables"][0]["current"]) == (0, 2)
 
 
-def test_columns_may_be_called_like_the_loaders_own(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_columns_may_be_called_like_the_loaders_own(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = Server()
     names = ["commit_date", "_line", "_moved", "_absent", "_rank", "v1", "p1", "chain", "_kind", "_scn"]
     server.create(ORDERS, [("id", pa.int32()), *[(name, pa.int32()) for name in names]], ["id", "_rank"])
@@ -159,8 +158,7 @@ def test_columns_may_be_called_like_the_loaders_own(tmp_path: Path, load: Load, 
         values = {name: key * place for place, name in enumerate(names)}
         server.transaction(("insert", ORDERS, {"id": key, **values}))
     server.transaction(("update", ORDERS, (2, 8), {"_line": 77, "_rank": 9}))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out", "--scd2")
+    code, summary = loaded(server, "--scd2")
     assert code == 0, summary
     found = duckdb.execute(f"SELECT * FROM read_parquet({files_of(tmp_path / 'out', ORDERS)}) ORDER BY id")
     columns = [one[0] for one in found.description]
@@ -184,12 +182,11 @@ def test_a_transaction_that_two_servers_hold_counts_once(tmp_path: Path, load: L
 
 
 def test_gtids_that_a_server_gives_anew_are_of_other_transactions(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
 ) -> None:
     """As after RESET BINARY LOGS AND GTIDS, where logs and GTIDs are numbered from 1 again."""
     server = busy()
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.logs, server.transactions = [], 0
     server.rotate(1)
     for number in range(50, 60):
@@ -200,11 +197,12 @@ def test_gtids_that_a_server_gives_anew_are_of_other_transactions(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_statements_of_gtids_given_anew_are_followed_as_well(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_statements_of_gtids_given_anew_are_followed_as_well(
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
+) -> None:
     server = orders()
     server.transaction(insert(1), insert(2))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.logs, server.transactions = [], 0
     server.rotate(1)
     server.truncate(ORDERS)
@@ -217,7 +215,7 @@ def test_statements_of_gtids_given_anew_are_followed_as_well(tmp_path: Path, loa
 
 @pytest.mark.parametrize("is_first_kept", [True, False])
 def test_a_gtid_given_anew_is_not_that_of_a_prepared_transaction(
-    tmp_path: Path, load: Load, rows: Rows, is_first_kept: bool
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows, is_first_kept: bool
 ) -> None:
     """Whichever of the two transactions was prepared, and never committed."""
     server = orders()
@@ -227,8 +225,7 @@ def test_a_gtid_given_anew_is_not_that_of_a_prepared_transaction(
         server.transaction(change)
     else:
         server.xa(prepared, change)
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.logs, server.transactions = [], 1
     server.rotate(1)
     if is_first_kept:

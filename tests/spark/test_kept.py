@@ -13,7 +13,7 @@ import pytest
 
 from binx.cli.main import run as run_command
 from binx.spark.lake import run
-from tests.spark.conftest import Load, files_of
+from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Server, renumbered
 from tests.spark.test_history import history
 from tests.spark.test_state import FIELDS, ORDERS, insert, orders
@@ -65,12 +65,11 @@ def test_deleted_rows_stay_with_their_last_values(
 
 
 def test_rows_that_are_kept_can_be_erased_and_a_table_can_begin_to_keep_them(
-    tmp_path: Path, load: Load
+    tmp_path: Path, load: Load, loaded: Loaded
 ) -> None:
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"), ("delete", ORDERS, (2,)))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert kept(tmp_path / "out", "id") == [(1,)]
     load(tmp_path / "in", tmp_path / "out", "--soft-deletes")
     assert kept(tmp_path / "out") == [(1, "a", False), (2, "b", True)]

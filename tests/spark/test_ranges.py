@@ -14,7 +14,7 @@ import pytest
 
 from binx.spark.lake import run
 from binx.spark.lake.model import Options
-from tests.spark.conftest import Load
+from tests.spark.conftest import Load, Loaded
 from tests.spark.dataset import Name, Server
 from tests.spark.test_state import Rows
 
@@ -89,7 +89,7 @@ def rows_of(server: Server) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("small_ranges")
-def test_a_load_writes_only_ranges_that_it_changes(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_load_writes_only_ranges_that_it_changes(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])
     numbers = list(range(1000))
@@ -100,13 +100,11 @@ def test_a_load_writes_only_ranges_that_it_changes(tmp_path: Path, load: Load, r
             for number in numbers
         ]
     )
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     before = ranges(tmp_path / "out")
     server.rotate()
     server.transaction(("update", ORDERS, (5,), {"amount": 7}), ("insert", ORDERS, {"shop": "b", "id": 1001}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     after = ranges(tmp_path / "out")
     assert len(before) > 5
     assert len(set(before) - set(after)) == len(set(after) - set(before)) == 2
@@ -118,14 +116,15 @@ def test_a_load_writes_only_ranges_that_it_changes(tmp_path: Path, load: Load, r
 
 
 @pytest.mark.usefixtures("small_ranges")
-def test_the_key_of_many_ranges_may_get_another_type(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_the_key_of_many_ranges_may_get_another_type(
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
+) -> None:
     server = Server()
     fields = [("id", pa.string()), ("text", pa.string())]
     server.create(ORDERS, fields, ["id"])
     for number in range(300):
         server.transaction(("insert", ORDERS, {"id": str(number), "text": "x" * 60}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out", "--scd2")
+    loaded(server, "--scd2")
     assert len(ranges(tmp_path / "out")) > 2
     server.rotate()
     retyped = [("id", pa.int64()), ("text", pa.string())]
@@ -133,8 +132,7 @@ def test_the_key_of_many_ranges_may_get_another_type(tmp_path: Path, load: Load,
     server.alter(ORDERS, "ALTER TABLE orders MODIFY id BIGINT", retyped, convert={"id": int})
     server.tables[ORDERS] = {key: server.tables[ORDERS][(str(key[0]),)] for key in rows_before}
     server.transaction(("delete", ORDERS, (7,)), ("update", ORDERS, (8,), {"text": "new"}))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out", "--scd2")
+    code, summary = loaded(server, "--scd2")
     assert code == 0, summary
     assert rows(tmp_path / "out", ORDERS) == sorted(server.rows(ORDERS), key=lambda row: repr((row["id"],)))
     load(tmp_path / "in", tmp_path / "once", "--scd2")
@@ -142,19 +140,17 @@ def test_the_key_of_many_ranges_may_get_another_type(tmp_path: Path, load: Load,
 
 
 @pytest.mark.usefixtures("small_ranges")
-def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, load: Load) -> None:
+def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, loaded: Loaded) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])
     for number in range(300):
         server.transaction(("insert", ORDERS, {"shop": "a", "id": number, "text": "x" * 60, "amount": 0}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out", "--scd2")
+    loaded(server, "--scd2")
     server.rotate()
     server.transaction(*[("delete", ORDERS, (number,)) for number in range(200)])
     retyped = [FIELDS[0], ("id", pa.int64()), *FIELDS[2:]]
     server.alter(ORDERS, "ALTER TABLE orders MODIFY id BIGINT", retyped)
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out", "--scd2")
+    loaded(server, "--scd2")
     state = json.loads((tmp_path / "out/_state.json").read_text())
     [life] = state["lives"].values()
     listed = [one["path"] for one in (*life["ranges"], *(one for some in life["versions"] for one in some))]

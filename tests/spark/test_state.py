@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from binx.spark.lake.at_moment import table_at
-from tests.spark.conftest import Load
+from tests.spark.conftest import Load, Loaded
 from tests.spark.dataset import Name, Server
 
 Rows = Callable[..., list[dict[str, Any]]]
@@ -31,13 +31,12 @@ def insert(number: int, name: str | None = None, amount: int | None = None) -> t
     return ("insert", ORDERS, {"id": number, "name": name, "amount": amount})
 
 
-def test_the_last_image_of_a_key_wins(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_the_last_image_of_a_key_wins(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"), insert(3, "c"))
     server.transaction(("update", ORDERS, (1,), {"name": "x"}), ("update", ORDERS, (1,), {"name": "y"}))
     server.transaction(("delete", ORDERS, (2,)), insert(2, "again"), ("delete", ORDERS, (3,)))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     assert code == 0
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     [table] = summary["tables"]
@@ -45,33 +44,30 @@ def test_the_last_image_of_a_key_wins(tmp_path: Path, load: Load, rows: Rows) ->
     assert (table["inserts"], table["updates"], table["deletes"]) == (4, 2, 2)
 
 
-def test_a_key_that_moved_away_is_gone(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_key_that_moved_away_is_gone(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
     server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"id": 2}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert [(row["id"], row["name"]) for row in rows(tmp_path / "out", ORDERS)] == [(2, "a"), (3, "b")]
 
 
 def test_absent_columns_keep_their_last_known_value_also_where_the_key_moves(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     server = orders(image="MINIMAL")
     server.transaction(insert(1, "a", 10), insert(2, "b", 20))
     server.transaction(("update", ORDERS, (1,), {"amount": None}), ("update", ORDERS, (2,), {"name": "B"}))
     server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"id": 2}))
     server.transaction(("update", ORDERS, (3,), {"id": 4}), ("update", ORDERS, (4,), {"amount": 21}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     server.rotate()
     server.transaction(("update", ORDERS, (4,), {"id": 1}), ("update", ORDERS, (2,), {"name": None}))
     server.transaction(
         ("update", ORDERS, (1,), {"id": 9}), insert(1, "new"), ("update", ORDERS, (9,), {"name": "z"})
     )
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
@@ -168,19 +164,18 @@ def test_random_work_in_random_pieces_comes_to_the_servers_rows(
     assert rows(tmp_path / "once", ORDERS, key) == server.rows(ORDERS)
 
 
-def test_a_given_key_is_remembered(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_given_key_is_remembered(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, [])
     for number, options in enumerate([["--key", "shop.orders=ID"], [], []]):
         server.transaction(insert(number))
-        server.export_all(tmp_path / "in")
-        assert load(tmp_path / "in", tmp_path / "out", *options)[0] == 0
+        assert loaded(server, *options)[0] == 0
         server.rotate()
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
 def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
 ) -> None:
     """The statement that lets a prepared transaction's rows hold is taken with any table."""
     other: Name = ("shop", "visits")
@@ -188,36 +183,31 @@ def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
     server.create(other, FIELDS, ["id"])
     server.transaction(insert(1), ("insert", other, {"id": 1}))
     end = server.xa("X'61',X'',1", insert(2), ("delete", ORDERS, (1,)))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.rotate()
     end("COMMIT")
     server.transaction(("insert", other, {"id": 2}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out", "--table", "shop.visits")
+    loaded(server, "--table", "shop.visits")
     code, _ = load(tmp_path / "in", tmp_path / "out")
     assert code == 0
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     server.rotate()
     server.transaction(insert(3))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_a_type_that_rounds_what_is_there_is_computed(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_type_that_rounds_what_is_there_is_computed(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = Server()
     fields = [("id", pa.int64()), ("price", pa.decimal128(10, 4))]
     server.create(ORDERS, fields, ["id"])
     server.transaction(("insert", ORDERS, {"id": 1, "price": Decimal("1.2355")}))
-    server.export_all(tmp_path / "in")
-    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+    assert loaded(server)[0] == 0
     server.rotate()
     server.alter(
         ORDERS, "ALTER TABLE orders MODIFY price DECIMAL(10,2)", [fields[0], ("price", pa.decimal128(10, 2))]
     )
-    server.export_all(tmp_path / "in")
-    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+    assert loaded(server)[0] == 0
     assert rows(tmp_path / "out", ORDERS) == [{"id": 1, "price": Decimal("1.24")}]
 
 
@@ -268,13 +258,14 @@ def test_a_log_that_is_missing_between_others_is_said_until_it_comes(
     assert {row["id"] for row in rows(tmp_path / "out", ORDERS)} == {1, 2, 3}
 
 
-def test_a_key_that_gets_another_type_is_the_key_still(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_key_that_gets_another_type_is_the_key_still(
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
+) -> None:
     server = Server()
     text, number = [("id", pa.string()), ("v", pa.int32())], [("id", pa.int64()), ("v", pa.int32())]
     server.create(ORDERS, text, ["id"])
     server.transaction(*[("insert", ORDERS, {"id": str(one), "v": one}) for one in range(3)])
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.rotate()
     server.alter(ORDERS, "ALTER TABLE orders MODIFY id BIGINT", number)
     server.tables[ORDERS] = {(key,): {"id": key, "v": key} for key in range(3)}

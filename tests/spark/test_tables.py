@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.spark.conftest import Load, files_of
+from tests.spark.conftest import Loaded, files_of
 from tests.spark.dataset import Name, Server
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
@@ -18,37 +18,33 @@ GHOST: Name = ("shop", "_orders_gho")
 OLD: Name = ("shop", "_orders_del")
 
 
-def test_a_truncated_table_holds_only_what_came_after(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_truncated_table_holds_only_what_came_after(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = orders()
     server.transaction(insert(1), insert(2))
     server.truncate(ORDERS, "/* nightly */ truncate `orders` -- all of it")
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == []
     server.transaction(insert(1, "after"))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
 def test_a_table_that_was_dropped_and_created_anew_begins_empty(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     server = orders()
     server.transaction(insert(1), insert(2))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.rotate()
     server.drop(ORDERS)
     server.create(ORDERS, [("id", pa.string()), ("price", pa.float64())], ["id"])
     server.transaction(("insert", ORDERS, {"id": "a", "price": 1.5}))
-    server.export_all(tmp_path / "in")
-    code, _ = load(tmp_path / "in", tmp_path / "out")
+    code, _ = loaded(server)
     assert code == 0
     assert rows(tmp_path / "out", ORDERS) == [{"id": "a", "price": 1.5}]
 
 
-def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     """As tools for online schema changes do it: fill a second table, then swap the names."""
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
@@ -56,37 +52,32 @@ def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, load: Load, rows: Ro
     for number in (1, 2):
         server.transaction(("insert", GHOST, {**server.tables[ORDERS][number,], "added": number}))
     server.transaction(insert(3, "late"), ("insert", GHOST, {"id": 3, "name": "late", "added": 3}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.rename((ORDERS, OLD), (GHOST, ORDERS))
     server.transaction(("update", ORDERS, (2,), {"added": 20}), ("delete", ORDERS, (1,)))
     server.drop(OLD)
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     assert files_of(tmp_path / "out", GHOST) == []
     server.rotate()
     server.transaction(("insert", ORDERS, {"id": 9, "added": 9}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
 def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     server = orders()
     server.transaction(insert(1, "a", 1), insert(2, "b", 2))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.rotate()
     fields = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
     server.alter(ORDERS, "ALTER TABLE orders CHANGE COLUMN name title text", fields, {"name": "title"})
     server.alter(ORDERS, "ALTER TABLE orders DROP amount, LOCK=NONE", fields[:2])
     server.alter(ORDERS, "ALTER TABLE orders ADD amount int", fields)
     server.transaction(("update", ORDERS, (2,), {"amount": 20}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
     assert rows(tmp_path / "out", ORDERS) == expected == server.rows(ORDERS)
 
@@ -97,12 +88,11 @@ CHANGED = "CHANGE name title text, DROP amount"
 
 @pytest.mark.parametrize("when", ["before", "with", "after"])
 def test_columns_are_followed_where_the_table_is_renamed_before_rows_come(
-    when: str, tmp_path: Path, load: Load, rows: Rows
+    when: str, tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     server = orders()
     server.transaction(insert(1, "a", 1), insert(2, "b", 2))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     server.rotate()
     if when == "before":
         server.alter(ORDERS, f"ALTER TABLE orders {CHANGED}", RENAMED[:2], {"name": "title"})
@@ -117,15 +107,14 @@ def test_columns_are_followed_where_the_table_is_renamed_before_rows_come(
         server.alter(OLD, f"ALTER TABLE {OLD[1]} {CHANGED}", RENAMED[:2], {"name": "title"})
     server.alter(OLD, f"ALTER TABLE {OLD[1]} ADD amount int", RENAMED)
     server.transaction(("update", OLD, (2,), {"amount": 20}))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     assert code == 0, summary
     expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
     assert rows(tmp_path / "out", OLD) == expected == server.rows(OLD)
 
 
 def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_began_again_too(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     """The version of before comes back at a smaller SCN than those of rows that had the former column."""
     server = orders(first_log=5)
@@ -136,13 +125,12 @@ def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_beg
     server.alter(ORDERS, "ALTER TABLE orders DROP amount", FIELDS[:2])
     server.alter(ORDERS, "ALTER TABLE orders ADD amount int", FIELDS)
     server.transaction(("update", ORDERS, (2,), {"amount": 20}))
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     assert [row["amount"] for row in server.rows(ORDERS)] == [None, 20, None, None]
 
 
-def test_types_that_widen_share_a_column(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_types_that_widen_share_a_column(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = Server()
     narrow = [
         ("id", pa.int8()), ("big", pa.int64()), ("price", pa.decimal128(6, 2)),
@@ -164,8 +152,7 @@ def test_types_that_widen_share_a_column(tmp_path: Path, load: Load, rows: Rows)
     second = {"big": 1 << 63, "price": Decimal("1.2345"), "ratio": 0.1, "day": None, "code": "x"}
     server.tables[ORDERS].clear()
     server.transaction(("insert", ORDERS, {"id": 70000, **second}))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     assert code == 0, summary
     old, new = rows(tmp_path / "out", ORDERS)
     assert (old["big"], str(old["price"]), old["code"], str(old["day"])) == (
@@ -177,14 +164,13 @@ def test_types_that_widen_share_a_column(tmp_path: Path, load: Load, rows: Rows)
     assert (new["big"], new["price"], new["code"]) == (1 << 63, Decimal("1.2345"), "x")
 
 
-def test_what_only_the_server_knows_is_null_and_listed(tmp_path: Path, load: Load, spark: Any) -> None:
+def test_what_only_the_server_knows_is_null_and_listed(tmp_path: Path, loaded: Loaded, spark: Any) -> None:
     server = orders()
     server.transaction(insert(1, "7"), insert(2, "old"))
     fields = [("id", pa.int32()), ("name", pa.list_(pa.float32())), ("amount", pa.int32())]
     server.alter(ORDERS, "ALTER TABLE orders MODIFY name vector", fields, convert={"name": lambda _: None})
     server.transaction(("update", ORDERS, (1,), {"name": [1.0]}))
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     assert (code, summary["tables"][0]["complete"][:18]) == (3, "losses since 2026-")
     found = spark.read.parquet(*files_of(tmp_path / "out", ORDERS)).orderBy("id").collect()
     assert [(row["id"], row["name"], row["_unknown"]) for row in found] == [
@@ -193,48 +179,44 @@ def test_what_only_the_server_knows_is_null_and_listed(tmp_path: Path, load: Loa
     ]
 
 
-def test_changes_logged_as_statements_are_a_loss_that_is_told(tmp_path: Path, load: Load) -> None:
+def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) -> None:
     server = orders()
     server.transaction(insert(1))
     server.ddl("DELETE FROM orders", kind="dml")
     moved = {"action": "partitions", "db": "shop", "table": "orders"}
     server.ddl("ALTER TABLE orders DROP PARTITION p0", moved)
-    server.export_all(tmp_path / "in")
-    code, summary = load(tmp_path / "in", tmp_path / "out")
+    code, summary = loaded(server)
     assert code == 3
     assert "changes logged as statements: 1;" in summary["losses"][0]
     assert "partitions" in summary["tables"][0]["reasons"][0]
 
 
 def test_rows_of_a_prepared_transaction_hold_once_it_is_committed(
-    tmp_path: Path, load: Load, rows: Rows
+    tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
     server.xa("X'61',X'',1", insert(3, "never"), ("delete", ORDERS, (1,)))("ROLLBACK")
     server.xa("X'61',X'',1", insert(4, "soon"))("COMMIT")
     end = server.xa("X'62',X'',1", insert(5, "later"), ("delete", ORDERS, (2,)))
-    server.export_all(tmp_path / "in")
-    code, _ = load(tmp_path / "in", tmp_path / "out")
+    code, _ = loaded(server)
     assert code == 0
     assert [row["id"] for row in rows(tmp_path / "out", ORDERS)] == [1, 2, 4]
     server.rotate()
     end("COMMIT")
-    server.export_all(tmp_path / "in")
-    load(tmp_path / "in", tmp_path / "out")
+    loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     assert [row["id"] for row in server.rows(ORDERS)] == [1, 4, 5]
 
 
-def test_every_version_of_a_row_has_its_time(tmp_path: Path, load: Load, rows: Rows) -> None:
+def test_every_version_of_a_row_has_its_time(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
     server = orders(image="MINIMAL")
     server.transaction(insert(1, "a", 1), ("update", ORDERS, (1,), {"name": "b"}))
     server.transaction(("update", ORDERS, (1,), {"amount": 2}))
     server.transaction(("update", ORDERS, (1,), {"id": 2}))
     server.transaction(("delete", ORDERS, (2,)))
     server.transaction(insert(1, "anew"))
-    server.export_all(tmp_path / "in")
-    code, _ = load(tmp_path / "in", tmp_path / "out", "--scd2")
+    code, _ = loaded(server, "--scd2")
     assert code == 0
     found = rows(tmp_path / "out", ORDERS, ("valid_from",), "scd2")
     spans = [

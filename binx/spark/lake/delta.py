@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,27 +60,24 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
     from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction
     from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
-    uri, options = place.shown(folder), _storage_options(place.uri)
-    there = DeltaTable.is_deltatable(uri, options)
+    uri = place.shown(folder)
+    there = DeltaTable.is_deltatable(uri)
     if not there and not files:
         return
-    wanted = {file.path.removeprefix(f"{folder}/"): file for file in files}
-    properties = CommitProperties(app_transactions=[Transaction(APPLICATION, load)])
-    new: Sequence[str] = list(wanted)
-    table = DeltaTable(uri, storage_options=options) if there else None
+    wanted = [file.path.removeprefix(f"{folder}/") for file in files]
+    table = DeltaTable(uri) if there else None
     known = {} if table is None else _sizes(table)
-    if table is not None:
-        if set(known) == set(wanted):
-            return
-        new = [name for name in wanted if name not in known]
-    shapes = _footers(place, folder, new or list(wanted)[:1])
+    if table is not None and set(known) == set(wanted):
+        return
+    new = [name for name in wanted if name not in known]
+    shapes = _footers(place, folder, new or wanted[:1])
     schema = table.schema() if table is not None and not shapes else _schema(next(iter(shapes.values())))
-    added = [_added(place, folder, name, shape) for name, shape in shapes.items() if name in new]
+    added = [_added(place, folder, name, shapes[name]) for name in new]
+    properties = CommitProperties(app_transactions=[Transaction(APPLICATION, load)])
     if table is None:
-        create_table_with_add_actions(
-            uri, schema, added, mode="error", storage_options=options, commit_properties=properties
-        )
-    elif not set(known) & set(wanted) and added:
+        create_table_with_add_actions(uri, schema, added, mode="error", commit_properties=properties)
+        return
+    if not set(known) & set(wanted) and added:
         # Nothing stays: the columns may be others.
         features = table.protocol().writer_features or []
         if "timestampNtz" not in features and "timestamp_ntz" in schema.to_json():
@@ -92,8 +89,8 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
         now = int(time.time() * 1000)
         gone = [RemoveAction(name, True, now, size) for name, size in known.items() if name not in wanted]
         table.create_write_transaction([*added, *gone], "append", schema, commit_properties=properties)
-    if table is not None and (table.version() + 1) % 10 == 0:
-        DeltaTable(uri, storage_options=options).create_checkpoint()
+    if (table.version() + 1) % 10 == 0:
+        DeltaTable(uri).create_checkpoint()
 
 
 def _sizes(table: DeltaTable) -> dict[str, int]:
@@ -152,16 +149,3 @@ def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
             found["minValues"][name] = min(low for low, _ in bounds)
             found["maxValues"][name] = max(high for _, high in bounds)
     return found
-
-
-def _storage_options(uri: str) -> dict[str, str] | None:
-    """What ``deltalake`` has to know of a store, from the options of the URI; credentials are its own."""
-    given = {name: values[0] for name, values in parse_qs(uri.partition("?")[2]).items()}
-    options = {}
-    if "endpoint_override" in given:
-        scheme = given.get("scheme", "https")
-        options["AWS_ENDPOINT_URL"] = f"{scheme}://{given['endpoint_override'].removeprefix(f'{scheme}://')}"
-        options["AWS_ALLOW_HTTP"] = str(scheme == "http").lower()
-    if "region" in given:
-        options["AWS_REGION"] = given["region"]
-    return options or None

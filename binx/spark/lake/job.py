@@ -10,38 +10,30 @@ import heapq
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from binx.spark.lake.arrow.keys import from_text, joined, to_text
-from binx.spark.lake.cuts import Cuts, cut
 from binx.spark.lake.history import Arrival, Taken, take_file
 from binx.spark.lake.merge import Merged, Piece, merge
 from binx.spark.lake.model import (
     ChangesFile,
     Epoch,
     LifePlan,
-    LifeState,
     Options,
-    RangeFile,
     Span,
-    Unit,
 )
 from binx.spark.lake.place import Place
 from binx.spark.lake.sources import Keys, Source, see_keys, split
+from binx.spark.lake.work import IN_MEMORY, Cuts, Work, cut, one_cut, rekeys, take_merged
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int, str], None]
 """Called with the bytes done, all bytes, and what is being done."""
-
-_IN_MEMORY = 5
-"""Bytes that rows take in memory for each of theirs on disk, about."""
 
 _GONE = (
     "it would have to be made anew, and a part of its history was removed (--keep-history): load all logs, or"
@@ -55,59 +47,6 @@ _SHUFFLED = pa.schema(
     [("slot", pa.int32()), ("piece", pa.int32()), ("epoch", pa.int32()), ("data", pa.binary())]
 )
 _AS_SQL = "slot int, piece int, epoch int, data binary"
-
-
-@dataclass(slots=True)
-class Work:
-    """A life on its way through stages.
-
-    Attributes:
-        stages: the first and last epochs of those to come; a key that changes begins another one.
-        ranges: the files of the state as it is now; ``lows``, where each begins.
-        before: the columns of these files.
-        closed: files of ended versions.
-        held: files of versions that hold, one for each range.
-        lost: columns of which values are not known since they got another type.
-        rekeyed: whether the stage that is next has another key than the files.
-        written: the files that this load wrote.
-    """
-
-    plan: LifePlan
-    stages: list[tuple[int, int]]
-    ranges: tuple[RangeFile, ...] = ()
-    lows: str = ""
-    before: Epoch | None = None
-    closed: list[RangeFile] = field(default_factory=list)
-    held: tuple[RangeFile, ...] = ()
-    lost: set[str] = field(default_factory=set)
-    error: str = ""
-    is_small: bool = False
-    rekeyed: bool = False
-    written: set[str] = field(default_factory=set)
-
-    @property
-    def life(self) -> str:
-        """Its id."""
-        return self.plan.goal.life
-
-    @property
-    def state(self) -> LifeState:
-        """What is loaded when all is done."""
-        versions = (tuple(self.closed), self.held) if self.plan.scd2 else None
-        return replace(self.plan.goal, ranges=self.ranges, lows=self.lows, versions=versions)
-
-    def units(self) -> list[Unit]:
-        """Those of the stage that is next."""
-        first, last = self.stages[0]
-        return [unit for unit in self.plan.units if first <= unit.epoch <= last]
-
-    @property
-    def is_anew(self) -> bool:
-        """Whether all files of the state are written anew: their columns or their place are others."""
-        former = self.plan.former
-        if former is None or self.rekeyed or former.folder != self.plan.goal.folder:
-            return True
-        return self.stages[0][1] >= former.epochs
 
 
 def load_tables(
@@ -175,14 +114,14 @@ class _Job:
         )
         if not work.is_small:
             first = work.stages[0][0]
-            keyed = [place for place in range(first + 1, last + 1) if _rekeys(plan.epochs, place)]
+            keyed = [place for place in range(first + 1, last + 1) if rekeys(plan.epochs, place)]
             work.stages = [(one, end - 1) for one, end in pairwise([first, *keyed, last + 1])]
         return work
 
     def _stage(self, works: Sequence[Work]) -> None:
         """Do the next stage of lives."""
         cuts = self._cuts([work for work in works if not work.is_small])
-        cuts |= {work.life: _one_cut(work) for work in works if work.is_small}
+        cuts |= {work.life: one_cut(work) for work in works if work.is_small}
         pieces: list[Piece] = []
         begins: dict[str, int] = {}
         for work in works:
@@ -200,7 +139,7 @@ class _Job:
         for one in self._merge(splits, pieces, slots):
             merged[one.life].append(one)
         for work in works:
-            self._unused += _take(work, merged[work.life], cuts[work.life])
+            self._unused += take_merged(work, merged[work.life], cuts[work.life])
 
     def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
         """Where images of the stage that is next come from; files of the state if its key changes."""
@@ -227,7 +166,7 @@ class _Job:
             size = self._options.range_bytes
             if source.unit is not None:
                 file = source.unit.file
-                size = file.bytes * _IN_MEMORY * one.rows // max(1, file.rows)
+                size = file.bytes * IN_MEMORY * one.rows // max(1, file.rows)
             seen[one.life].append((one, size))
         most = self._options.range_bytes
         return {
@@ -293,57 +232,6 @@ class _Job:
         ordered = shuffled.sortWithinPartitions("piece", "epoch")
         found = ordered.mapInArrow(_merge, _AS_SQL).toArrow()
         return [pickle.loads(one) for one in found["data"].to_pylist()]
-
-
-def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
-    """Whether an epoch has another key than the one before, or one of other types."""
-    epoch, before = epochs[place], epochs[place - 1]
-    return epoch.key != before.key or any(
-        change.id in epoch.key and change.former is not None for change in epoch.changes
-    )
-
-
-def _one_cut(work: Work) -> Cuts:
-    size = sum(unit.file.bytes for unit in work.units()) * _IN_MEMORY
-    files = (0,) if work.ranges else (-1,)
-    return Cuts("", files, (0,), (size + sum(one.bytes for one in work.ranges),))
-
-
-def _take(work: Work, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
-    """Let a life's state be what its pieces were merged into; the files that this load wrote in vain."""
-    written = [
-        file.path
-        for one in merged
-        for file in (*one.closed, *(file for _, _, *pair in one.ranges for file in pair if file is not None))
-    ]
-    written += [file.path for file in (*work.ranges, *work.held, *work.closed) if file.path in work.written]
-    work.written.update(written)
-    work.error = next((one.error for one in merged if one.error), "")
-    if work.error:
-        return written
-    made: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
-    for one in merged:
-        work.lost |= one.lost
-        for place, low, file, held in one.ranges:
-            made[place].append((low, file, held))
-    if work.is_anew:
-        work.closed = []
-    work.closed += [file for one in merged for file in one.closed]
-    lows = from_text(cuts.lows)
-    found: list[tuple[pa.Table | None, RangeFile, RangeFile | None]] = []
-    for place, piece in enumerate(cuts.pieces):
-        begin = None if place == 0 or lows is None else lows.slice(place - 1, 1)
-        if piece < 0:
-            found.append((begin, work.ranges[place], work.held[place] if work.held else None))
-        found += [(from_text(low) if low else begin, file, held) for low, file, held in made[place]]
-    full = [one for one in found if one[1].rows] or found[:1]
-    work.ranges = tuple(file for _, file, _ in full)
-    work.held = tuple(held for _, _, held in full if held is not None)
-    work.lows = to_text(joined([begin for begin, _, _ in full[1:] if begin is not None]))
-    _, last = work.stages.pop(0)
-    work.before, work.rekeyed = work.plan.epochs[last], True
-    kept = {file.path for file in (*work.ranges, *work.held, *work.closed)}
-    return [path for path in written if path not in kept]
 
 
 def _slots(sizes: Sequence[int], count: int) -> list[int]:

@@ -12,12 +12,11 @@ from binx.errors import AbsentError, BinxError
 from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.arrow.types import plain
-from binx.spark.lake.columns import Part, living_columns, parts_of, unite
 from binx.spark.lake.model import ChangesFile, Life, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.state import State
-from binx.spark.lake.views import write_views
+from binx.spark.lake.views import Part, living_columns, parts_of, unite, write_views
 
 _SYSTEM = {
     "_change_type": pa.string(),

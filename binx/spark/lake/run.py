@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.chains import left_out, unlogged
 from binx.spark.lake.history import Taken, compact, expire
-from binx.spark.lake.job import Progress, Work, load_tables
+from binx.spark.lake.job import Progress, load_tables
 from binx.spark.lake.model import Life, Options, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import Plan, plan_load
 from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output, State
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import write_views
+from binx.spark.lake.work import Work
+from binx.spark.session import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -327,31 +329,6 @@ def _anew(output: Output) -> State:
             path=output.place.uri,
         )
     return State(version=state.version, keys=dict(state.keys))
-
-
-@contextmanager
-def spark_errors(output: str) -> Iterator[None]:
-    """Tell in one line what Spark, or Python in a task, says."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise BinxError(f"Spark failed, and nothing was changed; it said: {reason_of(error)}") from error
-    except OSError as error:
-        raise BinxError(f"the load stopped, and nothing was changed in {output}: {error}") from error
-
-
-def reason_of(error: Exception) -> str:
-    """What Java says of the first cause of an error of Spark, or Python in a task, in one line."""
-    origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    while origin is not None and origin.getCause() is not None:
-        origin = origin.getCause()
-    lines = (str(error) if origin is None else str(origin.toString())).strip().split("\n")
-    if any("Traceback (most recent call last):" in line for line in lines):
-        return [line for line in lines if line.strip() and not line.startswith(" ")][-1]
-    return lines[0]
 
 
 def load_status(path: str) -> Summary:

@@ -15,25 +15,14 @@ from binx.errors import BinxError
 from binx.spark.lake.model import Column, Epoch
 
 _PLAIN = {
-    "bool": pa.bool_(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "uint8": pa.uint8(),
-    "uint16": pa.uint16(),
-    "uint32": pa.uint32(),
-    "uint64": pa.uint64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date32[day]": pa.date32(),
-    "timestamp[us]": pa.timestamp("us"),
-    "timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"),
-    "duration[us]": pa.duration("us"),
-    "extension<arrow.json>": pa.string(),
-}
+    str(kind): kind
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+        *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()),
+        *(pa.string(), pa.binary(), pa.date32(), pa.duration("us")),
+        *(pa.timestamp("us"), pa.timestamp("us", "UTC")),
+    )
+} | {"extension<arrow.json>": pa.string()}
 _DECIMAL = re.compile(r"decimal128\((\d+), (\d+)\)")
 _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\d>")
 _LIST = re.compile(r"list<(\w+): (.+?)(?: not null)?>")
@@ -49,7 +38,6 @@ _RESERVED = {
     "valid_to",
     "is_current",
 }
-MISFITS = pa.map_(pa.string(), pa.string())
 
 
 @cache

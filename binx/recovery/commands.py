@@ -68,21 +68,9 @@ class Way(NamedTuple):
     lines: tuple[str, ...]
 
 
-class _Copy(NamedTuple):
-    """A log as the server's programs can read it.
-
-    Attributes:
-        path: where it is then.
-        line: the command that makes it; empty for a log that is plain already.
-    """
-
-    path: str
-    line: str = ""
-
-
 def replay_ways(plan: RecoveryPlan) -> list[Way]:
     """The ways to carry out a plan; none where there is nothing to replay, or too much is missing."""
-    if not plan.replayable or plan.begin is None or plan.end is None:
+    if not plan.replayable:
         return []
     programs = _PROGRAMS[plan.flavour]
     ways = [_with_binx(plan, programs)]
@@ -90,11 +78,12 @@ def replay_ways(plan: RecoveryPlan) -> list[Way]:
     plain = [copy for copy in copies if copy is not None]
     # MariaDB's programs have no way to pass over transactions between others.
     if len(plain) == len(copies) and not (plan.held and plan.flavour is Flavour.MARIADB):
-        making = [copy.line for copy in plain if copy.line]
+        paths = [path for path, _ in plain]
+        making = [line for _, line in plain if line]
         if making:
             making.insert(0, f"mkdir -p {FOLDER}")
-        ways.insert(0, _with_reader(plan, programs, making, [copy.path for copy in plain]))
-        ways.append(_as_relay_logs(plan, programs, making, [copy.path for copy in plain]))
+        ways.insert(0, _with_reader(plan, programs, making, paths))
+        ways.append(_as_relay_logs(plan, programs, making, paths))
     return ways
 
 
@@ -148,19 +137,22 @@ def _applying(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
     return f"{programs.source}, {begin}; {programs.start} UNTIL {until}"
 
 
-def _copy(part: LogPart) -> _Copy | None:
-    """How a log gets to be one that the server's programs read; None where no command here does that."""
+def _copy(part: LogPart) -> tuple[str, str] | None:
+    """Where a log is that the server's programs can read, and the command that makes it.
+
+    The command is empty for a log that is plain already; None where no command here does that.
+    """
     place = f"{FOLDER}/{part.file}"
     if has_archive_tag(part.path):
         folder, _, name = part.path.rpartition("/")
         stem = uncompressed_name(name)
-        return _Copy(place, join(["binx", "archive", "--restore", stem, "--to", folder or ".", "-o", place]))
+        return place, join(["binx", "archive", "--restore", stem, "--to", folder or ".", "-o", place])
     if part.path == STANDARD_INPUT or is_uri(part.path):
         return None
     magic = magic_of(part.path)
     if magic == MAGIC:
-        return _Copy(part.path)
+        return part.path, ""
     if is_gzip(magic) or is_zstd(magic):
         program = "gzip" if is_gzip(magic) else "zstd"
-        return _Copy(place, f"{join([program, '-dc', '--', part.path])} > {quote(place)}")
+        return place, f"{join([program, '-dc', '--', part.path])} > {quote(place)}"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
@@ -83,7 +84,8 @@ class LogPart(NamedTuple):
     transactions: int
 
 
-class RecoveryPlan(NamedTuple):
+@dataclass(slots=True)
+class RecoveryPlan:
     """What leads from a backup to a target.
 
     Attributes:
@@ -98,23 +100,28 @@ class RecoveryPlan(NamedTuple):
         missing_gtids: needed, and in none of the logs.
         missing_logs: names of logs that are needed and not there, as far as the others tell.
         problems: why the logs do not cover the span, a sentence each.
-        replayable: whether what is there can be replayed: problems, if any, are at the end alone.
+        is_refused: whether what is there must not be replayed: problems are not at the end alone.
         notes: what a user should know.
     """
 
     backup: BackupPosition
     target: Target
     flavour: Flavour
-    begin: Edge | None
-    end: Edge | None
-    next: Edge | None
-    logs: tuple[LogPart, ...]
-    held: GtidSet
-    missing_gtids: GtidSet
-    missing_logs: tuple[str, ...]
-    problems: tuple[str, ...]
-    replayable: bool
-    notes: tuple[str, ...]
+    begin: Edge | None = None
+    end: Edge | None = None
+    next: Edge | None = None
+    logs: list[LogPart] = field(default_factory=list)
+    held: GtidSet = field(default_factory=GtidSet)
+    missing_gtids: GtidSet = field(default_factory=GtidSet)
+    missing_logs: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    is_refused: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def replayable(self) -> bool:
+        """Whether what is there can be replayed."""
+        return self.begin is not None and not self.is_refused
 
     @property
     def covered(self) -> bool:

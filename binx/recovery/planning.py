@@ -39,7 +39,7 @@ def plan_recovery(
     """
     planner = _Planner(_logs_of_backup(chain, backup), backup, target or Target())
     planner.walk()
-    return planner.plan()
+    return planner.plan
 
 
 def _logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[FileEnds]:
@@ -84,34 +84,9 @@ class _Planner:
         self._held = HeldTransactions(backup, self._place)
         self._sought = kernel_intervals(target.gtids)
         self._unmet = self._held.lacking(target.gtids)
-        self._parts: list[LogPart] = []
-        self._begin: Edge | None = None
-        self._end: Edge | None = None
-        self._next: Edge | None = None
-        self._passed: list[tuple[GtidSource, int, int]] = []
-        self._waiting: list[tuple[GtidSource, int, int]] = []
-        self._missing = GtidSet()
-        self._missing_logs: list[str] = []
-        self._problems: list[str] = []
-        self._replayable = True
-        self._notes: list[str] = []
-
-    def plan(self) -> RecoveryPlan:
-        return RecoveryPlan(
-            backup=self._backup,
-            target=self._target,
-            flavour=self._logs[0].file.format.flavour,
-            begin=self._begin,
-            end=self._end,
-            next=self._next,
-            logs=tuple(self._parts),
-            held=GtidSet(self._passed),
-            missing_gtids=self._missing,
-            missing_logs=tuple(self._missing_logs),
-            problems=tuple(self._problems),
-            replayable=self._replayable and self._begin is not None,
-            notes=tuple(dict.fromkeys(self._notes)),
-        )
+        self._waiting = GtidSet()
+        """Held, behind the last transaction that is replayed."""
+        self.plan = RecoveryPlan(backup, target, logs[0].file.format.flavour)
 
     def walk(self) -> None:
         """Go through the logs from where the backup stands up to the target."""
@@ -144,11 +119,11 @@ class _Planner:
         first = next((before for before in listed if before is not None), None)
         if first is None:
             return self._start_by_position()
-        self._missing = self._held.lacking(first)
+        self.plan.missing_gtids = self._held.lacking(first)
         self._lose_logs_before(self._logs[0])
         self._refuse(
-            f"{self._logs[0].file.path} begins behind the backup: {self._missing} are neither in the backup"
-            " nor in the logs"
+            f"{self._logs[0].file.path} begins behind the backup: {self.plan.missing_gtids} are neither in"
+            " the backup nor in the logs"
         )
         return None
 
@@ -171,8 +146,8 @@ class _Planner:
         if any(ends.file.name == file for ends in self._logs):
             raise UsageError(f"expected one log named {file}, in which the backup stands, found several")
         self._lose_logs_before(self._logs[0])
-        if file not in self._missing_logs:
-            self._missing_logs.insert(0, file)
+        if file not in self.plan.missing_logs:
+            self.plan.missing_logs.insert(0, file)
         self._refuse(f"{file}, in which the backup stands, is not among the logs")
         return None
 
@@ -199,18 +174,18 @@ class _Planner:
                 )
                 return GtidSet(content), True
             if self._held.disagrees(table, place, held):
-                self._notes.append(
+                self._note(
                     f"the backup's position {self._backup.file}:{self._backup.offset} and its GTIDs disagree"
                     " about these logs, as where they are of another server; its GTIDs are followed"
                 )
             stop = self._stop(table, held)
             self._take(ends, table, held, len(table) if stop is None else stop)
             if stop is not None and stop < len(table):
-                self._next = self._edge(ends, table, stop, "start")
+                self.plan.next = self._edge(ends, table, stop, "start")
                 self._note_late(table, stop)
                 return GtidSet(content), True
         if scan.unfinished:
-            self._notes.append(
+            self._note(
                 f"{ends.file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
                 " not replayed"
             )
@@ -252,25 +227,25 @@ class _Planner:
         """Add the transactions before an index that the backup does not hold."""
         taken = [index for index in range(stop) if not held[index]]
         first = 0
-        if self._begin is None:
+        if self.plan.begin is None:
             if not taken:
                 return
             first = taken[0]
-            self._begin = self._edge(ends, table, first, "start")
+            self.plan.begin = self._edge(ends, table, first, "start")
         last = taken[-1] if taken else -1
         if taken:
             between = bytearray(first <= index < last and held[index] for index in range(len(table)))
-            self._passed += [*self._waiting, *marked_gtids(table, between)]
-            self._waiting = []
-            self._end = self._edge(ends, table, last, "end")
+            self.plan.held |= self._waiting | GtidSet(marked_gtids(table, between))
+            self._waiting = GtidSet()
+            self.plan.end = self._edge(ends, table, last, "end")
             start, end = table.value("start", taken[0]), table.value("end", last)
-            if self._parts and self._parts[-1].path == ends.file.path:
-                part = self._parts.pop()
-                self._parts.append(part._replace(end=end, transactions=part.transactions + len(taken)))
+            if self.plan.logs and self.plan.logs[-1].path == ends.file.path:
+                part = self.plan.logs.pop()
+                self.plan.logs.append(part._replace(end=end, transactions=part.transactions + len(taken)))
             else:
-                self._parts.append(LogPart(ends.file.path, ends.file.name, start, end, len(taken)))
+                self.plan.logs.append(LogPart(ends.file.path, ends.file.name, start, end, len(taken)))
         behind = bytearray(last < index < stop and held[index] for index in range(len(table)))
-        self._waiting += marked_gtids(table, behind)
+        self._waiting |= GtidSet(marked_gtids(table, behind))
 
     def _note_late(self, table: TransactionTable, stop: int) -> None:
         """Tell of transactions behind the end that were committed before the target's time."""
@@ -280,7 +255,7 @@ class _Planner:
             table.value("commit_timestamp", index) < self._target.time for index in range(stop, len(table))
         )
         if late:
-            self._notes.append(
+            self._note(
                 f"{late:,} transactions behind the end were committed before the target's time too: the"
                 " server's clock was set back, or a commit took its turn late; --to-gtid says exactly where"
                 " to end"
@@ -299,9 +274,9 @@ class _Planner:
             elif problem.kind is ProblemKind.REPEATED:
                 self._refuse(f"{problem.before}, {problem.after}: {problem.message}; give it once")
             elif problem.kind is ProblemKind.NOT_CLOSED:
-                self._notes.append(f"{problem.before}: {problem.message}")
+                self._note(f"{problem.before}: {problem.message}")
         if lost:
-            self._missing |= lost
+            self.plan.missing_gtids |= lost
             self._refuse(f"{after.file.path} says that {lost} were logged before it, and no log has them")
 
     def _check_end(self, last: FileEnds) -> None:
@@ -311,7 +286,7 @@ class _Planner:
         closed = last.next_file is not None or last.stopped
         if target.kind is TargetKind.END:
             if last.next_file is not None:
-                self._notes.append(f"{following} comes next, and is not among the logs")
+                self._note(f"{following} comes next, and is not among the logs")
             return
         if target.kind is TargetKind.TIME:
             if last.ended is not None and last.ended * MICROSECONDS >= target.time:
@@ -320,8 +295,8 @@ class _Planner:
         else:
             found = f"do not have {self._unmet}"
         if closed:
-            self._missing_logs.append(following)
-        self._problems.append(
+            self.plan.missing_logs.append(following)
+        self.plan.problems.append(
             f"the logs {found}; {following} comes next"
             if closed
             else f"the logs {found}; {last.file.path} is"
@@ -332,7 +307,7 @@ class _Planner:
         if before.base == after.base:
             self._lose(before.base, before.file.file_number + 1, after.file.file_number)
         elif before.next_file is not None:
-            self._missing_logs.append(before.next_file)
+            self.plan.missing_logs.append(before.next_file)
 
     def _lose_logs_before(self, first: FileEnds) -> None:
         """Name the logs from the backup's up to the first that is there."""
@@ -344,14 +319,18 @@ class _Planner:
             self._lose(first.base, first.file.file_number - 1, first.file.file_number)
 
     def _lose(self, base: str, first: int, stop: int) -> None:
-        self._missing_logs += [
+        self.plan.missing_logs += [
             f"{base}.{number:06d}" for number in range(first, min(stop, first + _MOST_NAMES))
         ]
 
     def _refuse(self, problem: str) -> None:
         """What is there must not be replayed."""
-        self._problems.append(problem)
-        self._replayable = False
+        self.plan.problems.append(problem)
+        self.plan.is_refused = True
+
+    def _note(self, note: str) -> None:
+        if note not in self.plan.notes:
+            self.plan.notes.append(note)
 
     @staticmethod
     def _edge(ends: FileEnds, table: TransactionTable, index: int, side: str) -> Edge:

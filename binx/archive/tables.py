@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from binx.archive.chains import archived_chains, open_archived, without_superseded
 from binx.archive.manifest import ArchivedLog
-from binx.dataset.chain import ChainState
+from binx.dataset.continuation import ChainState
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet

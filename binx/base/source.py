@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from binx.base.tables import TableRows, table_of
-from binx.dataset.chain import SourceReport, Staged, commit_staged
+from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.manifest import CONTRACT, Sums, manifest, undecodable_values
 from binx.dataset.options import ParquetOptions
-from binx.dataset.schema_records import schema_record_of
-from binx.dataset.source_files import Background, SourceFiles
+from binx.dataset.source_files import SourceFiles
+from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
 from binx.errors import AbsentError, DamagedError
 from binx.event.format import Flavour
 from binx.log.backup_position import BackupPosition
@@ -124,9 +124,8 @@ class BaseSource:
         Raises:
             BinxError: nothing was committed, and why.
         """
-        transaction = self._dataset.begin(self.backup.source)
-        background = Background(self._options.decoder.memory // 2, has_thread=True)
-        files = self._files = SourceFiles(transaction, self._options, background)
+        transaction = Transaction(self._dataset, self.backup.source)
+        files = self._files = SourceFiles(transaction, self._options, has_thread=True)
         try:
             fill(self)
             self._end_table()
@@ -135,8 +134,8 @@ class BaseSource:
                 for statement in listed:
                     files.write_statement(statement)
             files.close()
-            staged = self._staged(files.finish(self._records))
-            commit_staged(transaction, staged._replace(files=tuple(files.listed)))
+            staged = self._staged(files)
+            commit_staged(transaction, staged)
         finally:
             files.abandon()
             if not transaction.committed:
@@ -151,8 +150,9 @@ class BaseSource:
             if not any(fnmatch.fnmatchcase(".".join(name), pattern) for name in names):
                 raise AbsentError(f"has no table {pattern}", path=self.backup.path)
 
-    def _staged(self, files: list[dict[str, Any]]) -> Staged:
+    def _staged(self, files: SourceFiles) -> Staged:
         backup, position = self.backup, self.backup.position
+        entries, written = files.finish(self._records)
         self._sums.check(backup.path)
         self._sums.saw(backup.version, backup.version, 0, 0)
         source = {
@@ -169,7 +169,7 @@ class BaseSource:
             "in_use": False,
             "ending": "",
         }
-        document = manifest(source, self._request(), "", self._sums, files, self._losses, [], [], None)
+        document = manifest(source, self._request(), self._sums, entries, losses=self._losses)
         # Nothing tells when its rows came to be.
         document["first_commit_timestamp"] = document["last_commit_timestamp"] = None
         document["base"] = {
@@ -179,7 +179,7 @@ class BaseSource:
             "gtids": str(self.gtids),
         }
         records = tuple(schema_record_of(table) for table in self._records.values())
-        return Staged(document, (), records)
+        return Staged(document, written, records)
 
     def statement(self, sql: str, db: str, offset: int) -> None:
         """Follow a statement of the dump."""
@@ -272,10 +272,10 @@ class BaseSource:
         count = rows.cut.rows
         batch = rows.batch()
         self._counts[name] = rows.number
-        sums = self._sums.of(name)
+        sums = self._sums.tables[name]
         sums.images += count
         sums.written += batch.rows
-        self._sums.changes.setdefault(name, [0, 0, 0])[0] += count
+        sums.take_changes((count, 0, 0))
         self._records.setdefault((*name, rows.table.version), rows.table)
         self._write_held()
         self._held = batch

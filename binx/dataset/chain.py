@@ -9,11 +9,10 @@ from __future__ import annotations
 import pickle
 import re
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from binx.dataset.dataset import Transaction, WrittenFile, escape_name
-from binx.dataset.schema_records import SchemaRecord, SchemaWriter, TablesRecord, find_behind
+from binx.dataset.dataset import escape_name
 from binx.errors import BinxError, OutputError, RefusedError, SourceError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
@@ -24,11 +23,7 @@ from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import follow_statements
 from binx.source.names import number_of
 from binx.source.plain import STANDARD_INPUT_NAME
-from binx.storage.store import MANIFESTS, Store, open_store
-
-if TYPE_CHECKING:
-    from binx.dataset.personal.rules import PersonalData
-    from binx.where.rows import RowFilter
+from binx.storage.store import MANIFESTS, Store
 
 Definition = tuple[str, str, StatementContext]
 """A statement that defines tables: its text, its database, its session."""
@@ -160,80 +155,9 @@ class SourceReport(NamedTuple):
         return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "transactions")
 
 
-class Staged(NamedTuple):
-    """A source that is written, and not committed yet.
-
-    Attributes:
-        schemas: the records of its tables, to be taken once.
-        tables: what is known at its end, for the log that comes next; None where nothing is.
-    """
-
-    manifest: dict[str, Any]
-    files: tuple[WrittenFile, ...]
-    schemas: Iterable[SchemaRecord]
-    tables: TablesRecord | None = None
-
-
-def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
-    """Commit a source that is written.
-
-    Raises:
-        OutputError: something cannot be written.
-    """
-    schemas = SchemaWriter(transaction)
-    try:
-        schemas.write(staged.schemas)
-        if staged.tables is not None:
-            schemas.write_tables(staged.tables)
-        transaction.commit(staged.manifest, staged.files, attempt)
-    except BaseException:
-        if not transaction.committed:
-            schemas.take_back()
-        raise
-
-
 def source_name(file: BinlogFile) -> str:
     """What a log is called in a data set."""
     return f"{escape_name(file.name)}.{file.identity}"
-
-
-class ChainState:
-    """Where in the chain of the sources given the next transaction stands.
-
-    Attributes:
-        epoch: logs so far that a server began at its start.
-        seqno: number of the next transaction, from 1.
-        row_filter: takes out transactions and row changes by what the rows hold; None for nothing.
-    """
-
-    def __init__(self, epoch: int = 0, seqno: int = 1, row_filter: RowFilter | None = None) -> None:
-        self.epoch = epoch
-        self.seqno = seqno
-        self.row_filter = row_filter
-
-
-class Beginning(NamedTuple):
-    """What an export begins with."""
-
-    catalog: Catalog | None
-    state: ChainState
-    behind: str | None = None
-
-
-def find_beginning(
-    folder: str, files: Sequence[BinlogFile], catalog: Catalog | None, rules: PersonalData | None
-) -> Beginning:
-    """Find where an export begins: with the given tables, or after the previous log if the data set has it.
-
-    Raises:
-        UsageError: the folder is a URI of an unknown file system, or the key is not that of the log before.
-        OutputError: the record of the previous log cannot be read.
-        SourceError: the data set cannot be read.
-    """
-    behind = find_behind(open_store(folder), files[0], rules) if catalog is None and files else None
-    if behind is None:
-        return Beginning(catalog, ChainState())
-    return Beginning(behind.catalog, ChainState(behind.epoch, behind.seqno), behind.log)
 
 
 def check_log_numbers(files: Sequence[BinlogFile], store: Store) -> None:

@@ -1,26 +1,22 @@
-"""The data set where it is kept: where its files stand, and the commit of one source's part of it.
-
-A source's files are staged; at the commit its old manifest goes, the files are moved to their places,
-and the new manifest is written last. At any moment a manifest lists only whole files, and a run that was
-killed leaves none.
-"""
+"""The data set where it is kept: its folders' names, its manifests, and what killed runs have left."""
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
-from binx.dataset.staging_area import staged_name, staging_area_of
 from binx.errors import AbsentError, OutputError, RefusedError, SourceError
-from binx.storage.output import output_errors, synchronize
+from binx.storage.output import output_errors
 from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
+
+STAGING = "_staging"
+ATTEMPTS = f"{STAGING}/attempts"
 
 _NAME_BYTES = 200
 """Longest folder name made from a table's; file systems take 255 bytes."""
@@ -52,14 +48,6 @@ def escape_name(name: str) -> str:
     return escaped
 
 
-class WrittenFile(NamedTuple):
-    """One file of a data set."""
-
-    path: str
-    bytes: int
-    sha256: str
-
-
 class DataSet:
     """A data set.
 
@@ -71,7 +59,10 @@ class DataSet:
     def __init__(self, place: str | os.PathLike[str]) -> None:
         self.store = open_store(os.fspath(place))
         self.store.prepare()
-        self._staging = staging_area_of(self.store)
+        self.staging = (
+            self.store.folder / STAGING if isinstance(self.store, LocalStore) else self.store.on_its_way
+        )
+        """Where files are written before they are committed."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -90,23 +81,50 @@ class DataSet:
         Raises:
             OutputError: it cannot be removed.
         """
-        if self._staging.is_empty():
-            return
-        with suppress(LockedError), self.locked():
-            pass
+        is_local = isinstance(self.store, LocalStore)
+        if self.staging.is_dir() if is_local else self.store.find(STAGING):
+            with suppress(LockedError), self.locked():
+                pass
+
+    def clear_staged(self, source: str) -> None:
+        """Remove all that is staged of a source, as it is committed."""
+        with output_errors(self.staging):
+            shutil.rmtree(self.staging / source, ignore_errors=not isinstance(self.store, LocalStore))
+        if not isinstance(self.store, LocalStore):
+            self.store.remove(f"{STAGING}/{source}")
+
+    def close_staging(self) -> None:
+        """Remove the folder of what is staged, if it is empty."""
+        with suppress(OSError):
+            self.staging.rmdir()
 
     def _clear_away(self) -> None:
         """Remove what a killed run left; what it has moved goes with its source's next transaction."""
-        begun = self._staging.begun()
-        if begun is None:
+        begun = self._begun()
+        if not begun:
+            self.close_staging()
             return
         records = {name.rpartition("/")[0] for name in self.store.find("schemas")}
         self.store.prepare(sorted({MANIFESTS, *records}))
         committed = set(self.store.names(MANIFESTS))
         for source in begun:
             if f"{source}.json" in committed:
-                self._staging.clear(source)
-        self._staging.close()
+                self.clear_staged(source)
+        self.close_staging()
+
+    def _begun(self) -> list[str]:
+        """The sources that killed runs had begun."""
+        if isinstance(self.store, LocalStore):
+            with output_errors(self.staging):
+                return sorted(os.listdir(self.staging)) if self.staging.is_dir() else []
+        shutil.rmtree(self.staging, ignore_errors=True)
+        found = []
+        for name in self.store.find(STAGING):
+            if name.startswith(f"{ATTEMPTS}/"):
+                self.store.remove(name)
+            else:
+                found.append(name.removeprefix(f"{STAGING}/"))
+        return found
 
     def manifest(self, source: str) -> dict[str, Any] | None:
         """A source's manifest, None where there is none.
@@ -162,20 +180,6 @@ class DataSet:
                     self.store.remove(entry["path"])
         return [_source_of(manifest) for manifest in found]
 
-    def begin(self, source: str) -> Transaction:
-        """Begin to write a source's files."""
-        return Transaction(self, source)
-
-    def attempt(self, source: str, name: str) -> Transaction:
-        """Begin to write a source's files in a process that shall not commit them.
-
-        Several attempts may be written side by side; whoever began the source commits one of them.
-
-        Raises:
-            OutputError: the source is not begun, or is committed already.
-        """
-        return Transaction(self, source, name)
-
 
 _MEMBERS: dict[str, type] = {
     "contract": int, "source": dict, "request": dict, "gtid_set": str, "files": list,
@@ -201,111 +205,6 @@ def _check_members(document: Any, members: Mapping[str, type], whose: str) -> No
             raise ValueError(f"{whose} has no {name}")
 
 
-class Transaction:
-    """One source's files, staged until :meth:`commit`."""
-
-    def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
-        self.dataset = dataset
-        self.source = source
-        self.committed = False
-        self._staging = dataset._staging
-        self._attempt = attempt
-        self._was_killed = False
-        if attempt is None:
-            self._was_killed = self._staging.begin(source)
-            self.folder = self._staging.folder(source)
-        else:
-            self.folder = self._staging.attempt(source, attempt)
-        self._inside = f"{self.folder}{os.sep}"
-        store = dataset.store
-        self._shown_inside = f"{store.folder if isinstance(store, LocalStore) else self.folder}{os.sep}"
-
-    def path(self, name: str) -> str:
-        """Where to write a file."""
-        # A log has thousands of files: paths are put together as texts.
-        return self._inside + staged_name(name)
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write a small file."""
-        with output_errors(self.shown(name)), open(self.path(name), "wb") as file:
-            file.write(data)
-
-    def place(self, names: Iterable[str]) -> None:
-        """Move files to their places before the commit, which is of no effect on what readers see."""
-        self._staging.take(self.source, None, names)
-
-    def shown(self, name: str) -> str:
-        """What messages about the writing of a file call it: a path on this machine."""
-        return self._shown_inside + name
-
-    def written(self, name: str, sha256: str) -> WrittenFile:
-        """What to list in the manifest of a file that was written.
-
-        The commit makes its bytes durable, those of an attempt are so at once: another machine may commit it.
-        """
-        path = self.path(name)
-        if self._attempt is not None:
-            synchronize([path])
-        with output_errors(path):
-            return WrittenFile(name, os.stat(path).st_size, sha256)
-
-    def hand_in(self, files: Iterable[WrittenFile]) -> None:
-        """Leave what this attempt wrote to whoever commits it.
-
-        Raises:
-            ValueError: this is no attempt.
-        """
-        if self._attempt is None:
-            raise ValueError(f"{self.source} is committed by who began it")
-        self._staging.hand_in(self.source, self._attempt, (file.path for file in files))
-
-    def commit(
-        self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
-    ) -> None:
-        """Move the files to their places and write the manifest.
-
-        Raises:
-            OutputError: something cannot be written; the source then has no manifest.
-        """
-        names = sorted({file.path for file in files})
-        store, own = self.dataset.store, manifest_name(self.source)
-        old = self.dataset.manifest(self.source)
-        self._staging.mark(self.source)
-        if old is not None:
-            store.remove(own)
-        self._staging.take(self.source, attempt, names)
-        self._remove_stale(old, set(names))
-        store.put(own, _json(manifest))
-        self.committed = True
-        self._staging.clear(self.source)
-        self._staging.close()
-
-    def abandon(self) -> None:
-        """Remove what was written; the data set is as before, where no commit had begun."""
-        if self._attempt is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        else:
-            self._staging.abandon(self.source)
-            self._staging.close()
-
-    def _remove_stale(self, old: dict[str, Any] | None, names: set[str]) -> None:
-        """Remove this source's files of before that the new manifest does not list."""
-        stale = {entry["path"] for entry in old["files"]} if old is not None else set()
-        if self._was_killed:
-            found = [name for kind in ("changes", "transactions", "statements") for name in self._find(kind)]
-            stale.update(found)
-        for name in sorted(stale - names):
-            if not name.startswith("schemas/"):
-                self.dataset.store.remove(name)
-
-    def _find(self, kind: str) -> Iterator[str]:
-        """This source's files of a kind, listed or not."""
-        for name in self.dataset.store.find(kind):
-            own = name.rpartition("/")[2]
-            if own == f"{self.source}.parquet" or own.startswith(f"{self.source}-"):
-                yield name
-
-
 def manifest_name(source: str) -> str:
     """The name of a source's manifest below the data set's place."""
     return f"{MANIFESTS}/{source}.json"
@@ -313,23 +212,3 @@ def manifest_name(source: str) -> str:
 
 def _source_of(manifest: dict[str, Any]) -> str:
     return f"{escape_name(manifest['source']['name'])}.{manifest['source']['identity']}"
-
-
-def _json(document: dict[str, Any]) -> bytes:
-    """The document, a member a line, and of lists an item a line: there are thousands of them."""
-    buffer = io.BytesIO()
-    text = io.TextIOWrapper(buffer, "utf-8", "surrogatepass", newline="\n")
-    encode = json.JSONEncoder(ensure_ascii=False).encode
-    opening = "{\n"
-    for name, value in document.items():
-        text.write(f"{opening} {encode(name)}: ")
-        opening = ",\n"
-        if isinstance(value, list) and value:
-            # The lines of all at once would take as much as the text does.
-            text.writelines(f"{',' if place else '['}\n  {encode(item)}" for place, item in enumerate(value))
-            text.write("\n ]")
-        else:
-            text.write(encode(value))
-    text.write("\n}\n")
-    text.flush()
-    return buffer.getvalue()

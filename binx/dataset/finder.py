@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from binx.dataset.manifest import Counted
+from binx.dataset.manifest import LogReport
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import KeptPayloads
@@ -23,7 +23,8 @@ from binx.source.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from binx.dataset.chain import ChainState
+    from binx.dataset.continuation import ChainState
+    from binx.where.rows import RowFilter
 
 STEP_BYTES = 4 * 1024 * 1024
 """How far the scan walks before what it found is decoded, so that it is still in the processor's cache."""
@@ -32,25 +33,13 @@ _GROUP_ROWS = 65_536
 """Transactions of a row group, at least, but for the last one."""
 
 
-class Found(NamedTuple):
-    """Some transactions.
-
-    Attributes:
-        marks: what is to be done with each, as the decoder takes it.
-        ids: their ids, as :func:`~binx.log.identifiers.transaction_ids` gives them.
-        span: of those that were chosen, first and last commit version, earliest and latest commit time; None
-            without any.
-    """
-
-    table: TransactionTable
-    marks: bytearray
-    ids: tuple[bytes, bytes]
-    span: tuple[int, int, int, int] | None
-    counts: list[Counted]
-
-
 class Finder:
-    """Finds the transactions of a log. Iterate it once."""
+    """Finds the transactions of a log, and reports what is chosen of them. Iterate it once.
+
+    Args:
+        state: where in the chain the log stands; it is moved on.
+        row_filter: takes out transactions by what their rows hold; None for nothing.
+    """
 
     def __init__(
         self,
@@ -59,13 +48,16 @@ class Finder:
         state: ChainState,
         salvaging: Salvaging,
         payloads: KeptPayloads,
+        report: LogReport,
+        row_filter: RowFilter | None = None,
     ) -> None:
         self.gtids = GtidSet()
-        self.statements_left_out = 0
         self._scan = scan
         self._selector = selector
         self._state = state
         self._salvaging = salvaging
+        self._report = report
+        self._row_filter = row_filter
         self._gathered: list[tuple[TransactionTable, bytes]] = []
         self._first_seqno = 0
         """Of the first transaction that is gathered."""
@@ -73,11 +65,11 @@ class Finder:
         self._payloads = payloads
         scan.step, scan.payloads = STEP_BYTES, payloads
 
-    def __iter__(self) -> Iterator[Found]:
-        """Yield the transactions, in the file's order."""
+    def __iter__(self) -> Iterator[tuple[TransactionTable, bytearray, tuple[bytes, bytes]]]:
+        """Yield the transactions in the file's order, with their marks and ids, as the decoder takes them."""
         for table in self._scan:
             if len(table):
-                yield self._found(table)
+                yield table, self._chosen(table), transaction_ids(self._scan.file, table)
                 self._payloads.clear()
 
     def take_group(self, *, is_last: bool = False) -> pa.RecordBatch | None:
@@ -101,38 +93,32 @@ class Finder:
         )
         return marked_rows(batch, marks)
 
-    def _found(self, table: TransactionTable) -> Found:
-        scan, file, state = self._scan, self._scan.file, self._state
-        mask = self._selector.mask(file, scan, table)
-        lost = self._salvaging.unmark_lost(table, mask)
-        if state.row_filter is not None:
-            state.row_filter.keep(file, table, mask, lost)
-        self.gtids |= GtidSet(marked_gtids(table, mask))
-        ids = transaction_ids(file, table)
-        span = table.extents(mask)
+    def _chosen(self, table: TransactionTable) -> bytearray:
+        """Number, choose and count transactions; gives what is to be done with each."""
+        scan, file, state, report = self._scan, self._scan.file, self._state, self._report
+        marks = self._selector.mask(file, scan, table)
+        lost = self._salvaging.unmark_lost(table, marks)
+        if self._row_filter is not None:
+            self._row_filter.keep(file, table, marks, lost)
+        self.gtids |= GtidSet(marked_gtids(table, marks))
         # The last transaction stands behind all others.
         file.commit_version(table.value("start", len(table) - 1))
+        span = table.extents(marks)
+        if span is not None:
+            report.sums.saw(file.commit_version(span[0]), file.commit_version(span[1]), *span[2:])
         if not self._gathered:
             self._first_seqno = state.seqno
-        self._gathered.append((table, bytes(mask)))
+        self._gathered.append((table, bytes(marks)))
         state.seqno += len(table)
-        if span is not None:
-            span = (file.commit_version(span[0]), file.commit_version(span[1]), *span[2:])
-        return Found(table, mask, ids, span, self._counted(table, mask, lost))
-
-    def _counted(self, table: TransactionTable, mask: bytearray, lost: dict[int, int]) -> list[Counted]:
-        """Count row changes, and mark what is looked at only for DDL, or not for its rows."""
-        table.mark_work(mask)
-        self.statements_left_out += mask.count(STATEMENTS_ONLY)
+        table.mark_work(marks)
+        report.sums.statements_left_out += marks.count(STATEMENTS_ONLY)
         for index, mark in lost.items():
-            mask[index] = mark
-        counts = [
-            Counted(self._scan.table_name(number), mark, *changes)
-            for mark, number, *changes in table.sum_counts(mask)
-        ]
+            marks[index] = mark
+        for mark, number, *counts in table.sum_counts(marks):
+            report.take_counted(scan.table_name(number), mark, counts)
         for index in lost:
-            mask[index] = 0
-        return counts
+            marks[index] = 0
+        return marks
 
 
 class Salvaging:
@@ -173,17 +159,9 @@ class Salvaging:
             lost[index] = LOST if mask[index] else 0
             mask[index] = 0
             if lost[index]:
-                self._damage.append(
-                    {
-                        "start": table.value("start", index),
-                        "end": table.value("end", index),
-                        "offset": error.offset,
-                        "cause": "undecodable",
-                        "gtid": table.gtid(index),
-                        "transactions": 1,
-                        "message": error.message,
-                    }
-                )
+                start, end = table.value("start", index), table.value("end", index)
+                gtid, why = table.gtid(index), error.message
+                self._damage.append(_record(start, end, error.offset, "undecodable", gtid, 1, why))
         return lost
 
     def forget_behind_damage(self) -> None:
@@ -194,17 +172,12 @@ class Salvaging:
     def damage(self) -> list[dict[str, Any]]:
         """All that was passed over and left out, in the log's order, for the manifest."""
         scanned = [
-            {
-                "start": one.start,
-                "end": one.end,
-                "offset": one.offset,
-                "cause": one.cause.value,
-                "gtid": str(one.lost) if one.lost else one.gtid,
-                "transactions": one.transactions,
-                "message": one.message,
-            }
+            _record(
+                one.start, one.end, one.offset, one.cause.value, str(one.lost) if one.lost else one.gtid,
+                one.transactions, one.message,
+            )
             for one in self._scan.damage
-        ]
+        ]  # fmt: skip
         return sorted(self._damage + scanned, key=lambda one: one["start"])
 
     def _forget_tables(self) -> None:
@@ -212,6 +185,27 @@ class Salvaging:
         if self._check is not None:
             self._check.forget_tables()
         self._forget()
+
+
+def _record(
+    start: int,
+    end: int,
+    offset: int | None,
+    cause: str,
+    gtid: str | None,
+    transactions: int,
+    message: str,
+) -> dict[str, Any]:
+    """What the manifest says of a stretch of damage."""
+    return {
+        "start": start,
+        "end": end,
+        "offset": offset,
+        "cause": cause,
+        "gtid": gtid,
+        "transactions": transactions,
+        "message": message,
+    }
 
 
 def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from binx.dataset.chain import ChainState, Staged, source_name
-from binx.dataset.dataset import DataSet, Transaction
-from binx.dataset.finder import Finder, Found, Salvaging, damage_sentences
-from binx.dataset.manifest import CONTRACT, Counted, LogReport, manifest, source_record
+from binx.dataset.chain import source_name
+from binx.dataset.continuation import ChainState, behind_record
+from binx.dataset.dataset import DataSet
+from binx.dataset.finder import Finder, Salvaging, damage_sentences
+from binx.dataset.manifest import CONTRACT, LogReport, TableVersion, manifest, source_record
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
-from binx.dataset.schema_records import Behind, behind_record, schema_record_of
-from binx.dataset.source_files import Background, SourceFiles
+from binx.dataset.source_files import SourceFiles
+from binx.dataset.transaction import SchemaRecord, Staged, Transaction, schema_record_of
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.scanning import OnDamage
+from binx.log.scanning import ENDINGS, OnDamage
 from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import TAKE, ChangeDecoder
+from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import DecodingCheck, follow_statements, has_unnamed_columns
 from binx.rows.statements import Statement
 from binx.source import READ_BYTES
 
 if TYPE_CHECKING:
-    from binx.log.scanning import Ending
+    from binx.where.rows import RowFilter
 
 
 class LogDigest:
@@ -71,7 +71,7 @@ class LogExport:
         selector: the search for the wanted transactions; it tells afterwards what was not found.
         catalog: tables known beforehand; it is moved on.
         state: where in the chain the log stands; it is moved on.
-        has_thread: whether files are written by a thread beside the one that decodes.
+        row_filter: takes out transactions and row changes by what the rows hold; None for nothing.
     """
 
     def __init__(
@@ -82,8 +82,7 @@ class LogExport:
         catalog: Catalog,
         options: ParquetOptions,
         state: ChainState,
-        *,
-        has_thread: bool = False,
+        row_filter: RowFilter | None,
     ) -> None:
         self.file = file
         self.source = source_name(file)
@@ -92,12 +91,9 @@ class LogExport:
         self._catalog = catalog
         self._options = options
         self._state = state
-        self._has_thread = has_thread
-        self._files: SourceFiles | None = None
-        self._salvaging: Salvaging | None = None
+        self._row_filter = row_filter
         self._report = LogReport(file, selector.takes_table)
-        self._ending: Ending | None = None
-        self._behind: Behind | None = None
+        self._records: dict[TableVersion, SchemaRecord] = {}
         self._masks = Masks(options.personal)
         scrub(catalog, options.personal)
         self._request = {
@@ -113,151 +109,119 @@ class LogExport:
     def find_kept(self) -> dict[str, Any] | None:
         """The manifest of before, where the same request wrote the log already."""
         known = None if self._options.force else self._dataset.manifest(self.source)
-        return known if known is not None and self._is_same(known, self._digest.hexdigest()) else None
+        if known is None or known["contract"] != CONTRACT or known.get("request") != self._request:
+            return None
+        return known if known["source"]["sha256"] == self._digest.hexdigest() else None
 
     def pass_over(self, progress: Callable[[int], None]) -> None:
         """Move catalog, chain and search on over a log that is written already."""
-        state, decoder = self._state, self._decoder
-        scan, salvaging = self._begin_scan()
-        payloads = KeptPayloads(self._options.decoder.payload_bytes)
-        scan.payloads = decoder.payloads = payloads
+        state, row_filter = self._state, self._row_filter
+        scan, salvaging, payloads = self._begin_scan()
+        scan.payloads = payloads
         for table in scan:
             mask = self._selector.mask(self.file, scan, table)
-            if state.row_filter is not None:
-                lost = salvaging.undecodable(table, bytearray(mask))
-                state.row_filter.keep(self.file, table, mask, lost)
+            if row_filter is not None:
+                row_filter.keep(self.file, table, mask, salvaging.undecodable(table, bytearray(mask)))
             state.seqno += len(table)
-            follow_statements(decoder, table, salvaging.undecodable)
+            follow_statements(self._decoder, table, salvaging.undecodable)
             payloads.clear()
             progress(scan.position)
-        if state.row_filter is not None:
+        if row_filter is not None:
             # The manifest that is kept has them.
-            state.row_filter.take_warnings()
+            row_filter.take_warnings()
         salvaging.forget_behind_damage()
 
-    def write(self, transaction: Transaction, progress: Callable[[int], None]) -> None:
-        """Decode the log, and have its files written."""
-        decoder = self._decoder
-        background = Background(self._options.decoder.memory // 2, has_thread=self._has_thread)
-        files = self._files = SourceFiles(transaction, self._options, background)
-        scan, salvaging = self._begin_scan()
+    def write(self, transaction: Transaction, progress: Callable[[int], None], *, has_thread: bool) -> Staged:
+        """Decode the log, and write its files.
+
+        Args:
+            has_thread: whether files are written by a thread beside the one that decodes.
+        """
+        files = SourceFiles(transaction, self._options, has_thread=has_thread)
+        try:
+            return self._written(files, progress)
+        finally:
+            files.abandon()
+
+    def _written(self, files: SourceFiles, progress: Callable[[int], None]) -> Staged:
+        decoder, report, rules = self._decoder, self._report, self._options.personal
+        scan, salvaging, payloads = self._begin_scan()
         scan.watch = self._digest.saw
-        payloads = decoder.payloads = KeptPayloads(self._options.decoder.payload_bytes)
-        finder = Finder(scan, self._selector, self._state, salvaging, payloads)
-        for found in finder:
+        finder = Finder(scan, self._selector, self._state, salvaging, payloads, report, self._row_filter)
+        for table, marks, ids in finder:
             if (group := finder.take_group()) is not None:
                 files.write_transactions(group)
-            self._take(found, files)
+            for item in decoder.decode(table, marks, ids):
+                if isinstance(item, Statement):
+                    files.write_statement(item)
+                    report.take_statement(item)
+                else:
+                    self._take_batch(item, files)
+                # Else its memory would be held until the next batch is full.
+                del item
             progress(scan.position)
         self.file.source.release(0, self.file.size)
         salvaging.forget_behind_damage()
         if (group := finder.take_group(is_last=True)) is not None:
             files.write_transactions(group)
-        files.end_files(self._masks.tables(decoder.tables))
+        files.end_files(map(self._masks.table, decoder.tables))
         for batch in decoder.finish():
             self._take_batch(batch, files)
         files.close()
-        self._report.gtids = finder.gtids
-        self._report.sums.statements_left_out = finder.statements_left_out
-        self._report.take_scan(scan)
-        self._ending = scan.ending
-        self._tell_tables()
-        scrub(self._catalog, self._options.personal)
-        self._behind = Behind(self.file.name, self._catalog.copy(), self._state.epoch, self._state.seqno)
-
-    def staged(self) -> Staged:
-        """Wait for the files that were written."""
-        if self._files is None:
-            raise ValueError(f"{self.source} is not decoded")
-        report = self._report
-        files = self._files.finish(report.records)
+        report.take_ends(scan, decoder.report)
+        self._take_tables()
+        scrub(self._catalog, rules)
+        behind, tables = None, None
+        if scan.ending in ENDINGS:
+            behind, tables = behind_record(self.file, self._catalog, self._state, rules)
+        entries, written = files.finish(self._records)
         report.sums.check(self.file.path)
-        report.count_uncounted()
-        damage = [] if self._salvaging is None else self._salvaging.damage()
-        ending = "" if self._ending is None else self._ending.value
-        behind = behind_record(self._behind, self.file, self._ending, self._options.personal)
+        damage = salvaging.damage()
         document = manifest(
-            source_record(self.file, self._digest.hexdigest(), ending),
+            source_record(self.file, self._digest.hexdigest(), scan.ending),
             self._request,
-            str(report.gtids),
             report.sums,
-            files,
-            report.all_losses() + damage_sentences(damage),
-            report.all_warnings(),
-            damage,
-            behind.record,
+            entries,
+            gtid_set=str(finder.gtids),
+            losses=report.all_losses() + damage_sentences(damage),
+            warnings=report.all_warnings(),
+            damage=damage,
+            behind=behind,
         )
-        records = (record() for record in report.records.values())
-        return Staged(document, tuple(self._files.listed), records, behind.tables)
+        return Staged(document, written, tuple(self._records.values()), tables)
 
-    def close(self) -> None:
-        """Let go of what was written and is not staged; nothing more is written."""
-        if self._files is not None:
-            self._files.abandon()
-
-    def _is_same(self, known: dict[str, Any], sha256: str) -> bool:
-        return (
-            known["contract"] == CONTRACT
-            and known["source"]["sha256"] == sha256
-            and known.get("request") == self._request
-        )
-
-    def _begin_scan(self) -> tuple[Scan, Salvaging]:
-        """A scan of all that is in the log, and what sorts out that which cannot be decoded."""
+    def _begin_scan(self) -> tuple[Scan, Salvaging, KeptPayloads]:
+        """A scan of all that is in the log, what sorts out that which cannot be decoded, and payloads."""
         file, options = self.file, self._options
         scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
         check = None
         if options.on_damage is OnDamage.SALVAGE:
             check = DecodingCheck(file, self._catalog.copy(), self._selector.takes_table, options.decoder)
-        self._salvaging = Salvaging(scan, check, self._forget_tables)
-        return scan, self._salvaging
-
-    def _take(self, found: Found, files: SourceFiles) -> None:
-        """Decode transactions, and hand the rows over to be written."""
-        if found.span is not None:
-            self._report.sums.saw(*found.span)
-        self._report.take_counted(found.counts)
-        for item in self._decoder.decode(found.table, found.marks, found.ids):
-            if isinstance(item, Statement):
-                files.write_statement(item)
-                self._report.take_statement(item)
-            else:
-                self._take_batch(item, files)
-            # Else its memory would be held until the next batch is full.
-            del item
+        payloads = self._decoder.payloads = KeptPayloads(options.decoder.payload_bytes)
+        return scan, Salvaging(scan, check, self._forget_tables), payloads
 
     def _take_batch(self, batch: ChangeBatch, files: SourceFiles) -> None:
         name = (batch.table.db, batch.table.name)
-        row_filter = self._state.row_filter
-        if row_filter is not None:
-            batch, dropped = row_filter.chosen(batch)
+        if self._row_filter is not None:
+            batch, dropped = self._row_filter.chosen(batch)
             self._report.filter_out(name, dropped)
             if not batch.rows:
                 return
         files.write_changes(self._masks.batch(batch))
-        self._report.sums.of(name).written += batch.rows
+        self._report.sums.tables[name].written += batch.rows
 
-    def _tell_tables(self) -> None:
-        """Keep what the decoder tells of tables, for the manifest."""
-        report, decoded = self._report, self._decoder.report
-        for name, images in decoded.filtered.items():
-            report.sums.of(name).filtered += images
-        for name, (events, recounted) in decoded.recounted.items():
-            self._report.take_counted([Counted(name, TAKE, *recounted)])
-            report.uncounted[name] -= events
-        for name, counts in decoded.undone.items():
-            self._report.filter_out(name, counts)
-            report.undone[name] += sum(counts)
-        report.warnings = dict(decoded.warnings)
-        if self._state.row_filter is not None:
-            report.warnings |= self._state.row_filter.take_warnings()
+    def _take_tables(self) -> None:
+        """Keep what decoder, filter and masks tell of tables, for the manifest."""
+        report = self._report
+        if self._row_filter is not None:
+            report.warnings |= self._row_filter.take_warnings()
         report.warnings |= self._masks.unused
         report.losses += self._masks.told()
         for table in self._decoder.tables:
             changes = self._masks.table(table)
             version = (changes.db, changes.name, changes.version)
-            if version not in report.records:
-                report.records[version] = partial(schema_record_of, changes)
+            if version not in self._records:
+                self._records[version] = schema_record_of(changes)
                 if has_unnamed_columns(changes):
                     report.unnamed[changes.db, changes.name] = None
             for column, count in table.undecodable.items():
@@ -265,5 +229,5 @@ class LogExport:
 
     def _forget_tables(self) -> None:
         self._decoder.forget_tables()
-        if self._state.row_filter is not None:
-            self._state.row_filter.forget_tables()
+        if self._row_filter is not None:
+            self._row_filter.forget_tables()

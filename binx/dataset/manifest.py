@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from operator import add
+from typing import Any
 
 from binx import __version__
-from binx.dataset.dataset import WrittenFile
-from binx.dataset.schema_records import SchemaRecord
 from binx.errors import DamagedError
-from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS
+from binx.log.scanning import Ending
+from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS, DecoderReport
 from binx.rows.following import unnamed_columns
 from binx.rows.statements import Statement
 from binx.source.wording import counted
@@ -25,6 +24,15 @@ CONTRACT = 1
 """The version of a data set: readers refuse one that they do not know."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CHANGES = ("inserts", "updates", "deletes")
+_ROLLED_BACK_ALONE_SINCE = (5, 5, 2)
+"""Since then (WL#2687; MariaDB 5.5) changes of tables without transactions are logged by themselves."""
+
+TableName = tuple[str, str]
+"""Database and table."""
+
+TableVersion = tuple[str, str, str]
+"""Database, table, and schema version."""
 
 
 @dataclass(slots=True)
@@ -38,6 +46,7 @@ class TableSums:
         undecodable: row images that could not be decoded.
         uncounted: rows events whose images nobody can count, as the size of a column is not known; none of
             them is among the images.
+        changes: inserts, updates and deletes of the transactions taken; None where none is taken.
     """
 
     images: int = 0
@@ -45,32 +54,28 @@ class TableSums:
     filtered: int = 0
     undecodable: int = 0
     uncounted: int = 0
+    changes: list[int] | None = None
+
+    def take_changes(self, counts: Iterable[int]) -> None:
+        """Count inserts, updates and deletes as taken."""
+        self.changes = list(map(add, self.changes or (0, 0, 0), counts))
 
 
 class Sums:
-    """Counts of a source, by (db, table).
+    """Counts of a source.
 
     Attributes:
-        conservation: row images and what became of them.
-        changes: inserts, updates and deletes of the transactions taken.
+        tables: by (db, table).
         first: first commit version and earliest commit time taken, None where there is none.
         last: last commit version taken and latest commit time.
         statements_left_out: transactions with statements that the selection left out.
     """
 
     def __init__(self) -> None:
-        self.conservation: dict[tuple[str, str], TableSums] = {}
-        self.changes: dict[tuple[str, str], list[int]] = {}
+        self.tables: defaultdict[TableName, TableSums] = defaultdict(TableSums)
         self.first: tuple[int, int] | None = None
         self.last: tuple[int, int] | None = None
         self.statements_left_out = 0
-
-    def of(self, table: tuple[str, str]) -> TableSums:
-        """One table's conservation sum."""
-        sums = self.conservation.get(table)
-        if sums is None:
-            sums = self.conservation[table] = TableSums()
-        return sums
 
     def saw(self, first: int, last: int, earliest: int, latest: int) -> None:
         """Take in the commit versions and times that a batch of transactions spans."""
@@ -85,9 +90,8 @@ class Sums:
         Raises:
             DamagedError: the counts of scan and decoder disagree for a table; nothing must be committed.
         """
-        for (db, table), sums in self.conservation.items():
-            accounted = sums.written + sums.filtered + sums.undecodable
-            if sums.images != accounted:
+        for (db, table), sums in self.tables.items():
+            if sums.images != sums.written + sums.filtered + sums.undecodable:
                 raise DamagedError(
                     f"expected {sums.images} row images of {db}.{table}, found {sums.written} written,"
                     f" {sums.filtered} filtered and {sums.undecodable} undecodable;"
@@ -96,7 +100,7 @@ class Sums:
                 )
 
 
-def source_record(file: BinlogFile, sha256: str, ending: str) -> dict[str, Any]:
+def source_record(file: BinlogFile, sha256: str, ending: Ending | None) -> dict[str, Any]:
     """What the manifest says of the binary log itself."""
     description = file.format
     return {
@@ -111,37 +115,40 @@ def source_record(file: BinlogFile, sha256: str, ending: str) -> dict[str, Any]:
         "create_timestamp": description.create_timestamp,
         "header_timestamp": description.header_timestamp,
         "in_use": description.in_use,
-        "ending": ending,
+        "ending": "" if ending is None else ending.value,
     }
 
 
 def manifest(
     source: Mapping[str, Any],
     request: Mapping[str, Any],
-    gtid_set: str,
     sums: Sums,
     files: list[dict[str, Any]],
-    losses: list[str],
-    warnings: list[str],
-    damage: list[dict[str, Any]],
-    behind: Mapping[str, Any] | None,
+    *,
+    gtid_set: str = "",
+    losses: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    damage: Sequence[Mapping[str, Any]] = (),
+    behind: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The whole document."""
-    first, last = sums.first, sums.last
+    first, last = sums.first or (None, None), sums.last or (None, None)
+    tables = sorted(sums.tables.items())
     return {
         "contract": CONTRACT,
         "binx": __version__,
         "source": dict(source),
         "request": dict(request),
         "gtid_set": gtid_set,
-        "first_commit_version": None if first is None else first[0],
-        "last_commit_version": None if last is None else last[0],
-        "first_commit_timestamp": None if first is None else _time(first[1]),
-        "last_commit_timestamp": None if last is None else _time(last[1]),
+        "first_commit_version": first[0],
+        "last_commit_version": last[0],
+        "first_commit_timestamp": _time(first[1]),
+        "last_commit_timestamp": _time(last[1]),
         "files": files,
         "tables": [
-            {"db": db, "table": table, "inserts": counts[0], "updates": counts[1], "deletes": counts[2]}
-            for (db, table), counts in sorted(sums.changes.items())
+            {"db": db, "table": table, **dict(zip(_CHANGES, counted.changes, strict=True))}
+            for (db, table), counted in tables
+            if counted.changes is not None
         ],
         "conservation": [
             {
@@ -153,35 +160,21 @@ def manifest(
                 "undecodable": counted.undecodable,
                 **({"uncounted": counted.uncounted} if counted.uncounted else {}),
             }
-            for (db, table), counted in sorted(sums.conservation.items())
+            for (db, table), counted in tables
         ],
         "statements_left_out": sums.statements_left_out,
-        "damage": damage,
-        "losses": losses,
-        "warnings": warnings,
+        "damage": list(damage),
+        "losses": list(losses),
+        "warnings": list(warnings),
         **({} if behind is None else {"behind": dict(behind)}),
     }
 
 
-def file_entry(written: WrittenFile, kind: str, **facts: object) -> dict[str, Any]:
-    """One line of the manifest's list of files."""
-    return {"path": written.path, "kind": kind, "bytes": written.bytes, "sha256": written.sha256, **facts}
-
-
-def _time(microseconds: int) -> str:
+def _time(microseconds: int | None) -> str | None:
+    if microseconds is None:
+        return None
     moment = _EPOCH + timedelta(microseconds=microseconds)
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-TableName = tuple[str, str]
-"""Database and table."""
-
-TableVersion = tuple[str, str, str]
-"""Database, table, and schema version."""
-
-_INSERT, _UPDATE, _DELETE = range(3)
-_ROLLED_BACK_ALONE_SINCE = (5, 5, 2)
-"""Since then (WL#2687; MariaDB 5.5) changes of tables without transactions are logged by themselves."""
 
 
 def undecodable_values(table: str, column: str, count: int) -> str:
@@ -196,57 +189,45 @@ class LogReport:
     """What a log has come to.
 
     Attributes:
-        losses: sentences about single transactions.
-        doubtful: changes that were rolled back, though they may be of a table that keeps them.
-        undone: changes that their own transaction undid.
-        undecodable: values that their character set does not have, by table's version and column.
+        losses: sentences about single transactions, and about documents that are left out.
         warnings: sentences about names and types, each once.
+        undecodable: values that their character set does not have, by table's name and version, and column.
         unnamed: tables with columns whose names nothing tells, each once.
-        records: of the tables that were met, each made when it is asked for.
-        incidents: how often the server says that changes are missing.
     """
 
     def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool]) -> None:
-        self._takes_table = takes_table
-        self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
-        self.gtids = GtidSet()
         self.sums = Sums()
         self.losses: list[str] = []
-        self.doubtful: Counter[TableName] = Counter()
-        self.undone: Counter[TableName] = Counter()
-        self.undecodable: Counter[tuple[TableVersion, str]] = Counter()
         self.warnings: dict[str, None] = {}
+        self.undecodable: Counter[tuple[TableVersion, str]] = Counter()
         self.unnamed: dict[TableName, None] = {}
-        self.records: dict[TableVersion, Callable[[], SchemaRecord]] = {}
-        self.incidents = 0
-        self.uncounted: Counter[TableName] = Counter()
-        self.unknown: Counter[int] = Counter()
+        self._takes_table = takes_table
+        self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
+        self._doubtful: Counter[TableName] = Counter()
+        self._undone: Counter[TableName] = Counter()
+        self._uncounted: Counter[TableName] = Counter()
+        self._incidents = 0
+        self._unknown: Mapping[int, int] = {}
 
-    def take_counted(self, counts: Iterable[Counted]) -> None:
-        """Take in what the scan counted."""
-        for name, mark, inserts, updates, deletes in counts:
-            sums = self.sums.of(name)
-            images = inserts + 2 * updates + deletes
-            sums.images += images
-            if mark == LOST and self._takes_table(*name):
-                sums.undecodable += images
-            elif mark != TAKE:
-                sums.filtered += images
-                if mark == WITHOUT_ROWS and self._logs_undone_changes:
-                    self.doubtful[name] += inserts + updates + deletes
-            elif self._takes_table(*name):
-                changes = self.sums.changes.setdefault(name, [0, 0, 0])
-                changes[_INSERT] += inserts
-                changes[_UPDATE] += updates
-                changes[_DELETE] += deletes
+    def take_counted(self, name: TableName, mark: int, counts: Sequence[int]) -> None:
+        """Take in the inserts, updates and deletes of a table in transactions with the same mark."""
+        sums = self.sums.tables[name]
+        images = _images(counts)
+        sums.images += images
+        if mark == LOST and self._takes_table(*name):
+            sums.undecodable += images
+        elif mark != TAKE:
+            sums.filtered += images
+            if mark == WITHOUT_ROWS and self._logs_undone_changes:
+                self._doubtful[name] += sum(counts)
+        elif self._takes_table(*name):
+            sums.take_changes(counts)
 
-    def filter_out(self, name: tuple[str, str], counts: tuple[int, int, int]) -> None:
+    def filter_out(self, name: TableName, counts: Sequence[int]) -> None:
         """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
-        inserts, updates, deletes = counts
-        self.sums.of(name).filtered += inserts + 2 * updates + deletes
-        taken = self.sums.changes[name]
-        for place, count in enumerate(counts):
-            taken[place] -= count
+        sums = self.sums.tables[name]
+        sums.filtered += _images(counts)
+        sums.take_changes(-count for count in counts)
 
     def take_statement(self, statement: Statement) -> None:
         """Tell of what a statement read that is not in the data set."""
@@ -256,12 +237,24 @@ class LogReport:
                 " the binary log, but not in this data set"
             )
 
-    def take_scan(self, scan: Scan) -> None:
-        """Tell of what a scan has met and nobody can decode."""
+    def take_ends(self, scan: Scan, decoded: DecoderReport) -> None:
+        """Take in what scan and decoder have met beside rows."""
         totals = scan.totals()
-        self.incidents += totals.events.get(EventType.INCIDENT, 0)
-        self.uncounted.update(scan.uncounted())
-        self.unknown.update(totals.unknown)
+        self._incidents = totals.events.get(EventType.INCIDENT, 0)
+        self._unknown = totals.unknown
+        self._uncounted.update(scan.uncounted())
+        for name, images in decoded.filtered.items():
+            self.sums.tables[name].filtered += images
+        for name, (events, recounted) in decoded.recounted.items():
+            self.take_counted(name, TAKE, recounted)
+            self._uncounted[name] -= events
+        for name, counts in decoded.undone.items():
+            self.filter_out(name, counts)
+            self._undone[name] += sum(counts)
+        for name, events in self._uncounted.items():
+            if events:
+                self.sums.tables[name].uncounted = events
+        self.warnings |= decoded.warnings
 
     def all_losses(self) -> list[str]:
         """Sentences about what may be missing, and about text that could not be read as its character set."""
@@ -269,7 +262,7 @@ class LogReport:
             f"{db}.{table}: {counted(count, 'row change')} left out, undone by a ROLLBACK at the end;"
             " servers before 5.5 also log changes of non-transactional tables (MyISAM) this way: if it"
             " is one, these changes are missing"
-            for (db, table), count in self.doubtful.items()
+            for (db, table), count in self._doubtful.items()
         ]
         undecodable = [
             undecodable_values(f"{db}.{table}", column, count)
@@ -284,37 +277,27 @@ class LogReport:
             warnings.append(unnamed_columns([f"{db}.{table}" for db, table in self.unnamed]))
         warnings += [
             f"{db}.{table}: {counted(count, 'row change')} left out, undone by ROLLBACK TO SAVEPOINT"
-            for (db, table), count in self.undone.items()
+            for (db, table), count in self._undone.items()
         ]
-        if self.incidents:
+        if self._incidents:
             warnings.append(
-                f"the server recorded in {counted(self.incidents, 'place')} that changes are missing"
+                f"the server recorded in {counted(self._incidents, 'place')} that changes are missing"
                 " from its log (INCIDENT)"
             )
         warnings += [
             f"{'.'.join(name)}: {counted(events, 'rows event')} skipped and not counted, because the size"
             " of a column is not known"
-            for name, events in self.uncounted.items()
+            for name, events in self._uncounted.items()
             if events
         ]
         warnings += [
             f"{counted(count, 'event')} of the unknown type {number}, marked as ignorable, skipped"
-            for number, count in sorted(self.unknown.items())
+            for number, count in sorted(self._unknown.items())
         ]
         return warnings
 
-    def count_uncounted(self) -> None:
-        """Have the sums tell of the rows events that nobody can count."""
-        for name, events in self.uncounted.items():
-            if events:
-                self.sums.of(name).uncounted = events
 
-
-class Counted(NamedTuple):
-    """Row changes of a table that the scan counted in transactions with the same mark."""
-
-    name: tuple[str, str]
-    mark: int
-    inserts: int
-    updates: int
-    deletes: int
+def _images(counts: Sequence[int]) -> int:
+    """How many row images inserts, updates and deletes have."""
+    inserts, updates, deletes = counts
+    return inserts + 2 * updates + deletes

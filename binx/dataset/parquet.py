@@ -5,28 +5,26 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.chain import (
-    ChainState,
     Place,
     SourceReport,
-    Staged,
     check_log_numbers,
-    commit_staged,
-    find_beginning,
     packed,
     source_name,
     survey,
     unpacked,
 )
-from binx.dataset.dataset import DataSet, Transaction
+from binx.dataset.continuation import ChainState, find_beginning
+from binx.dataset.dataset import DataSet
 from binx.dataset.log_export import LogExport
 from binx.dataset.options import ParquetOptions
+from binx.dataset.transaction import Staged, Transaction, commit_staged
 from binx.errors import ResourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.file import BinlogFile
@@ -88,7 +86,7 @@ def export_log(
     request: Request,
     file: BinlogFile,
     place: Place,
-    begin: Callable[[str], Transaction],
+    begin: Callable[[], Transaction],
     progress: Callable[[int], None],
     *,
     row_filter: RowFilter | None = None,
@@ -104,22 +102,15 @@ def export_log(
     """
     selector = Selector(request.selection, request.names, in_parts=True)
     selector.take_passed(place.passed)
-    catalog = unpacked(place.tables)
-    state = ChainState(place.epoch, place.seqno, row_filter)
-    export = LogExport(file, dataset, selector, catalog, request.options, state, has_thread=has_thread)
+    catalog, state = unpacked(place.tables), ChainState(place.epoch, place.seqno)
+    export = LogExport(file, dataset, selector, catalog, request.options, state, row_filter)
     seeks = request.selection.gtids is not None or request.names or row_filter is not None
     staged = None
-    try:
-        kept = export.find_kept()
-        if kept is None:
-            export.write(begin(export.source), progress)
-            staged = export.staged()
-            # Whoever commits it may be another process.
-            staged = staged._replace(schemas=tuple(staged.schemas))
-        elif needs_behind or seeks or kept["damage"]:
-            export.pass_over(progress)
-    finally:
-        export.close()
+    kept = export.find_kept()
+    if kept is None:
+        staged = export.write(begin(), progress, has_thread=has_thread)
+    elif needs_behind or seeks or kept["damage"]:
+        export.pass_over(progress)
     behind = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
     return ExportedLog(staged, kept, selector.found, tuple(selector.notes), behind)
 
@@ -181,7 +172,7 @@ class _Begun(NamedTuple):
     file: BinlogFile
     transaction: Transaction
     row_filter: RowFilter | None
-    exported: Future[ExportedLog]
+    exported: Callable[[], ExportedLog]
 
 
 class _Chain:
@@ -267,39 +258,32 @@ class _Chain:
         *,
         needs_behind: bool,
     ) -> _Begun:
-        """Have a log decoded: beside others in the pool, or at once where there is none."""
+        """Have a log decoded: beside others in the pool, or where there is none when it is committed."""
         file = self._files[number]
-        transaction = self._dataset.begin(source_name(file))
+        transaction = Transaction(self._dataset, source_name(file))
         work = partial(
             export_log,
             self._dataset,
             self._request,
             file,
             place,
-            lambda source: transaction,
+            lambda: transaction,
             partial(self._reach, number),
             row_filter=row_filter,
             needs_behind=needs_behind,
             has_thread=self._request.options.jobs_here > 1,
         )
         if pool is None:
-            exported: Future[ExportedLog] = Future()
-            try:
-                exported.set_result(work())
-            except BaseException:
-                transaction.abandon()
-                raise
-            return _Begun(file, transaction, row_filter, exported)
+            return _Begun(file, transaction, row_filter, work)
         try:
-            exported = pool.submit(work)
+            return _Begun(file, transaction, row_filter, pool.submit(work).result)
         except RuntimeError as error:
             transaction.abandon()
             raise ResourceError.of("threads", error) from error
-        return _Begun(file, transaction, row_filter, exported)
 
     def _commit(self, begun: _Begun) -> tuple[ExportedLog, SourceReport]:
         """Wait for a log, and commit it."""
-        exported = begun.exported.result()
+        exported = begun.exported()
         self._selector.take_found(exported.found)
         self._selector.notes.extend(exported.notes)
         if exported.staged is None:

@@ -8,16 +8,27 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx.dataset.dataset import Transaction, WrittenFile
 from binx.dataset.options import ParquetOptions
+from binx.dataset.transaction import Transaction, WrittenFile
 from binx.storage.hashing import HashedFile
 from binx.storage.output import output_errors
+
+if TYPE_CHECKING:
+    from binx.rows.batches import ChangeBatch
+
+CHANGES, TRANSACTIONS, STATEMENTS = "changes", "transactions", "statements"
+_IDENTIFIERS = {
+    CHANGES: ("_transaction",),
+    TRANSACTIONS: ("transaction", "gtid"),
+    STATEMENTS: ("transaction",),
+}
+"""Columns of text that mostly ascend."""
 
 _SAMPLE_ROWS = 4_096
 """Rows that are written in each way. Text that repeats in a large table repeats among so many."""
@@ -148,34 +159,6 @@ _SPILLED_PARTS = 8
 """So many times as much, set aside for one file, makes a row group."""
 
 
-class FileKind(NamedTuple):
-    """What a file holds.
-
-    Attributes:
-        kind: what the manifest calls files like it.
-        statistics: columns whose least and largest values are kept.
-        identifiers: columns of text that mostly ascend; those that come as dictionaries are written as text.
-        facts: what the manifest says of the file beside its rows and bytes.
-    """
-
-    kind: str
-    schema: pa.Schema
-    statistics: Collection[str]
-    identifiers: tuple[str, ...]
-    facts: dict[str, Any]
-
-    @property
-    def schema_written(self) -> pa.Schema:
-        """The schema of the file."""
-        schema = self.schema
-        for name in self.identifiers:
-            place = schema.get_field_index(name)
-            field = schema.field(place)
-            if pa.types.is_dictionary(field.type):
-                schema = schema.set(place, field.with_type(field.type.value_type))
-        return schema
-
-
 class Shared:
     """What the files of one log share."""
 
@@ -195,18 +178,51 @@ class ParquetFile:
     """
 
     # A log of thousands of tables has as many.
-    __slots__ = ("_bytes", "_kind", "_name", "_schema", "_shared", "_sink", "_spilled", "_writer", "written")
+    __slots__ = (
+        "_bytes", "_identifiers", "_keys", "_name", "_schema", "_shared", "_sink", "_spilled", "_writer",
+        "facts", "is_finished", "kind", "versions", "written",
+    )  # fmt: skip
 
-    def __init__(self, shared: Shared, name: str, kind: FileKind) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        name: str,
+        kind: str,
+        schema: pa.Schema,
+        keys: Collection[str] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.facts = {**(facts or {}), "rows": 0, **({"partial_rows": 0} if kind == CHANGES else {})}
+        self.versions: tuple[int, int] | None = None
+        self.is_finished = False
+        self.written: WrittenFile | None = None
         self._shared = shared
         self._name = name
-        self._kind = kind
-        self._schema = kind.schema_written
+        self._keys = keys
+        self._identifiers = _IDENTIFIERS[kind]
+        self._schema = _with_text_columns(schema, self._identifiers)
         self._spilled: list[tuple[int, int]] = []
         self._bytes = 0
         self._sink: HashedFile | None = None
         self._writer: pq.ParquetWriter | None = None
-        self.written: WrittenFile | None = None
+
+    def count(self, batch: ChangeBatch) -> None:
+        """Take row changes into what the manifest says of the file."""
+        first, last = batch.versions
+        self.facts["rows"] += batch.rows
+        self.facts["partial_rows"] += batch.partial_rows
+        before = self.versions or (first, last)
+        self.versions = min(before[0], first), max(before[1], last)
+
+    def entry(self) -> dict[str, Any]:
+        """The manifest's line about the file, which is closed."""
+        assert self.written is not None
+        path, size, sha256 = self.written
+        entry = {"path": path, "kind": self.kind, "bytes": size, "sha256": sha256, **self.facts}
+        if self.versions is not None:
+            entry["first_commit_version"], entry["last_commit_version"] = self.versions
+        return entry
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add rows."""
@@ -261,41 +277,54 @@ class ParquetFile:
 
     def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Write batches as a row group, or as several where they have too many rows for one."""
-        table = pa.Table.from_batches([self._with_text(batch) for batch in batches])
+        table = pa.Table.from_batches(
+            [_with_text(batch, self._identifiers, self._schema) for batch in batches]
+        )
         if len(batches) > 1:
             # A row group has one dictionary a column; values behind another one would be written plain.
             table = table.unify_dictionaries().combine_chunks()
         writer = self._writer or self._open(table)
         writer.write_table(table, row_group_size=self._shared.options.decoder.row_group_rows)
 
-    def _with_text(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with identifiers as text.
-
-        A GTID can be in a log twice, but Arrow's writer takes the words of a dictionary for distinct.
-        """
-        for name in self._kind.identifiers:
-            column = batch.column(name)
-            if pa.types.is_dictionary(column.type):
-                place = batch.schema.get_field_index(name)
-                batch = batch.set_column(place, self._schema.field(place), column.dictionary_decode())
-        return batch
-
     def _open(self, first: pa.Table | None) -> pq.ParquetWriter:
-        kind, options = self._kind, self._shared.options
+        options = self._shared.options
         self._sink = HashedFile(self._shared.transaction.path(self._name))
         self._writer = pq.ParquetWriter(
             self._sink,
             self._schema,
             compression=options.compression,
             compression_level=options.level,
-            write_statistics=list(kind.statistics),
-            **writer_settings(self._schema, first, kind.identifiers),
+            write_statistics=with_statistics(self._schema, self._keys),
+            **writer_settings(self._schema, first, self._identifiers),
         )
         self._shared.open_files += 1
         return self._writer
 
     def _errors(self) -> output_errors:
         return output_errors(self._shared.transaction.shown(self._name))
+
+
+def _with_text_columns(schema: pa.Schema, identifiers: Collection[str]) -> pa.Schema:
+    """The schema in which identifiers that come as dictionaries are text."""
+    for name in identifiers:
+        place = schema.get_field_index(name)
+        field = schema.field(place)
+        if pa.types.is_dictionary(field.type):
+            schema = schema.set(place, field.with_type(field.type.value_type))
+    return schema
+
+
+def _with_text(batch: pa.RecordBatch, identifiers: Collection[str], schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with identifiers as text, as a file's schema has them.
+
+    A GTID can be in a log twice, but Arrow's writer takes the words of a dictionary for distinct.
+    """
+    for name in identifiers:
+        column = batch.column(name)
+        if pa.types.is_dictionary(column.type):
+            place = batch.schema.get_field_index(name)
+            batch = batch.set_column(place, schema.field(place), column.dictionary_decode())
+    return batch
 
 
 class Spill:

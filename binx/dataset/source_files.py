@@ -10,86 +10,46 @@ from typing import Any
 
 import pyarrow as pa
 
-from binx.dataset.dataset import Transaction, WrittenFile, escape_name
-from binx.dataset.manifest import file_entry
+from binx.dataset.dataset import escape_name
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet_file import FileKind, ParquetFile, Shared, with_statistics
-from binx.dataset.schema_records import schema_path
+from binx.dataset.parquet_file import CHANGES, STATEMENTS, TRANSACTIONS, ParquetFile, Shared
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
+from binx.dataset.transaction import Transaction, WrittenFile, schema_path
 from binx.errors import ResourceError
 from binx.log.index.transactions import index_schema
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.statements import Statement
 
-_CHANGES, _TRANSACTIONS, _STATEMENTS = "changes", "transactions", "statements"
-_IDENTIFIERS = {
-    _CHANGES: ("_transaction",),
-    _TRANSACTIONS: ("transaction", "gtid"),
-    _STATEMENTS: ("transaction",),
-}
 CHUNKS = 32_768
 """Columns of all row groups that a file gets: what its foot says of each is held until it is closed."""
 
-
-class _Output:
-    """A file, and what the manifest says of its rows.
-
-    Attributes:
-        file: the file; what it does is done in the background.
-        partial: how many of them lack columns.
-        versions: first and last commit version of rows; None where that is not told.
-        chunks: columns of all row groups so far, about.
-    """
-
-    __slots__ = ("chunks", "file", "is_finished", "kind", "partial", "rows", "versions")
-
-    def __init__(self, shared: Shared, name: str, kind: FileKind) -> None:
-        self.kind = kind
-        self.file = ParquetFile(shared, name, kind)
-        self.rows = 0
-        self.partial = 0
-        self.versions: tuple[int, int] | None = None
-        self.is_finished = False
-        self.chunks = 0
-
-    def count(self, batch: ChangeBatch) -> None:
-        """Take in what a batch of row changes has."""
-        first, last = batch.versions
-        self.rows += batch.rows
-        self.partial += batch.partial_rows
-        before = self.versions or (first, last)
-        self.versions = min(before[0], first), max(before[1], last)
-
-    def entry(self, written: WrittenFile) -> dict[str, Any]:
-        """The manifest's line."""
-        facts = {**self.kind.facts, "rows": self.rows}
-        if self.kind.kind == _CHANGES:
-            facts["partial_rows"] = self.partial
-        if self.versions is not None:
-            facts["first_commit_version"], facts["last_commit_version"] = self.versions
-        return file_entry(written, self.kind.kind, **facts)
+_Key = tuple[object, ...]
 
 
 class SourceFiles:
     """The Parquet files of one log.
 
     An OutputError about what was added before may come with any call.
+
+    Args:
+        has_thread: whether they are written by a thread of their own.
     """
 
-    def __init__(self, transaction: Transaction, options: ParquetOptions, background: Background) -> None:
-        self.listed: list[WrittenFile] = []
+    def __init__(self, transaction: Transaction, options: ParquetOptions, *, has_thread: bool) -> None:
         self._source = transaction.source
-        self._background = background
+        self._background = Background(options.decoder.memory // 2, has_thread=has_thread)
         self._shared = Shared(transaction, options)
         self._options = options
-        self._outputs: dict[tuple[object, ...], _Output] = {}
+        self._files: list[ParquetFile] = []
+        self._open: dict[_Key, ParquetFile] = {}
+        self._chunks: Counter[_Key] = Counter()
         self._parts: Counter[tuple[str, str]] = Counter()
         self._pending: list[Statement] = []
-        self._ending: set[tuple[object, ...]] = set()
+        self._ending: set[_Key] = set()
 
     def write_transactions(self, batch: pa.RecordBatch) -> None:
         """Add transactions."""
-        self._write(self._output(_TRANSACTIONS, index_schema()), batch)
+        self._write(TRANSACTIONS, index_schema(), batch)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -99,19 +59,18 @@ class SourceFiles:
 
     def write_changes(self, batch: ChangeBatch) -> None:
         """Add row changes; each table and schema version has files of its own, mostly one."""
-        key = _changes_key(batch.table)
-        output = self._outputs.get(key)
-        if output is not None and output.chunks + batch.batch.num_columns > CHUNKS:
-            self._finish(output)
-            self._outputs[*key, len(self._outputs)] = output
-            output = None
-        if output is None:
-            output = self._outputs[key] = self._changes_output(batch)
-        output.count(batch)
+        key = _key_of(batch.table)
+        if self._chunks[key] + batch.batch.num_columns > CHUNKS:
+            self._finish(self._open.pop(key))
+            del self._chunks[key]
+        file = self._open.get(key)
+        if file is None or file.is_finished:
+            file = self._open[key] = self._changes_file(batch)
+        file.count(batch)
         if batch.batch.nbytes >= self._shared.least:
-            output.chunks += batch.batch.num_columns
-        finishes = output.is_finished = key in self._ending
-        work = output.file.finish if finishes else output.file.add
+            self._chunks[key] += batch.batch.num_columns
+        finishes = file.is_finished = key in self._ending
+        work = file.finish if finishes else file.add
         self._background.do(lambda: work(batch.batch), batch.size)
 
     def end_files(self, tables: Iterable[TableChanges]) -> None:
@@ -119,80 +78,82 @@ class SourceFiles:
 
         Where several of them have one file, that is left open, as each may have rows.
         """
-        counts = Counter(map(_changes_key, tables))
+        counts = Counter(map(_key_of, tables))
         self._ending = {key for key, count in counts.items() if count == 1}
 
     def close(self) -> None:
-        """Have all files closed behind what was added."""
+        """Have all files closed behind what was added; there is always one of transactions."""
         self._write_statements()
-        self._output(_TRANSACTIONS, index_schema())
-        for output in self._outputs.values():
-            if not output.is_finished:
-                self._finish(output)
+        self._file(TRANSACTIONS, index_schema())
+        for file in self._files:
+            if not file.is_finished:
+                self._finish(file)
 
-    def _finish(self, output: _Output) -> None:
-        output.is_finished = True
-        self._background.do(output.file.finish)
+    def finish(
+        self, tables: Iterable[tuple[str, str, str]]
+    ) -> tuple[list[dict[str, Any]], list[WrittenFile]]:
+        """Wait for the closed files; gives the manifest's entries, sorted by path, and the files.
 
-    def finish(self, tables: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
-        """Wait for the closed files; gives the manifest's entries, sorted by path."""
+        Args:
+            tables: database, name and schema version of those whose schema records are listed, where a file
+                has rows of them.
+        """
         self._background.join()
         self._shared.spill.close()
-        entries = []
-        for output in self._outputs.values():
-            if output.file.written is None:
-                raise ValueError(f"a file of {self._source} is not closed")
-            self.listed.append(output.file.written)
-            entries.append(output.entry(output.file.written))
+        entries = [file.entry() for file in self._files]
         used = {(entry["db"], entry["table"], entry["schema_version"]) for entry in entries if "db" in entry}
-        for db, table, version in tables:
-            if (db, table, version) in used:
-                used.discard((db, table, version))
-                facts = {"db": db, "table": table, "schema_version": version}
-                entries.append({"path": f"{schema_path(db, table, version)}.json", "kind": "schema", **facts})
-        return sorted(entries, key=lambda entry: entry["path"])
+        for db, table, version in used.intersection(tables):
+            facts = {"db": db, "table": table, "schema_version": version}
+            entries.append({"path": f"{schema_path(db, table, version)}.json", "kind": "schema", **facts})
+        written = [file.written for file in self._files if file.written is not None]
+        return sorted(entries, key=lambda entry: str(entry["path"])), written
 
     def abandon(self) -> None:
         """Close what is open; files go with their folder."""
         self._background.close()
-        for output in self._outputs.values():
-            output.file.abandon()
+        for file in self._files:
+            file.abandon()
         self._shared.spill.close()
 
-    def _write(self, output: _Output, batch: pa.RecordBatch) -> None:
-        output.rows += batch.num_rows
-        self._background.do(partial(output.file.add, batch), batch.nbytes)
+    def _finish(self, file: ParquetFile) -> None:
+        file.is_finished = True
+        self._background.do(file.finish)
+
+    def _write(self, kind: str, schema: pa.Schema, batch: pa.RecordBatch) -> None:
+        file = self._file(kind, schema)
+        file.facts["rows"] += batch.num_rows
+        self._background.do(partial(file.add, batch), batch.nbytes)
 
     def _write_statements(self) -> None:
         pending, self._pending = self._pending, []
         if pending:
-            batch = statements_batch(
-                pending, self._options.decoder.arrow, self._options.personal, self._options.statements
-            )
-            self._write(self._output(_STATEMENTS, statements_schema()), batch)
+            options = self._options
+            batch = statements_batch(pending, options.decoder.arrow, options.personal, options.statements)
+            self._write(STATEMENTS, statements_schema(), batch)
 
-    def _output(self, kind: str, schema: pa.Schema) -> _Output:
+    def _file(self, kind: str, schema: pa.Schema) -> ParquetFile:
         """The file of transactions, or that of statements."""
-        if (kind,) not in self._outputs:
-            file = FileKind(kind, schema, with_statistics(schema), _IDENTIFIERS[kind], {})
-            self._outputs[kind,] = _Output(self._shared, f"{kind}/{self._source}.parquet", file)
-        return self._outputs[kind,]
+        if (kind,) not in self._open:
+            file = ParquetFile(self._shared, f"{kind}/{self._source}.parquet", kind, schema)
+            self._files.append(file)
+            self._open[kind,] = file
+        return self._open[kind,]
 
-    def _changes_output(self, batch: ChangeBatch) -> _Output:
+    def _changes_file(self, batch: ChangeBatch) -> ParquetFile:
         """The file of a table's row changes, whose first rows are given."""
         changes = batch.table
         table = (changes.db, changes.name)
         part = self._parts[table]
         self._parts[table] += 1
-        folder = f"{_CHANGES}/{escape_name(table[0])}/{escape_name(table[1])}"
+        folder = f"{CHANGES}/{escape_name(table[0])}/{escape_name(table[1])}"
         name = f"{folder}/{self._source}-{batch.versions[0] & 0xFFFFFFFF}-{part}.parquet"
-        statistics = with_statistics(changes.schema, changes.resolved.primary_key)
         facts = {"db": changes.db, "table": changes.name, "schema_version": changes.version}
-        kind = FileKind(_CHANGES, changes.schema, statistics, _IDENTIFIERS[_CHANGES], facts)
-        return _Output(self._shared, name, kind)
+        file = ParquetFile(self._shared, name, CHANGES, changes.schema, changes.resolved.primary_key, facts)
+        self._files.append(file)
+        return file
 
 
-def _changes_key(changes: TableChanges) -> tuple[object, ...]:
+def _key_of(changes: TableChanges) -> _Key:
     return (changes.db, changes.name, changes.version, changes.stored)
 
 

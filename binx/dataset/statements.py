@@ -92,31 +92,20 @@ def statements_batch(
     digests = [_digest(statement) for statement in statements]
     if kept is not StatementTexts.TEXT:
         statements = [one._replace(sql="") if one.kind == ROWS else one for one in statements]
-    columns: dict[str, list[Any]] = {
-        "commit_version": [statement.commit_version for statement in statements],
-        "commit_timestamp": [statement.commit_timestamp for statement in statements],
-        "transaction": [statement.transaction for statement in statements],
-        "ordinal": [statement.ordinal for statement in statements],
-        "position": [statement.position for statement in statements],
+    made: dict[str, list[Any]] = {
         "event_timestamp": [statement.timestamp * 1_000_000 for statement in statements],
-        "kind": [statement.kind for statement in statements],
-        "db": [statement.db for statement in statements],
-        "sql": [statement.sql for statement in statements],
-        "sql_is_text": [statement.sql_is_text for statement in statements],
         "options": [list(statement.options.items()) for statement in statements],
-        "insert_id": [statement.insert_id for statement in statements],
-        "last_insert_id": [statement.last_insert_id for statement in statements],
         "rand_seeds": [_wrapped(statement.rand_seeds) for statement in statements],
         "user_vars": [list(statement.user_vars.items()) for statement in statements],
-        "thread_id": [statement.thread_id for statement in statements],
-        "exec_time": [statement.exec_time for statement in statements],
-        "error_code": [statement.error_code for statement in statements],
         "effects": [list(map(_effect, effects)) for _, effects in told],
         "digest": [digest for digest, _ in digests],
         "digest_text": [text for _, text in digests],
     }
     schema = statements_schema()
-    arrays = [arrow_array(columns[field.name], field.type) for field in schema]
+    arrays = []
+    for name, data_type in zip(schema.names, schema.types, strict=True):
+        values = made.get(name) or [getattr(statement, name) for statement in statements]
+        arrays.append(arrow_array(values, data_type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from binx.dataset.chain import (
-    ChainState,
     Place,
     SourceReport,
     Surveyed,
     check_log_numbers,
-    commit_staged,
     packed,
     source_name,
     survey,
 )
-from binx.dataset.dataset import DataSet, Transaction
+from binx.dataset.continuation import ChainState
+from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import ExportedLog, Request, export_log
+from binx.dataset.transaction import Transaction, commit_staged
 from binx.errors import BinxError, RefusedError
 from binx.log.file import BinlogFile
 from binx.log.index.lookup import IndexUse, attach_indexes
@@ -171,7 +171,7 @@ class _Export:
 
     def _written(self, files: Sequence[BinlogFile], shares: Sequence[Share]) -> Iterator[SourceReport]:
         """Have logs written, and commit them, up to one behind which others stand elsewhere than was said."""
-        transactions = [self._dataset.begin(source_name(file)) for file in files]
+        transactions = [Transaction(self._dataset, source_name(file)) for file in files]
         try:
             answers = self._each(shares, write_share)
             for file, transaction, answer in zip(files, transactions, answers, strict=True):
@@ -239,8 +239,8 @@ def _exported(share: Share, file: BinlogFile, attempt: str) -> Answer:
     rows = share.request.row_filter(share.place)
     begun: list[Transaction] = []
 
-    def begin(source: str) -> Transaction:
-        begun.append(dataset.attempt(source, attempt))
+    def begin() -> Transaction:
+        begun.append(Transaction(dataset, source_name(file), attempt))
         return begun[0]
 
     try:

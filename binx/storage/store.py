@@ -7,13 +7,16 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
 from binx.errors import OutputError, SourceError
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
 from binx.storage.output import Sink, open_output, output_errors, remove_leftovers, synchronize
+
+if TYPE_CHECKING:
+    from binx.storage.remote_store import RemoteStore
 
 MANIFESTS = "_manifest"
 """The folder of the manifests, below the place's own."""
@@ -226,7 +229,7 @@ def _make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
 
-def open_store(place: str) -> Store:
+def open_store(place: str) -> LocalStore | RemoteStore:
     """The store that a user names.
 
     Raises:

@@ -10,7 +10,7 @@ import pytest
 
 from binx.archive.check import check_archive
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.dataset.staging_area import RemoteStagingArea
+from binx.dataset.dataset import DataSet
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.selection import Selection
@@ -130,7 +130,7 @@ def test_that_a_commit_of_tables_has_begun_is_no_longer_said_when_it_has_ended(
     """The run was killed between the manifest and the end, and had nothing else to do."""
     source, lake = copy_logs(tmp_path / "logs", 1), bucket.place("lake")
     with monkeypatch.context() as patch:
-        patch.setattr(RemoteStagingArea, "clear", killed)
+        patch.setattr(DataSet, "clear_staged", killed)
         with pytest.raises(KilledError):
             archive(source, tmp_path / "archive", parquet=lake)
     assert bucket.listed("lake/_staging/") == ["lake/_staging/mysql-bin.000001.531885cf"]

@@ -10,7 +10,6 @@ import pytest
 
 from binx.dataset.dataset import DataSet
 from binx.dataset.parquet import to_parquet
-from binx.dataset.staging_area import LocalStagingArea
 from binx.log.chain.inputs import open_chain
 from tests.archive.places import MARIADB_SHOP, SHOP, archive, contents, copy_logs, states
 
@@ -69,7 +68,7 @@ def test_what_a_run_left_that_was_killed_behind_its_last_commit_is_removed_by_th
 ) -> None:
     source, place, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
     with monkeypatch.context() as patch:
-        patch.setattr(LocalStagingArea, "clear", killed)
+        patch.setattr(DataSet, "clear_staged", killed)
         with pytest.raises(KilledError):
             archive(source, place, parquet=str(lake))
     assert [path.name for path in (lake / "_staging").iterdir()] == ["mysql-bin.000001.531885cf"]

@@ -157,6 +157,23 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     assert len(pq.ParquetFile(path).read()) == 1
 
 
+def test_rows_of_a_table_that_come_again_behind_others_are_all_there(tmp_path: Path) -> None:
+    last = "INSERT INTO `orders` (`id`, `note`, `at`) VALUES (3,NULL,'0000-00-00 00:00:00');\n"
+    assert last in DUMP
+    manifest = taken(
+        tmp_path,
+        DUMP.replace(last, "").replace(
+            "-- Dumping data for table `log`\n--\n",
+            "-- Dumping data for table `log`\n--\nINSERT INTO `log` VALUES (1);\n" + last,
+        ),
+    )
+    files = [entry for entry in manifest["files"] if entry.get("table") == "orders" and "rows" in entry]
+    paths = [tmp_path / "lake" / entry["path"] for entry in files]
+    assert [entry["rows"] for entry in files] == [pq.read_metadata(path).num_rows for path in paths]
+    rows = [row for path in paths for row in pq.ParquetFile(path).read(["id", "_row"]).to_pylist()]
+    assert sorted((row["id"], row["_row"]) for row in rows) == [(1, 0), (2, 1), (3, 2)]
+
+
 def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     with pytest.raises(AbsentError):
         taken(tmp_path, DUMP, "shop.*", "shop.customers")

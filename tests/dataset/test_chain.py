@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.dataset import parquet
-from binx.dataset.chain import ChainState, Place, SourceReport, packed, survey, unpacked
+from binx.dataset.chain import Place, SourceReport, packed, survey, unpacked
+from binx.dataset.continuation import ChainState
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
 from binx.errors import DamagedError, OutputError

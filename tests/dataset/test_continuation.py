@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from binx.dataset.continuation import find_behind
 from binx.dataset.dataset import DataSet
 from binx.dataset.parquet import to_parquet
-from binx.dataset.schema_records import find_behind
 from binx.errors import AbsentError, OutputError, RefusedError
 from binx.log.file import open_files
 from binx.rows.columns.schema import Provenance

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from binx.dataset import finder as finding
-from binx.dataset.chain import ChainState
+from binx.dataset.continuation import ChainState
 from binx.dataset.finder import Finder, Salvaging
+from binx.dataset.manifest import LogReport
 from binx.event.gtid.sets import GtidSet
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
@@ -38,7 +39,8 @@ def finder(path: Path, selection: Selection | None = None) -> Iterator[tuple[Fin
         scan = file.scan(Level.LEVEL_TABLES)
         salvaging = Salvaging(scan, None, lambda: None)
         selector = Selector(selection or Selection())
-        yield Finder(scan, selector, ChainState(2, 7), salvaging, KeptPayloads(1 << 20)), file
+        report = LogReport(file, selector.takes_table)
+        yield Finder(scan, selector, ChainState(2, 7), salvaging, KeptPayloads(1 << 20), report), file
 
 
 def index_rows(made: Finder) -> list[dict[str, Any]]:

@@ -11,12 +11,13 @@ import pytest
 from binx.dataset import parquet_file
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet_file import FileKind, ParquetFile, Shared, Spill
+from binx.dataset.parquet_file import ParquetFile, Shared, Spill
+from binx.dataset.transaction import Transaction
 from binx.rows.decoder import DecoderOptions
 from tests.dataset.tables import many_rows
 from tests.dataset.writing import sha256
 
-SCHEMA = pa.schema([("id", pa.dictionary(pa.int32(), pa.string())), ("n", pa.int64())])
+SCHEMA = pa.schema([("_transaction", pa.dictionary(pa.int32(), pa.string())), ("n", pa.int64())])
 
 
 def batch(first: int, count: int, *, twice: bool = False) -> pa.RecordBatch:
@@ -31,13 +32,12 @@ class Files:
     """Files of one log in a folder."""
 
     def __init__(self, folder: Path, memory: int, rows: int = 131_072) -> None:
-        self.transaction = DataSet(folder).begin("log.1")
+        self.transaction = Transaction(DataSet(folder), "log.1")
         options = ParquetOptions(decoder=DecoderOptions(row_group_rows=rows, memory=memory))
         self.shared = Shared(self.transaction, options)
-        self.kind = FileKind("changes", SCHEMA, ["n"], ("id",), {})
 
     def file(self, name: str = "changes/a/b/log.1-4-0.parquet") -> ParquetFile:
-        return ParquetFile(self.shared, name, self.kind)
+        return ParquetFile(self.shared, name, "changes", SCHEMA)
 
     def path(self, name: str = "changes/a/b/log.1-4-0.parquet") -> Path:
         return Path(self.transaction.path(name))
@@ -45,7 +45,7 @@ class Files:
 
 def numbers(path: Path) -> list[int]:
     table = pq.read_table(path)
-    assert table["id"].to_pylist() == [f"gtid:{number // 4}" for number in table["n"].to_pylist()]
+    assert table["_transaction"].to_pylist() == [f"gtid:{number // 4}" for number in table["n"].to_pylist()]
     found: list[int] = table["n"].to_pylist()
     return found
 

@@ -17,6 +17,7 @@ from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
+from binx.dataset.transaction import Transaction
 from binx.errors import BinxError, OutputError
 from binx.log.file import open_files
 from binx.log.selection.selection import Selection, Selector
@@ -118,10 +119,10 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
     name = "changes/shop/orders/log.0-4-0.parquet"
     dataset = DataSet(bucket.uri)
     with dataset.locked():
-        transaction = dataset.begin("log.0")
+        transaction = Transaction(dataset, "log.0")
         taken = []
         for attempt in ("first", "second"):
-            writer = DataSet(bucket.uri).attempt("log.0", attempt)
+            writer = Transaction(DataSet(bucket.uri), "log.0", attempt)
             Path(writer.path(name)).write_text(attempt)
             taken = [writer.written(name, sha256(attempt.encode()).hexdigest())]
             writer.hand_in(taken)
@@ -135,7 +136,7 @@ def test_one_of_several_attempts_is_committed(bucket: Bucket, tmp_path: Path) ->
 
 def test_attempts_that_nobody_commits_are_removed_by_the_next_run(bucket: Bucket, tmp_path: Path) -> None:
     with DataSet(bucket.uri).locked():
-        writer = DataSet(bucket.uri).attempt("log.0", "lost")
+        writer = Transaction(DataSet(bucket.uri), "log.0", "lost")
         Path(writer.path("transactions/log.0.parquet")).write_text("lost")
         writer.hand_in([writer.written("transactions/log.0.parquet", sha256(b"lost").hexdigest())])
     assert list(bucket.contents()) == ["_staging/attempts/log.0/lost/transactions/log.0.parquet"]

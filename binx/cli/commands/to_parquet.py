@@ -153,7 +153,7 @@ def to_parquet_command(
     where: Condition | None,
 ) -> ExitCode:
     """Export row changes to a data set of Parquet files, one commit per log."""
-    from binx.dataset.chain import find_beginning
+    from binx.dataset.continuation import find_beginning
 
     if forget:
         return _forget(output, logs)

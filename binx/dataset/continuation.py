@@ -1,4 +1,4 @@
-"""What a data set keeps of tables: the records of their schema versions, and what is known at a log's end.
+"""What is known at a log's end, kept in the data set for the log that comes next.
 
 A log whose end was read has in its manifest, under ``behind``, what the log that comes next must know: the
 tables at its end, the epoch, the number of the next transaction. So logs that are exported one by one become
@@ -12,22 +12,19 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from binx.dataset.dataset import Transaction, escape_name
+from binx.dataset.dataset import escape_name
 from binx.dataset.personal.rules import PersonalData
 from binx.dataset.personal.statements import sealed_record, unsealed_catalog
 from binx.errors import OutputError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
-from binx.log.scanning import ENDINGS, Ending
-from binx.rows.batches import TableChanges
 from binx.rows.ddl.catalog import Catalog
 from binx.source.names import is_named_next
-from binx.storage.store import MANIFESTS, Store
+from binx.storage.store import MANIFESTS, Store, open_store
 
 _TOLERANCE = 1
 """Seconds between a ROTATE and the beginning of the next log: servers give both the same time."""
@@ -36,37 +33,52 @@ _NUMBER_DIGITS = 6
 _LEVEL = 6
 
 
-class TablesRecord(NamedTuple):
-    """The tables known at the end of a log, as a file of the data set.
+class ChainState:
+    """Where in the chain of the sources given the next transaction stands.
 
     Attributes:
-        path: below the data set's folder, by the record's content: logs that change no table share it.
-        data: the record, compressed as gzip does.
+        epoch: logs so far that a server began at its start.
+        seqno: number of the next transaction, from 1.
     """
 
-    path: str
-    data: bytes
+    def __init__(self, epoch: int = 0, seqno: int = 1) -> None:
+        self.epoch = epoch
+        self.seqno = seqno
 
 
-class Behind(NamedTuple):
-    """Where a log stands that comes right behind another one.
+class Beginning(NamedTuple):
+    """What an export begins with.
 
     Attributes:
-        epoch: logs of the chain before that a server began at its start.
-        seqno: number of the next transaction.
+        behind: the log that it continues from, where the data set has that.
     """
 
-    log: str
-    catalog: Catalog
-    epoch: int
-    seqno: int
+    catalog: Catalog | None
+    state: ChainState
+    behind: str | None = None
 
 
-def tables_record(catalog: Catalog, rules: PersonalData | None) -> TablesRecord:
-    """The record of the tables that are known."""
-    record = sealed_record(catalog, rules)
-    packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
-    return TablesRecord(_path_of(record), packer.compress(record) + packer.flush())
+def behind_record(
+    file: BinlogFile, catalog: Catalog, state: ChainState, rules: PersonalData | None
+) -> tuple[dict[str, Any], tuple[str, bytes] | None]:
+    """What to leave for the log that comes next: for the manifest, and path and bytes of the tables known.
+
+    The tables' record is called by its content: logs that change no table share it.
+    """
+    ends = known_ends(file)
+    tables = None
+    if len(catalog) or catalog.databases:
+        record = sealed_record(catalog, rules)
+        packer = zlib.compressobj(_LEVEL, wbits=16 + zlib.MAX_WBITS)
+        tables = _path_of(record), packer.compress(record) + packer.flush()
+    return {
+        "next": ends.next_file,
+        "ended": ends.ended,
+        "gtids_before": _gtids_before(ends),
+        "epoch": state.epoch,
+        "seqno": state.seqno,
+        "tables": None if tables is None else tables[0],
+    }, tables
 
 
 def _path_of(record: bytes) -> str:
@@ -74,33 +86,21 @@ def _path_of(record: bytes) -> str:
     return f"schemas/tables-{hashlib.sha256(record).hexdigest()[:16]}.json.gz"
 
 
-class BehindRecord(NamedTuple):
-    """What is left of a log for the one that comes next; nothing where its end is damaged."""
+def find_beginning(
+    folder: str, files: Sequence[BinlogFile], catalog: Catalog | None, rules: PersonalData | None
+) -> Beginning:
+    """Find where an export begins: with the given tables, or after the previous log if the data set has it.
 
-    record: dict[str, Any] | None = None
-    tables: TablesRecord | None = None
-
-
-def behind_record(
-    behind: Behind | None, file: BinlogFile, ending: Ending | None, rules: PersonalData | None
-) -> BehindRecord:
-    """What to leave for the log that comes next."""
-    if behind is None or ending not in ENDINGS:
-        return BehindRecord()
-    ends, catalog = known_ends(file), behind.catalog
-    tables = tables_record(catalog, rules) if len(catalog) or catalog.databases else None
-    record = {
-        "next": ends.next_file,
-        "ended": ends.ended,
-        "gtids_before": _gtids_before(ends),
-        "epoch": behind.epoch,
-        "seqno": behind.seqno,
-        "tables": None if tables is None else tables.path,
-    }
-    return BehindRecord(record, tables)
+    Raises:
+        UsageError: the folder is a URI of an unknown file system, or the key is not that of the log before.
+        OutputError: the record of the previous log cannot be read.
+        SourceError: the data set cannot be read.
+    """
+    found = find_behind(open_store(folder), files[0], rules) if catalog is None and files else None
+    return found or Beginning(catalog, ChainState())
 
 
-def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Behind | None:
+def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Beginning | None:
     """What a data set tells of the logs before one; None where it does not have the log right before.
 
     Raises:
@@ -140,8 +140,6 @@ def _name_before(file: BinlogFile) -> str | None:
 
 
 def _read(store: Store, path: str) -> dict[str, Any]:
-    import json
-
     text = store.read(path)
     document: dict[str, Any] = {} if text is None else json.loads(text)
     return document
@@ -149,7 +147,7 @@ def _read(store: Store, path: str) -> dict[str, Any]:
 
 def _behind(
     store: Store, manifest: dict[str, Any], ends: FileEnds, rules: PersonalData | None, *, is_same_id: bool
-) -> Behind | None:
+) -> Beginning | None:
     """What a manifest says for a log, where that is the one right behind."""
     behind, source = manifest.get("behind"), manifest.get("source")
     if behind is None or source is None or not _follows(manifest, source, behind, ends):
@@ -168,7 +166,8 @@ def _behind(
         if _path_of(record) != behind["tables"]:
             raise ValueError(f"{behind['tables']} is not what was written")
         catalog = unsealed_catalog(record, rules)
-    return Behind(str(source["name"]), catalog, int(behind["epoch"]), int(behind["seqno"]))
+    state = ChainState(int(behind["epoch"]), int(behind["seqno"]))
+    return Beginning(catalog, state, str(source["name"]))
 
 
 def _follows(
@@ -220,79 +219,3 @@ def _gtids_before(ends: FileEnds) -> str | None:
     if ends.previous_gtids is not None:
         return str(ends.previous_gtids)
     return None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list))
-
-
-class SchemaRecord(NamedTuple):
-    """The record of a table's schema version, as text."""
-
-    path: str
-    valid_from: int
-    text: str
-    avro: str
-
-
-def schema_record_of(changes: TableChanges) -> SchemaRecord:
-    """The schema record of a table."""
-    return SchemaRecord(
-        f"{schema_path(changes.db, changes.name, changes.version)}.json",
-        changes.valid_from,
-        changes.schema_record(),
-        changes.avro_schema(),
-    )
-
-
-class SchemaWriter:
-    """Writes the schema records of a source; those that are new can be taken back."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._store = transaction.dataset.store
-        self._new: list[str] = []
-
-    def write(self, records: Iterable[SchemaRecord]) -> None:
-        """Write records; one that is there stays where its version began earlier."""
-        schemas: list[str] = []
-        texts: list[str] = []
-        for one in records:
-            avro_path = f"{one.path.removesuffix('.json')}.avsc"
-            there = self._store.read(one.path)
-            if _valid_from(there) <= one.valid_from:
-                continue
-            if there is None:
-                self._new += [one.path, avro_path]
-            self._transaction.write(avro_path, one.avro.encode("utf-8", "surrogatepass"))
-            self._transaction.write(one.path, one.text.encode("utf-8", "surrogatepass"))
-            schemas.append(avro_path)
-            texts.append(one.path)
-        # A record that is there tells that the schema is.
-        self._transaction.place(schemas + texts)
-
-    def write_tables(self, record: TablesRecord) -> None:
-        """Write what is known at the end of a log, where no other log has left the same."""
-        if self._store.read(record.path) is None:
-            self._new.append(record.path)
-            self._transaction.write(record.path, record.data)
-            self._transaction.place([record.path])
-
-    def take_back(self) -> None:
-        """Remove what was not there before, as far as that can be removed: what stays is not believed."""
-        # A store that does not answer would let each removal wait for minutes.
-        with suppress(OutputError):
-            for name in self._new:
-                self._store.remove(name)
-
-
-def schema_path(db: str, table: str, version: str) -> str:
-    """Where a schema version's records are below the data set's folder, without their suffixes."""
-    return f"schemas/{escape_name(db)}/{escape_name(table)}/{version}"
-
-
-def _valid_from(record: bytes | None) -> float:
-    """The commit version that a schema record is valid from; infinite where there is none."""
-    if record is None:
-        return float("inf")
-    try:
-        found: dict[str, Any] = json.loads(record)
-        return int(found["valid_from"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        return float("inf")

@@ -125,13 +125,6 @@ def test_two_writers_at_once_are_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_lock_that_was_let_go_can_be_taken_again(tmp_path: Path) -> None:
-    with DataSet(tmp_path).locked():
-        pass
-    with DataSet(tmp_path).locked():
-        pass
-
-
 def test_a_manifest_that_is_no_json_is_told(tmp_path: Path) -> None:
     (tmp_path / "_manifest").mkdir()
     (tmp_path / "_manifest" / f"{SOURCE}.json").write_text("{", "utf-8")

@@ -48,37 +48,34 @@ def test_whole_numbers_are_written_as_differences(data_type: pa.DataType) -> Non
     assert encoding(column.cast(data_type)) == "DELTA_BINARY_PACKED"
 
 
-@pytest.mark.parametrize("data_type", [pa.float64(), pa.decimal128(30, 0), pa.bool_()], ids=str)
-def test_other_numbers_that_hardly_repeat_are_written_plainly(data_type: pa.DataType) -> None:
-    numbers = pa.array([CHANCE.randrange(2**52) for _ in range(ROWS)], pa.int64())
-    whole = numbers.cast(pa.decimal128(30, 0)) if pa.types.is_decimal(data_type) else numbers.cast(data_type)
-    assert encoding(whole) == "PLAIN"
+NUMBERS = pa.array([CHANCE.randrange(2**52) for _ in range(ROWS)], pa.int64())
+DISTINCT = pa.array(CHANCE.choices([CHANCE.randrange(2**52) for _ in range(30)], k=ROWS))
+OWNERS = [f"owner {number}, {CHANCE.randbytes(20).hex()}" for number in range(3072)]
 
 
-def test_few_distinct_numbers_far_apart_have_a_dictionary() -> None:
-    distinct = [CHANCE.randrange(2**52) for _ in range(30)]
-    assert encoding(pa.array(CHANCE.choices(distinct, k=ROWS))) == "RLE_DICTIONARY"
-    assert encoding(pa.array(CHANCE.choices(distinct, k=ROWS)).cast(pa.float64())) == "RLE_DICTIONARY"
-
-
-def test_texts_that_come_again_have_a_dictionary_wherever_they_stand() -> None:
-    owners = [f"owner {number}, {CHANCE.randbytes(20).hex()}" for number in range(3072)]
-    assert encoding(pa.array(CHANCE.choices(owners, k=ROWS))) == "RLE_DICTIONARY"
-    assert encoding(pa.array([None, *CHANCE.choices(["new", "paid"], k=ROWS)])) == "RLE_DICTIONARY"
-
-
-def test_texts_that_do_not_are_written_plainly() -> None:
-    assert encoding(pa.array([CHANCE.randbytes(9).hex() for _ in range(ROWS)])) == "PLAIN"
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (NUMBERS.cast(pa.float64()), "PLAIN"),
+        (NUMBERS.cast(pa.decimal128(30, 0)), "PLAIN"),
+        (NUMBERS.cast(pa.bool_()), "PLAIN"),
+        (DISTINCT, "RLE_DICTIONARY"),
+        (DISTINCT.cast(pa.float64()), "RLE_DICTIONARY"),
+        (pa.array(CHANCE.choices(OWNERS, k=ROWS)), "RLE_DICTIONARY"),
+        (pa.array([None, *CHANCE.choices(["new", "paid"], k=ROWS)]), "RLE_DICTIONARY"),
+        (pa.array([CHANCE.randbytes(9).hex() for _ in range(ROWS)]), "PLAIN"),
+        # Of few rows the types decide.
+        (pa.array([7] * 15), "DELTA_BINARY_PACKED"),
+        (pa.array(["a", "b", "a"]), "RLE_DICTIONARY"),
+    ],
+)
+def test_the_smallest_encoding_is_taken(column: pa.Array, expected: str) -> None:
+    assert encoding(column) == expected
 
 
 def test_identifiers_that_ascend_are_written_as_differences() -> None:
     gtids = [f"3e11fa47-71ca-11e1-9e33-c80aa9429562:{number}" for number in range(ROWS)]
     assert encoding(pa.array(gtids), identifiers=["a"]) == "DELTA_BYTE_ARRAY"
-
-
-def test_of_few_rows_the_types_decide() -> None:
-    assert encoding(pa.array([7] * 15)) == "DELTA_BINARY_PACKED"
-    assert encoding(pa.array(["a", "b", "a"])) == "RLE_DICTIONARY"
 
 
 def test_every_type_is_read_as_it_was_by_pyarrow_and_duckdb(tmp_path: Path) -> None:

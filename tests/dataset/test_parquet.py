@@ -235,25 +235,6 @@ def test_the_same_log_given_twice_is_written_once(tmp_path: Path) -> None:
     assert changes[0] == changes[1]
 
 
-def test_reports_that_nobody_takes_leave_nothing_behind(tmp_path: Path) -> None:
-    """Whoever stops at the first report has the sources that were reported, and no other."""
-    files = open_files([str(path) for path in CHAIN])
-    reports = to_parquet(files, tmp_path, options=ParquetOptions(jobs=2))
-    first = next(reports)
-    reports.close()  # type: ignore[attr-defined]
-    for file in files:
-        file.close()
-    assert [path.name for path in (tmp_path / "_manifest").iterdir()] == [f"{first.source}.json"]
-    assert not (tmp_path / "_staging").exists()
-
-
-def test_running_again_keeps_everything_and_says_so(tmp_path: Path) -> None:
-    export(tmp_path, CHAIN[:2])
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
-    assert [report.kept for report in export(tmp_path, CHAIN[:2])] == [True, True]
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")} == before
-
-
 def test_a_kept_source_still_names_the_columns_of_the_next(tmp_path: Path) -> None:
     shop = TESTDATA / "mariadb-10.11" / "shop"
     chain = sorted(shop.glob("mysql-bin.0*"))[:2]

@@ -71,12 +71,15 @@ _NUMBERS: dict[str, Any] = {"multiple": True, "type": NUMBER}
 _SELECTION_OPTIONS = combined(
     _selecting(
         "--gtid",
+        "--include-gtids",
         "gtids",
         **_GTIDS,
         help_text="GTID in this set: uuid:1-5:7, uuid:100-, uuid:tag:1-3, 0-1-100..200; separate several by"
         " commas. The first digits of a UUID are enough.",
     ),
-    _selecting("--exclude-gtid", "exclude_gtids", **_GTIDS, help_text="GTID not in this set."),
+    _selecting(
+        "--exclude-gtid", "--exclude-gtids", "exclude_gtids", **_GTIDS, help_text="GTID not in this set."
+    ),
     _selecting("--from-gtid", **_GTID, help_text="From this transaction on, in the order of the logs."),
     _selecting("--until-gtid", **_GTID, help_text="Up to this transaction, itself included."),
     _selecting(
@@ -95,6 +98,7 @@ _SELECTION_OPTIONS = combined(
     _selecting("--stop-position", "stop", **_POSITION, help_text="Ending at or before this position."),
     _selecting(
         "--db",
+        "--database",
         "databases",
         metavar="GLOB",
         multiple=True,

@@ -178,7 +178,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         "clock_back",
         evidence.backward_steps,
         f"times go backwards by more than a second in {counted(evidence.backward_steps, 'place')}, by up to"
-        f" {evidence.largest_step / MICROSECONDS:,.1f} s: a clock was set back, logs of several servers are"
+        f" {evidence.largest_step // MICROSECONDS:,} s: a clock was set back, logs of several servers are"
         " mixed, or, in logs without commit times, statements were long or sessions set their time",
     )
 

@@ -49,7 +49,7 @@ def completed(line: str, path: str) -> list[str]:
     ("line", "offered"),
     [
         ("binx ex", ["extract"]),
-        ("binx extract --exc", ["--exclude-gtid"]),
+        ("binx extract --exc", ["--exclude-gtid", "--exclude-gtids"]),
         ("binx extract --format s", ["sql"]),
         ("binx to-parquet --compression z", ["zstd"]),
         ("binx completion f", ["fish"]),

@@ -49,6 +49,17 @@ def test_json_has_the_names_of_the_data_set(shop: Shop) -> None:
     assert list(one) == schema.names
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("--gtid", "--include-gtids"), ("--exclude-gtid", "--exclude-gtids"), ("--db", "--database")],
+)
+def test_options_have_the_names_of_mysqlbinlog_too(shop: Shop, ours: str, theirs: str) -> None:
+    value = "shop" if ours == "--db" else shop.demo["gtid"]
+    some = binx("ls", theirs, value, *shop.logs)
+    assert some == binx("ls", ours, value, *shop.logs)
+    assert 0 < len(some.lines) < shop.transactions
+
+
 def test_files_come_in_the_order_of_their_chain(shop: Shop) -> None:
     assert binx("ls", *shop.logs[::-1]) == binx("ls", *shop.logs)
     assert binx("ls", "mysql-bin.index", cwd=shop.folder) == binx("ls", *shop.logs)

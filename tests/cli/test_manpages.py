@@ -47,7 +47,7 @@ def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
     done = groff("-Tascii", "-P-cbou", str(tmp_path / "binx-extract.1"))
     assert done.returncode == 0
     shown = " ".join(done.stdout.split())
-    assert "--exclude-gtid SET" in shown
+    assert "--exclude-gtid, --exclude-gtids SET" in shown
     assert "* and ? match: 'shop.*'." in shown
     assert (
         "binx extract --since '2026-11-21 09:30' --until '2026-11-21 09:45' --table shop.orders \\" in shown

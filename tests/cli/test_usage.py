@@ -29,7 +29,7 @@ from tests.cli.process import binx
         (["archive", "--to", "", "f"], "'--to': expected a path"),
         (["load", "--output", "", "lake"], "'--output': expected a path"),
         (["completion"], "Choose from: bash, zsh, fish\n"),
-        (["extract", "--gtid", "bla", "f"], "'--gtid': expected a server UUID"),
+        (["extract", "--gtid", "bla", "f"], "'--gtid' / '--include-gtids': expected a server UUID"),
         (["extract", "--gtid", "", "f"], "expected a GTID set, found an empty text"),
         (["extract", "--since", "tomorrow", "f"], "'--since': expected a time such as"),
         (["extract", "--start-position", "x:y", "f"], "'--start-position': expected a position"),

@@ -193,7 +193,7 @@ def test_the_first_and_the_last_are_those_by_time_wherever_they_stand() -> None:
     for found in (figures, figures.files[0]):
         assert (found.first.start, found.last.start) == (begins[1], begins[2])
     finding = next(one for one in figures.warnings if one.code == "clock_back")
-    assert (finding.count, "by up to 300.0 s" in finding.message) == (2, True)
+    assert (finding.count, "by up to 300 s" in finding.message) == (2, True)
 
 
 def test_event_times_that_go_on_are_no_finding() -> None:
@@ -291,7 +291,7 @@ def test_clocks_that_were_set_back_are_told_with_the_largest_step() -> None:
     with BinlogFile(BytesSource(bytes(data), path.name)) as file:
         (found,) = (one for one in figures_of([file]).warnings if one.code == "clock_back")
     assert found.count == 1
-    assert re.search(r"by up to 3,(600|59\d)\.\d s", found.message)
+    assert re.search(r"by up to 3,(600|59\d) s", found.message)
 
 
 def test_transactions_of_over_a_minute_are_told() -> None:

@@ -1,6 +1,6 @@
-"""Backups into a data set, each one whole or not at all: a dump, or the folder of mydumper.
+"""Backups into a data set, each one whole or not at all: a dump, or the folder of mydumper or MySQL Shell.
 
-In the latter each database, each table and its rows have files of their own (mydumper's documentation,
+In that of mydumper each database, each table and its rows have files of their own (mydumper's documentation,
 "Output Files").
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from binx.base import mysqlshell
 from binx.base.dump_text import open_text
 from binx.base.mysqldump import SqlRows, read_mysqldump, server_of
 from binx.base.source import Backup, BaseSource
@@ -23,7 +24,7 @@ from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition, read_backup_position
 
 _HEAD_BYTES = 65_536
-MYDUMPER = "mydumper"
+MYDUMPER, MYSQL_SHELL = "mydumper", "MySQL Shell"
 _METADATA = "metadata"
 _SQL = r"\.sql(?:\.gz|\.zst)?$"
 _DATABASE = re.compile(r"^(?P<db>.+)-schema-create" + _SQL)
@@ -45,7 +46,7 @@ def import_bases(
     """Take in backups, one after another.
 
     Args:
-        paths: dumps, plain or compressed, and folders of mydumper.
+        paths: dumps, plain or compressed, and folders of mydumper or MySQL Shell.
         lake: the data set: a folder or a URI.
         position: where they stand in the logs; None: as they say.
         tables: patterns of ``db.table``; all where there are none.
@@ -68,7 +69,8 @@ def import_bases(
             report = source.find_kept()
             if report is None:
                 reached = partial(_reached, progress, done)
-                read = _read_mydumper if backup.tool == MYDUMPER else partial(read_mysqldump, head=head)
+                readers = {MYDUMPER: _read_mydumper, MYSQL_SHELL: mysqlshell.read_mysqlshell}
+                read = readers.get(backup.tool, partial(read_mysqldump, head=head))
                 report = source.write(partial(read, progress=reached))
             done += backup.size
             progress(done)
@@ -89,16 +91,17 @@ def _found(path: str, given: BackupPosition | None) -> tuple[Backup, str]:
             head = text.head(_HEAD_BYTES)
         size = Path(path).stat().st_size
         return Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace")
-    notes = Path(path, _METADATA)
-    if not notes.is_file():
+    tools = {_METADATA: MYDUMPER, mysqlshell.NOTES: MYSQL_SHELL}
+    notes = next((Path(path, name) for name in tools if Path(path, name).is_file()), None)
+    if notes is None:
         raise UnsupportedError(
-            "expected a dump of mysqldump or mariadb-dump, or a folder of mydumper (with metadata), found a"
-            " folder of something else",
+            "expected a dump of mysqldump or mariadb-dump, or a folder of mydumper (with metadata) or MySQL"
+            " Shell (with @.json), found a folder of something else",
             path=path,
         )
     position = read_backup_position(path) if given is None else given
-    size = sum(one.stat().st_size for one, _ in _files_of(path))
-    return Backup(path, MYDUMPER, position, size, notes.read_bytes()), ""
+    size = sum(one.stat().st_size for one in Path(path).iterdir())
+    return Backup(path, tools[notes.name], position, size, notes.read_bytes()), ""
 
 
 def _reached(progress: Callable[[int], None], before: int, read: int) -> None:

@@ -55,7 +55,7 @@ class SqlRows:
         self._is_raw = False
         self._filled = ""
 
-    def read(self, text: DumpText, progress: Callable[[int], None]) -> None:
+    def read(self, text: DumpText, progress: Callable[[int], None] = lambda _: None) -> None:
         """Take one file.
 
         Raises:

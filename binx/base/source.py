@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from binx.base.tables import TableRows, table_of
@@ -18,6 +19,7 @@ from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
 from binx.errors import AbsentError, DamagedError
 from binx.event.format import Flavour
+from binx.kernels.text.tuples import Encoding
 from binx.log.backup_position import BackupPosition
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.schema import Provenance, StatementContext
@@ -218,12 +220,21 @@ class BaseSource:
             return any(fnmatch.fnmatchcase(".".join(name), pattern) for pattern in self._tables)
         return name[0] not in _NOT_LOGGED
 
-    def rows_of(self, db: str, table: str, names: Sequence[str] | None, *, raw: bool = False) -> TableRows:
+    def rows_of(
+        self,
+        db: str,
+        table: str,
+        names: Sequence[str] | None,
+        *,
+        raw: bool = False,
+        encodings: Mapping[str, Encoding] = MappingProxyType({}),
+    ) -> TableRows:
         """What takes the rows of a table that come next.
 
         Args:
             names: their columns; None for all but invisible ones.
             raw: whether text is in the character sets of its columns, and not in UTF-8.
+            encodings: of columns whose values are not written as they are.
 
         Raises:
             DamagedError: its CREATE TABLE was not met.
@@ -243,7 +254,8 @@ class BaseSource:
         arrow, version = self._options.decoder.arrow, self.backup.version
         changes = table_of(definition, arrow, version)
         name = (definition.db, definition.name)
-        rows = TableRows(changes, arrow, names, version, self._counts.get(name, 0), raw=raw)
+        number = self._counts.get(name, 0)
+        rows = TableRows(changes, arrow, names, version, number, raw=raw, encodings=encodings)
         if not rows.has_key:
             self.leave_out(name, "the backup lacks columns of its key")
         self._rows = rows

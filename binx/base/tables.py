@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -78,6 +79,7 @@ class TableRows:
         names: the columns that rows have, in their order; None for all but invisible ones.
         number: rows of the table that came before.
         raw: whether text is in the character sets of its columns.
+        encodings: by name, of columns whose values are not written as they are.
 
     Raises:
         UnsupportedError: the dump names a column that the table does not have.
@@ -92,6 +94,7 @@ class TableRows:
         number: int,
         *,
         raw: bool = False,
+        encodings: Mapping[str, Encoding] = MappingProxyType({}),
     ) -> None:
         self.table = table
         self.names = names
@@ -112,7 +115,7 @@ class TableRows:
         self._columns = [DumpColumn(columns[place].type, options, raw=raw) for place in self._places]
         self.cut = TupleColumns(
             [column.codec for column in self._columns],
-            [Encoding.PLAIN] * len(self._columns),
+            [encodings.get(name, Encoding.PLAIN) for name in listed],
             [column.scale for column in self._columns],
         )
         self.has_key = all(

@@ -318,13 +318,13 @@ def synchronize(paths: Iterable[str | Path]) -> None:
                 os.close(descriptor)
 
     given = list(paths)
-    if len(given) < 2:
-        for path in given:
-            bring(path)
-        return
-    with ThreadPoolExecutor(min(_TOGETHER, len(given))) as pool:
-        for _ in pool.map(bring, given):
-            pass
+    if len(given) > 1:
+        # Where the system starts no more threads, one file is brought after another.
+        with suppress(RuntimeError), ThreadPoolExecutor(min(_TOGETHER, len(given))) as pool:
+            list(pool.map(bring, given))
+            return
+    for path in given:
+        bring(path)
 
 
 def _create_beside(target: str) -> tuple[str, int]:

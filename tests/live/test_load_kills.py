@@ -81,22 +81,17 @@ def contents(output: Path) -> dict[str, object]:
     state = json.loads((output / "_state.json").read_text())
     found: dict[str, object] = {}
     listed: set[str] = set()
+    lives = state["lives"].values()
     for kind in ("history", "current", "scd2"):
         paths = [
             *(one["path"] for one in state["history"] if kind == "history"),
-            *(one["path"] for life in state["lives"] for one in life["ranges"] if kind == "current"),
-            *(
-                one["path"]
-                for life in state["lives"]
-                for some in life["versions"]
-                for one in some
-                if kind == "scd2"
-            ),
+            *(one["path"] for life in lives for one in life["ranges"] if kind == "current"),
+            *(one["path"] for life in lives for some in life["versions"] for one in some if kind == "scd2"),
         ]
         listed |= set(paths)
         query = "SELECT * FROM read_parquet(?, union_by_name = true) ORDER BY ALL"
         found[kind] = duckdb.execute(query, [[str(output / path) for path in paths]]).fetchall()
-    found["tables"] = [(one["name"], one["units"], one["epochs"], one["digest"]) for one in state["lives"]]
+    found["tables"] = [(one["name"], one["units"], one["epochs"], one["digest"]) for one in lives]
     assert staged(output) - listed <= set(state["garbage"])
     return found
 

@@ -6,11 +6,23 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from bench.logs import Log
+import pytest
+
+from bench.arguments import DEFAULT_SIZE, parse_arguments
+from bench.growth import Point
+from bench.growth import render as render_growth
+from bench.growth_logs import UUID, write_log
+from bench.logs import CACHE, Log, cache_key, find_log, need_log
 from bench.measure import Outcome
 from bench.process import Reading
+from bench.recipes import RECIPES
 from bench.report import Measured, machine_facts, ratios, render, to_json
-from bench.tasks import Task
+from bench.tasks import LS, START, TO_PARQUET, Task
+from binx.cli.main import run
+from binx.kernels.transactions.table import FLAG_BY_LENGTH
+from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
+from tests.stats.mysqlbinlog import count_listing, count_with_binx, find_reader, print_log
 
 MEBIBYTE = 1 << 20
 
@@ -78,3 +90,161 @@ def test_the_machine_is_named() -> None:
     facts = machine_facts()
     assert int(facts["cores"]) >= 1
     assert all(facts.values())
+
+
+def test_without_arguments_every_log_is_small_and_kept_in_the_cache() -> None:
+    given = parse_arguments([])
+    assert given.size == DEFAULT_SIZE
+    assert given.kinds == (*RECIPES, START)
+    assert given.tasks == ()
+    assert given.keep == CACHE
+    assert given.json is None
+
+
+def test_only_takes_kinds_of_logs_and_tasks_side_by_side() -> None:
+    given = parse_arguments(["--only", "bulk", TO_PARQUET, "oltp", LS])
+    assert given.kinds == ("oltp", "bulk")
+    assert set(given.tasks) == {LS, TO_PARQUET}
+
+
+def test_only_tasks_means_all_kinds() -> None:
+    assert parse_arguments(["--only", LS]).kinds == (*RECIPES, START)
+
+
+def test_size_folder_and_output_are_taken() -> None:
+    given = parse_arguments(["--size", "200", "--rounds", "5", "--keep", "/tmp/logs", "--json", "out.json"])
+    assert (given.size, given.rounds) == (200, 5)
+    assert (given.keep, given.json) == (Path("/tmp/logs"), Path("out.json"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--size", "0"],
+        ["--size", "1001"],
+        ["--size", "1.5"],
+        ["--size", "-1"],
+        ["--rounds", "0"],
+        ["--only", "nothing-like-that"],
+        ["--only"],
+        ["file"],
+    ],
+)
+def test_what_makes_no_sense_ends_with_the_status_of_usage_errors(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse_arguments(words)
+    assert ended.value.code == 2
+    assert "usage: python -m bench" in capsys.readouterr().err
+
+
+def test_a_name_that_is_neither_kind_nor_task_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["--only", "oltp", "bluk"])
+    assert capsys.readouterr().err.rstrip().endswith("neither a kind of log nor a task: bluk")
+
+
+SIZE = 60_000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "mysql-bin.000001"
+    assert write_log(path, SIZE, 7) == f"{UUID}:56"
+    return path
+
+
+def test_the_log_is_whole_and_of_the_size_asked_for(log: Path) -> None:
+    assert run(["verify", "--quiet", str(log)]) == 0
+    assert 0.95 * SIZE < log.stat().st_size <= SIZE + 1200
+
+
+def test_transactions_are_found_by_their_length_and_each_tables_in_turn(log: Path) -> None:
+    with BinlogFile.open(str(log)) as file:
+        scan = file.scan(Level.LEVEL_TABLES)
+        (table,) = scan
+        assert all(table.value("flags", index) & FLAG_BY_LENGTH for index in range(len(table)))
+        assert [table.gtid(index) for index in (0, 55)] == [f"{UUID}:1", f"{UUID}:56"]
+        assert {scan.table_name(number) for number in range(scan.table_count)} == {
+            ("shop", f"t{number:05}") for number in range(7)
+        }
+
+
+def test_the_servers_own_reader_finds_the_same_in_it(log: Path, tmp_path: Path) -> None:
+    reader = find_reader(log)
+    if reader is None:
+        pytest.skip("mysqlbinlog is not on this machine")
+    text, complaints = print_log(reader, log, tmp_path)
+    assert (count_listing(text), complaints) == (count_with_binx(log), "")
+
+
+def test_tables_tell_milliseconds_a_megabyte_without_the_start_and_the_peak() -> None:
+    points = [
+        Point("ls", 0, 1, 0.04, 20 * MEBIBYTE),
+        Point("ls", 10.0, 10, 0.05, 21 * MEBIBYTE),
+        Point("ls", 99.9, 10, 0.09, 30 * MEBIBYTE),
+        Point("ls", 99.9, 1000, 0.24, 31 * MEBIBYTE),
+    ]
+    assert render_growth(points).splitlines() == [
+        "| command | start-up, ms | 10 MB | 100 MB |",
+        "|---|--:|--:|--:|",
+        "| ls | 40 | 1.00, 21 | 0.50, 30 |",
+        "",
+        "| command | start-up, ms | 10 tables | 1,000 tables |",
+        "|---|--:|--:|--:|",
+        "| ls | 40 | 0.50, 30 | 2.00, 31 |",
+    ]
+
+
+def test_a_log_that_was_measured_again_counts_as_measured_last() -> None:
+    points = [Point("ls", 0, 1, 0.0, 0), Point("ls", 10.0, 10, 9.0, 0), Point("ls", 10.0, 10, 0.01, 0)]
+    assert "| ls | 0 | 1.00, 0 |" in render_growth(points)
+
+
+GTID = "00000000-0000-0000-0000-000000000001:9"
+GTID_BEFORE = "00000000-0000-0000-0000-000000000001:8"
+
+
+def keep(folder: Path, key: str) -> Log:
+    """Put a log into the cache, and say what should be found."""
+    (folder / key).mkdir()
+    path = folder / key / "mysql-bin.000001"
+    path.write_bytes(b"\xfebin")
+    facts = {"kind": "oltp", "path": path.name, "bytes": 4, "server": "MySQL 9.7.0"}
+    facts |= {"gtid": GTID, "gtid_before": GTID_BEFORE}
+    (folder / key / "log.json").write_text(json.dumps(facts), "utf-8")
+    return Log("oltp", path, 4, "MySQL 9.7.0", GTID, GTID_BEFORE)
+
+
+def test_the_key_names_kind_size_and_recipe_version() -> None:
+    assert cache_key(replace(RECIPES["oltp"], version=7), 50) == "oltp-50MB-v7"
+
+
+def test_another_kind_size_or_version_is_another_key() -> None:
+    recipe = RECIPES["oltp"]
+    raised = replace(recipe, version=recipe.version + 1)
+    keys = {cache_key(one, size) for one in (*RECIPES.values(), raised) for size in (1, 10, 100)}
+    assert len(keys) == 3 * (len(RECIPES) + 1)
+
+
+def test_a_log_that_was_kept_is_found_with_its_path(tmp_path: Path) -> None:
+    kept = keep(tmp_path, cache_key(RECIPES["oltp"], 50))
+    assert find_log(RECIPES["oltp"], 50, tmp_path) == kept
+
+
+def test_a_log_that_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    kept = keep(tmp_path, cache_key(RECIPES["oltp"], 50))
+    assert need_log("oltp", 50, tmp_path) == kept
+
+
+def test_a_log_of_another_size_is_not_taken_for_it(tmp_path: Path) -> None:
+    keep(tmp_path, cache_key(RECIPES["oltp"], 50))
+    assert find_log(RECIPES["oltp"], 51, tmp_path) is None
+
+
+def test_a_folder_without_facts_is_a_log_that_was_not_finished(tmp_path: Path) -> None:
+    kept = keep(tmp_path, cache_key(RECIPES["oltp"], 50))
+    (kept.path.parent / "log.json").unlink()
+    assert find_log(RECIPES["oltp"], 50, tmp_path) is None

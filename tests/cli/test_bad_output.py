@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -277,3 +278,27 @@ def test_a_binary_log_is_never_written_to_a_terminal(shop: Shop) -> None:
     ended = on_terminal("extract", shop.logs[0], width=80)
     assert ended.code == 1
     assert ended.out.startswith("binx: \x1b[1;31merror:\x1b[0m binary output is not written to a terminal")
+
+
+COMMANDS = {
+    "extract": ["extract", "--limit", "3", "-o", "out"],
+    "sql": ["extract", "--limit", "3", "--format", "sql", "-o", "out.sql"],
+    "index": ["index", "-o", "indexes"],
+    "to-parquet": ["to-parquet", "-o", "lake"],
+}
+
+
+@pytest.mark.parametrize(("umask", "file", "folder"), [("022", 0o644, 0o755), ("077", 0o600, 0o700)])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_files_and_folders_follow_the_umask(
+    name: str, umask: str, file: int, folder: int, shop: Shop, tmp_path: Path
+) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    prefix = ["sh", "-c", f'umask {umask}; exec "$@"', "sh"]
+    ended = binx(*COMMANDS[name], shop.logs[0], cwd=inside, prefix=prefix)
+    assert ended.code == 0, ended.err
+    written = list(inside.rglob("*"))
+    assert written
+    for path in written:
+        assert stat.S_IMODE(path.stat().st_mode) == (folder if path.is_dir() else file), path

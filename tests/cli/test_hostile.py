@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import struct
 import tempfile
 import zlib
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from bench import limits
 from tests.cli.process import binx_with
 from tests.log import building as b
 from tests.sanitizers import SANITIZED
@@ -250,3 +252,58 @@ def test_no_name_leads_out_of_the_folder(tmp_path: Path) -> None:
         assert path.relative_to(tmp_path).as_posix().isprintable()
         assert ".." not in path.relative_to(lake).parts if path.is_relative_to(lake) else True
     assert not Path("/tmp/absolute").exists()
+
+
+SIZE = 16 << 20
+COPIES = 4
+GTID = "00010203-0405-0607-0809-0a0b0c0d0e0f:1"
+SCHEMA = "USE shop; CREATE TABLE files (id BIGINT PRIMARY KEY, b {});"
+
+READERS = {
+    "sql": ("extract", "--format", "sql", "--schema", "SCHEMA"),
+    "json": ("extract", "--format", "json"),
+    "rows": ("extract", "--format", "json", "--rows"),
+    "thl": ("extract", "--format", "thl"),
+    "show": ("show", "--gtid", GTID),
+    "show --json": ("show", "--gtid", GTID, "--json"),
+    "why": ("why", "--schema", "SCHEMA", "--table", "shop.files", "--pk", "1"),
+    "why --json": ("why", "--schema", "SCHEMA", "--table", "shop.files", "--pk", "1", "--json"),
+}
+"""Each reads a limits.BLOB or, where no schema tells that it is one, a text that is none."""
+
+
+def log_with(path: Path, size: int) -> Path:
+    """A log of one row."""
+    data = random.Random(3).randbytes(size)
+    with path.open("w+b") as out:
+        rows = limits.write_rows(2, b"\0" + struct.pack("<qI", 1, len(data)) + data)
+        limits.LogWriter(out).transaction(
+            iter((limits.table_map("files", bytes([limits.LONGLONG, limits.BLOB]), b"\x04"), rows))
+        )
+    return path
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_memory_does_not_grow_by_more_than_some_copies_of_a_row(name: str, tmp_path: Path) -> None:
+    (tmp_path / "schema.sql").write_text(SCHEMA.format("LONGBLOB"))
+    arguments = ["schema.sql" if one == "SCHEMA" else one for one in READERS[name]]
+    arguments += ["-o", "out"] if arguments[0] == "extract" else []
+    small, large = (
+        run(tmp_path, *arguments, str(log_with(tmp_path / f"{name.replace(' ', '')}.{size}", size)))
+        for size in (100, SIZE)
+    )
+    assert (small.code, large.code) == (0, 0), large.text[-500:]
+    assert large.peak - small.peak < COPIES * SIZE
+
+
+def test_what_is_cut_for_people_is_whole_in_json(tmp_path: Path) -> None:
+    log = log_with(tmp_path / "log.000001", 2 << 20)
+    (tmp_path / "schema.sql").write_text(SCHEMA.format("LONGBLOB"))
+    why = ("why", "--schema", "schema.sql", "--table", "shop.files", "--pk", "1", str(log))
+    shown = run(tmp_path, *why).text
+    digits = random.Random(3).randbytes(2 << 20)
+    assert f"0x{digits[:512].hex()}… (2,097,152 bytes)" in shown
+    assert digits[512:520].hex() not in shown
+    extracted = run(tmp_path, "extract", "--format", "sql", "--schema", "schema.sql", "-o", "out", str(log))
+    assert extracted.code == 0
+    assert f"VALUES (1, x'{digits.hex()}');" in (tmp_path / "out").read_text()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, binx_with
-from tests.cli.test_starting import HEAVY, modules_after
+from tests.cli.test_usage import HEAVY, modules_after
 from tests.conftest import TESTDATA
 
 

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow
 import pytest
 
+from binx import __version__
+from binx.cli.application import ENTRIES
+from binx.cli.manpages import pages, write_pages
+from binx.kernels.crc32 import backend
+from binx.stats.dimensions import Dimension
+from binx.stats.event_list import PLAIN_EVENT_COLUMNS
+from binx.stats.lines import ALIASES, COLUMNS
 from tests.cli.conftest import Shop
-from tests.cli.process import binx
+from tests.cli.process import binx, environment
+from tests.conftest import PROJECT
 
 
 @pytest.mark.parametrize(
@@ -65,3 +82,201 @@ def test_sizes_take_binary_units(shop: Shop) -> None:
     by_unit = binx("ls", "--min-bytes", "4K", *shop.logs)
     assert by_unit == binx("ls", "--min-bytes", "4096", *shop.logs)
     assert 0 < len(by_unit.lines) < 10
+
+
+HEAVY = {"pyarrow", "rich", "sqlglot", "pyspark", "pandas", "numpy", "duckdb"}
+
+
+def modules_of_python() -> set[str]:
+    """Names of the modules that Python has imported before any program."""
+    return set(_run("import sys\nprint(*sys.modules, sep='\\n')").stdout.split())
+
+
+def modules_after(*arguments: str | Path) -> set[str]:
+    """Names of all modules that a command line has imported when it ends."""
+    program = (
+        "import sys\nfrom binx.cli.main import run\ncode = run(sys.argv[1:])\n"
+        "print(*sys.modules, sep='\\n', file=sys.stderr)\nsys.exit(code)"
+    )
+    return set(_run(program, *arguments).stderr.split()) - modules_of_python()
+
+
+def _run(program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a program without ``site``: the finder of an editable install loads what users do not load."""
+    return subprocess.run(
+        [sys.executable, "-S", "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(PROJECT), *sys.path]))},
+    )
+
+
+def test_extracting_by_gtid_loads_nothing_heavy(shop: Shop, tmp_path: Path) -> None:
+    output = tmp_path / "one.binlog"
+    loaded = modules_after("extract", "--gtid", shop.demo["gtid"], *shop.logs, "-o", output, "--quiet")
+    assert output.stat().st_size > 0
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("command", ["ls", "verify"])
+def test_listing_and_verifying_load_nothing_heavy(command: str, shop: Shop) -> None:
+    assert not modules_after(command, "--quiet", shop.logs[0]) & HEAVY
+
+
+@pytest.mark.parametrize("command", [entry.name for entry in ENTRIES])
+def test_help_of_a_command_loads_no_other_command(command: str) -> None:
+    loaded = modules_after(command, "--help")
+    modules = {entry.name: f"binx.cli.commands.{entry.name.replace('-', '_')}" for entry in ENTRIES}
+    assert loaded & set(modules.values()) == {modules[command]}
+    # What makes or reads index files needs Arrow for all that it does.
+    assert not loaded & (HEAVY - {"pyarrow", "numpy"})
+
+
+def test_the_overview_names_every_command_and_fits_60_columns() -> None:
+    shown = binx()
+    assert shown.code == 0
+    assert shown.out == binx("--help").out == binx("help").out
+    assert all(f"  {entry.name} " in shown.out for entry in ENTRIES)
+    assert max(map(len, shown.lines)) <= 60
+
+
+def test_version() -> None:
+    assert binx("--version") == binx("--version", env={"NO_COLOR": "1"})
+    first, second = binx("--version").lines
+    assert first == f"binx {__version__}"
+    assert f"Python {platform.python_version()}, CRC32 by {backend()}, " in second
+    assert f"pyarrow {pyarrow.__version__}" in second
+    assert not modules_after("--version") & HEAVY
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_help_of_a_command_ends_with_examples(entry: object) -> None:
+    name = entry.name  # type: ignore[attr-defined]
+    shown = binx(name, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == binx("help", name).out
+    assert shown.out.startswith(f"Usage: binx {name}")
+    _, _, examples = shown.out.partition("\nExamples:\n")
+    assert "  # " in examples
+    assert name in examples
+
+
+DOCS = PROJECT / "docs"
+NAMES = ["binx.1", *(f"binx-{entry.name}.1" for entry in ENTRIES)]
+
+
+def test_there_is_a_page_for_every_command() -> None:
+    assert sorted(pages(DOCS)) == sorted(NAMES)
+
+
+def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run groff, without a sanitizer that this process may have: it is not the program that is looked at."""
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run(
+        ["groff", "-man", *arguments], capture_output=True, text=True, env=plain, check=False
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_groff_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+    write_pages(tmp_path, DOCS)
+    done = groff("-ww", "-z", "-Tutf8", str(tmp_path / name))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
+    write_pages(tmp_path, DOCS)
+    done = groff("-Tascii", "-P-cbou", str(tmp_path / "binx-extract.1"))
+    assert done.returncode == 0
+    shown = " ".join(done.stdout.split())
+    assert "--exclude-gtid, --exclude-gtids SET" in shown
+    assert "* and ? match: 'shop.*'." in shown
+    assert (
+        "binx extract --since '2026-11-21 09:30' --until '2026-11-21 09:45' --table shop.orders \\" in shown
+    )
+
+
+def test_pages_of_commands_that_are_gone_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "binx-gone.1").touch()
+    (tmp_path / "binx-gone.5").touch()
+    (tmp_path / "other.1").touch()
+    write_pages(tmp_path, DOCS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*NAMES, "other.1"])
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("events", PLAIN_EVENT_COLUMNS),
+        ("ls", [*COLUMNS, *ALIASES]),
+        ("stats", [one.value for one in Dimension]),
+    ],
+)
+def test_a_page_lists_all_names_that_there_are(command: str, names: Sequence[str]) -> None:
+    text = (DOCS / "commands" / f"{command}.md").read_text("utf-8")
+    assert [name for name in names if name not in text] == []
+
+
+CALL = """
+eval "$(binx completion bash)"
+compopt() { :; }
+COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_binx_completion binx
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A PATH with a ``binx`` that is the one at test."""
+    program = tmp_path / "binx"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m binx "$@"\n')
+    program.chmod(0o755)
+    return f"{tmp_path}:{os.environ['PATH']}"
+
+
+def completed(line: str, path: str) -> list[str]:
+    """What bash offers at the end of a line."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    done = subprocess.run(
+        [bash, "--norc", "-c", CALL, "bash", line],
+        env=environment({"PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("binx ex", ["extract"]),
+        ("binx extract --exc", ["--exclude-gtid", "--exclude-gtids"]),
+        ("binx extract --format s", ["sql"]),
+        ("binx to-parquet --compression z", ["zstd"]),
+        ("binx completion f", ["fish"]),
+        ("binx stats --by ta", ["table"]),
+        ("binx stats --by hour,ta", ["hour,table"]),
+        ("binx ls --sort du", ["duration"]),
+    ],
+)
+def test_commands_options_and_words(line: str, offered: list[str], path: str) -> None:
+    assert completed(line, path) == offered
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_script_is_one_that_its_shell_can_read(shell: str, tmp_path: Path) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    script = tmp_path / "script"
+    script.write_text(binx("completion", shell).out)
+    assert "binx" in script.read_text()
+    done = subprocess.run([program, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.dataset.dataset import DataSet, escape_name
+from binx.dataset.source_files import Background
 from binx.dataset.transaction import Transaction, WrittenFile
-from binx.errors import OutputError
+from binx.errors import OutputError, ResourceError
 
 SOURCE = "mysql-bin.000001.1a2b3c4d"
 FILES = (f"changes/shop/orders/{SOURCE}-4-0.parquet", f"transactions/{SOURCE}.parquet")
@@ -223,3 +226,66 @@ def test_what_a_run_left_that_was_killed_within_its_commit_waits_for_its_source(
     write(tmp_path, "one", FILES[1:])
     assert visible(tmp_path) == {FILES[1]: "one"}
     assert not moved.exists()
+
+
+@pytest.mark.parametrize("has_thread", [True, False])
+def test_work_is_done_in_order(has_thread: bool) -> None:
+    done: list[int] = []
+    threads = set()
+    background = Background(10, has_thread=has_thread)
+
+    def work(number: int) -> None:
+        threads.add(current_thread())
+        done.append(number)
+
+    for number in range(100):
+        background.do(lambda number=number: work(number), 3)  # type: ignore[misc]
+    background.join()
+    background.close()
+    assert done == list(range(100))
+    assert (current_thread() in threads) == (not has_thread)
+    assert len(threads) == 1
+
+
+def test_whoever_hands_over_too_much_waits() -> None:
+    begun, may_end = Event(), Event()
+    background = Background(10, has_thread=True)
+
+    def wait() -> None:
+        begun.set()
+        may_end.wait()
+
+    background.do(wait, 8)
+    begun.wait()
+    background.do(lambda: None, 2)
+    with ThreadPoolExecutor(1) as pool:
+        third = pool.submit(background.do, lambda: None, 1)
+        assert not third.done()
+        may_end.set()
+        third.result()
+    background.close()
+
+
+@pytest.mark.parametrize("has_thread", [True, False])
+def test_an_error_is_told(has_thread: bool) -> None:
+    def fail() -> None:
+        raise KeyError("it")
+
+    background = Background(10, has_thread=has_thread)
+
+    def do() -> None:
+        background.do(fail)
+        background.join()
+
+    with pytest.raises(KeyError, match="it"):
+        do()
+    background.close()
+
+
+def test_a_system_without_threads_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", none)
+    with pytest.raises(ResourceError, match="threads"):
+        Background(10, has_thread=True).do(lambda: None)

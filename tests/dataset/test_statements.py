@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from binx.dataset.log_export import LogDigest
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.parquet import to_parquet
 from binx.dataset.personal.rules import parse_rule, personal_data
 from binx.event.statement_digest import digest_text
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile, open_files
-from tests.conftest import TESTDATA
+from binx.source import READ_BYTES
+from tests.conftest import PROJECT, TESTDATA
+from tests.dataset.slices import SHOPS, SMALL, slice_of, transactions_of
 
 
 def statements(log: Path, folder: Path) -> list[dict[str, Any]]:
@@ -91,3 +98,74 @@ def test_with_rules_about_personal_data_neither_text_nor_digest_is_kept(tmp_path
     texts, _ = exported(StatementTexts.TEXT, tmp_path, personal=personal)
     found = [texts[name].to_pylist() for name in ("sql", "digest_text", "digest")]
     assert {value for column in found for value in column} == {"", None}
+
+
+def contents(path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    return [data[start:end] for start, end, _, _ in transactions_of(path)]
+
+
+def transactions_in(log: bytes, folder: Path) -> list[bytes]:
+    path = folder / "slice.000001"
+    path.write_bytes(log)
+    return contents(path)
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_a_slice_of_everything_has_the_transactions_as_they_are(path: Path, tmp_path: Path) -> None:
+    assert transactions_in(slice_of([path], verbatim=True)[0], tmp_path) == contents(path)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_slices_put_one_behind_the_other_are_the_whole(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    path = data.draw(st.sampled_from([*SMALL, SHOPS[0][0], SHOPS[1][0]]))
+    whole = contents(path)
+    cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=4).map(sorted))
+    joined: list[bytes] = []
+    for first, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True):
+
+        def wanted(table: TransactionTable, index: int, first: int = first, stop: int = stop) -> bool:
+            return first <= index < stop
+
+        if first < stop:
+            joined += transactions_in(slice_of([path], wanted, verbatim=True)[0], folder)
+    assert joined == whole
+
+
+DIGESTED = PROJECT / "testdata/mysql-9.7/small/all_types.binlog"
+DATA = DIGESTED.read_bytes()
+SHA256 = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [],
+        [(0, len(DATA))],
+        [(4, 100), (90, 300), (300, len(DATA))],
+        [(2000, 2100), (0, 50), (2050, 2200)],
+        [(len(DATA) - 10, len(DATA)), (0, 100)],
+    ],
+    ids=["nothing", "all", "overlaps", "a step back", "the end first"],
+)
+def test_it_is_that_of_all_bytes(spans: list[tuple[int, int]]) -> None:
+    with BinlogFile.open(str(DIGESTED)) as file:
+        digest = LogDigest(file)
+        for start, stop in spans:
+            digest.saw(start, memoryview(DATA)[start:stop])
+        assert digest.hexdigest() == SHA256
+
+
+def test_what_was_not_seen_is_read_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "mysql-bin.000001"
+    path.write_bytes(DATA)
+    os.truncate(path, 3 * READ_BYTES + 1000)
+    whole = path.read_bytes()
+    with BinlogFile.open(str(path)) as file:
+        digest = LogDigest(file)
+        digest.saw(READ_BYTES, memoryview(whole)[READ_BYTES : READ_BYTES + 10])
+        assert digest.hexdigest() == hashlib.sha256(whole).hexdigest()

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import zlib
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from binx.errors import DamagedError
+from binx.errors import BinxError, DamagedError, TruncatedError
+from binx.event.format import FormatDescription, parse_format
+from binx.event.header import EventFlag, EventType, event_name, parse_header
+from binx.event.mariadb import StartEncryption
+from binx.event.parse import UnknownEvent, parse_event
+from binx.event.query import Query
 from binx.event.reader import Reader, uncompress
+from binx.event.rows import RowsHeader, row_images
+from binx.event.session import session_options
+from binx.event.statement import UserVar
+from tests.event import samples
+from tests.event.reading import MYSQL, events_of, sample_events, split
 
 
 def test_integers_are_little_endian() -> None:
@@ -120,3 +133,180 @@ def test_a_bomb_is_not_blown_up() -> None:
     bomb = packed(bytes(10_000_000), size=1000)
     with pytest.raises(DamagedError, match="expected 1000 bytes after decompression, found 1001"):
         uncompress(Reader(bomb))
+
+
+def test_a_header_holds_what_mysqlbinlog_prints() -> None:
+    header = parse_header(samples.GTID_TAGGED, 0)
+    assert header.name == "GTID_TAGGED"
+    assert header.server_id == 97
+    assert header.next_position == 2827
+    assert header.size == 2827 - 2743 == len(samples.GTID_TAGGED)
+    assert header.timestamp == 1795252853
+
+
+def test_the_window_may_begin_anywhere_in_the_file() -> None:
+    window = b"\0" * 7 + samples.XID
+    header = parse_header(window, 5_000_000_007, origin=5_000_000_000)
+    assert header.position == 5_000_000_007
+    assert header.end == 5_000_000_007 + len(samples.XID)
+    assert header.type == EventType.XID
+
+
+def test_the_in_use_flag_is_that_of_an_open_file() -> None:
+    closed = parse_header(samples.MYSQL_FORMAT, 0)
+    opened = bytearray(samples.MYSQL_FORMAT)
+    opened[17] |= 1
+    assert EventFlag.IN_USE not in closed.flags
+    assert EventFlag.IN_USE in parse_header(bytes(opened), 0).flags
+
+
+@pytest.mark.parametrize("size", range(19))
+def test_a_header_that_the_file_cuts_is_truncated(size: int) -> None:
+    with pytest.raises(TruncatedError, match=f"found {size}; the file was truncated"):
+        parse_header(samples.XID[:size], 0)
+
+
+def test_a_place_outside_the_window_is_truncated() -> None:
+    with pytest.raises(TruncatedError):
+        parse_header(samples.XID, 10, origin=20)
+
+
+def test_an_event_smaller_than_its_header_is_damage() -> None:
+    event = samples.XID[:9] + (18).to_bytes(4, "little") + samples.XID[13:]
+    with pytest.raises(DamagedError, match="expected an event of at least 19 bytes, found a size of 18"):
+        parse_header(event, 0)
+
+
+def test_an_unknown_type_keeps_its_number() -> None:
+    header = parse_header(samples.XID[:4] + b"\xc8" + samples.XID[5:], 0)
+    assert header.type == 200
+    assert header.name == event_name(200) == "event type 200"
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (2, "QUERY"),
+        (19, "TABLE_MAP"),
+        (40, "TRANSACTION_PAYLOAD"),
+        (41, "HEARTBEAT_V2"),
+        (42, "GTID_TAGGED"),
+        (160, "MARIADB_ANNOTATE_ROWS"),
+        (171, "MARIADB_DELETE_ROWS_COMPRESSED"),
+    ],
+)
+def test_type_numbers_are_those_of_the_servers(number: int, name: str) -> None:
+    assert EventType(number).name == event_name(number) == name
+
+
+SAMPLES = sample_events()
+OBSOLETE = {
+    EventType.UNKNOWN,
+    EventType.START_V3,
+    EventType.LOAD,
+    EventType.SLAVE,
+    EventType.CREATE_FILE,
+    EventType.EXEC_LOAD,
+    EventType.NEW_LOAD,
+}
+
+
+def use(body: memoryview, name: str, description: FormatDescription) -> None:
+    """Read an event and everything that is derived from it."""
+    header = split(SAMPLES[name][0])[0]
+    found = parse_event(body, header, description)
+    if isinstance(found, RowsHeader):
+        row_images(body, header, found)
+    if isinstance(found, Query):
+        session_options(found)
+        assert isinstance(found.text, str)
+    if isinstance(found, UserVar):
+        found.literal()
+
+
+def test_every_type_that_format_version_4_has_is_read() -> None:
+    body = memoryview(bytes(200))
+    for number in EventType:
+        if number in OBSOLETE:
+            continue
+        header = parse_header(bytes(4) + bytes([number]) + bytes(4) + b"\xff\x00\x00\x00" + bytes(6), 0)
+        try:
+            found = parse_event(body, header, MYSQL)
+        except BinxError:
+            continue
+        assert not isinstance(found, UnknownEvent), number
+
+
+def test_an_unknown_type_keeps_its_bytes() -> None:
+    header = parse_header(bytes(4) + b"\xc8" + bytes(4) + b"\xff\x00\x00\x00" + bytes(6), 0)
+    assert parse_event(memoryview(b"abc"), header, MYSQL) == UnknownEvent(200, b"abc")
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_cut_anywhere_is_an_error_or_an_older_servers_event(name: str) -> None:
+    event, description = SAMPLES[name]
+    body = split(event)[1]
+    for size in range(len(body)):
+        with suppress(BinxError):
+            use(body[:size], name, description)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_flipped_bits_are_an_error_or_another_value(name: str, data: st.DataObject) -> None:
+    event, description = SAMPLES[name]
+    body = bytearray(split(event)[1])
+    for place in data.draw(st.lists(st.integers(0, len(body) * 8 - 1), min_size=1, max_size=4)):
+        body[place >> 3] ^= 1 << (place & 7)
+    try:
+        use(memoryview(body), name, description)
+    except BinxError:
+        return
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(EventType)), st.binary(max_size=120))
+def test_any_bytes_are_an_error_or_an_event(number: EventType, data: bytes) -> None:
+    header = parse_header(bytes(4) + bytes([number]) + bytes(4) + b"\xff\x00\x00\x00" + bytes(6), 0)
+    try:
+        parse_event(memoryview(data), header, MYSQL)
+    except BinxError:
+        return
+
+
+@given(st.binary(max_size=160))
+def test_any_bytes_are_no_format_description_or_one(data: bytes) -> None:
+    try:
+        parse_format(data, 0)
+    except BinxError:
+        return
+
+
+def test_every_event_of_the_corpus_is_read(corpus: Path) -> None:
+    """One file is encrypted from its second event on; others are read whole, or refused at their first."""
+    read: Counter[str] = Counter()
+    refused: list[str] = []
+    for path in sorted(corpus.glob("*")):
+        try:
+            parse_format(path.read_bytes(), 4)
+        except BinxError:
+            refused.append(path.name)
+            continue
+        for header, body, description in events_of(path):
+            found = parse_event(body, header, description)
+            assert not isinstance(found, UnknownEvent), (path, header)
+            read[header.name] += 1
+            if isinstance(found, StartEncryption):
+                break
+    assert len(refused) == 10
+    assert read["QUERY"] > 1000
+    assert read["TABLE_MAP"] > 1000
+    assert read["PERCONA_START_ENCRYPTION"] == 1
+
+
+def test_damage_names_the_event_and_the_place_in_the_file() -> None:
+    event = bytes(4) + bytes([EventType.XID]) + bytes(4) + b"\x1f\x00\x00\x00" + bytes(6)
+    header = parse_header(event, 5000, origin=5000)
+    with pytest.raises(DamagedError, match="offset 5019, XID: expected 8 more bytes of the event, found 3"):
+        parse_event(memoryview(b"abc"), header, MYSQL)

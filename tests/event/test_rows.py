@@ -8,8 +8,28 @@ import pytest
 
 from binx.errors import DamagedError
 from binx.event.format import FormatDescription
-from binx.event.parse import parse_event
+from binx.event.gtid.sources import DomainSource
+from binx.event.header import EventType, parse_header
+from binx.event.mariadb import (
+    BinlogCheckpoint,
+    MariadbGtid,
+    MariadbGtidExtraFlag,
+    MariadbGtidFlag,
+    MariadbGtidList,
+    StartEncryption,
+)
+from binx.event.parse import Event, parse_event
+from binx.event.replication import (
+    Heartbeat,
+    Ignorable,
+    Incident,
+    Rotate,
+    Stop,
+    TransactionContext,
+    ViewChange,
+)
 from binx.event.rows import RowsFlag, RowsHeader, RowsKind, row_images
+from binx.event.statement import XaXid
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, events_of, read, split
 
@@ -101,3 +121,130 @@ def test_updates_of_version_0_have_one_bitmap(corpus: Path) -> None:
     assert event.version == 0
     assert event.columns_before == event.columns_after == b"\xff"
     assert bytes(body[event.rows_offset :]).startswith(bytes.fromhex("f9 00000000 03") + b"one")
+
+
+def gtid(event: bytes) -> MariadbGtid:
+    found = read(event, MARIADB)
+    assert isinstance(found, MariadbGtid)
+    return found
+
+
+def test_ddl_stands_alone() -> None:
+    found = gtid(samples.MARIADB_GTID_DDL)
+    assert str(found) == "0-77-1"
+    assert MariadbGtidFlag.STANDALONE | MariadbGtidFlag.DDL in found.flags
+    assert (found.commit_id, found.xid) == (None, None)
+
+
+def test_a_gtid_has_its_domain() -> None:
+    found = gtid(samples.MARIADB_GTID_DOMAIN)
+    assert str(found) == "9-77-500"
+    assert found.source == DomainSource(9, 77)
+    assert MariadbGtidFlag.STANDALONE not in found.flags
+    assert MariadbGtidFlag.TRANSACTIONAL in found.flags
+
+
+def test_both_phases_of_an_xa_transaction_name_it() -> None:
+    prepared, committed = gtid(samples.MARIADB_GTID_XA_PREPARE), gtid(samples.MARIADB_GTID_XA_COMMIT)
+    assert prepared.xid == committed.xid == XaXid(3, b"\x00\xff", b"b")
+    assert MariadbGtidFlag.PREPARED_XA in prepared.flags
+    assert MariadbGtidFlag.COMPLETED_XA in committed.flags
+    assert MariadbGtidExtraFlag.MULTI_ENGINE in prepared.extra_flags
+
+
+def test_a_group_commit_has_an_id_in_place_of_zeros() -> None:
+    header, body = split(samples.MARIADB_GTID_DOMAIN)
+    flags = body[12] | MariadbGtidFlag.GROUP_COMMIT_ID
+    changed = bytes(body[:12]) + bytes([flags]) + (12345).to_bytes(8, "little")
+    found = parse_event(memoryview(changed), header, MARIADB)
+    assert isinstance(found, MariadbGtid)
+    assert found.commit_id == 12345
+
+
+def test_a_two_phase_alter_names_its_start() -> None:
+    header, body = split(samples.MARIADB_GTID_DDL)
+    changed = bytes(body[:13]) + bytes([MariadbGtidExtraFlag.COMMIT_ALTER]) + (77).to_bytes(8, "little")
+    found = parse_event(memoryview(changed), header, MARIADB)
+    assert isinstance(found, MariadbGtid)
+    assert found.alter_sequence == 77
+
+
+def test_the_gtid_list_holds_what_mariadb_binlog_prints() -> None:
+    found = read(samples.MARIADB_GTID_LIST, MARIADB)
+    assert isinstance(found, MariadbGtidList)
+    assert sorted(map(str, found.positions)) == ["0-77-26", "9-77-500"]
+    assert found.flags == 0
+
+
+def test_a_checkpoint_names_its_file() -> None:
+    assert read(samples.MARIADB_BINLOG_CHECKPOINT, MARIADB) == BinlogCheckpoint("m-bin.000001")
+
+
+def test_encryption_begins_with_a_nonce() -> None:
+    event = samples.XID[:4] + bytes([EventType.MARIADB_START_ENCRYPTION]) + samples.XID[5:]
+    body = memoryview(b"\x01" + (5).to_bytes(4, "little") + bytes(range(12)))
+    assert parse_event(body, parse_header(event, 0), MARIADB) == StartEncryption(1, 5, bytes(range(12)))
+
+
+def event(number: EventType, body: bytes) -> Event:
+    header = parse_header(samples.XID[:4] + bytes([number]) + samples.XID[5:], 0)
+    return parse_event(memoryview(body), header, MYSQL)
+
+
+def test_an_incident_has_a_number_and_a_message() -> None:
+    found = event(EventType.INCIDENT, b"\x01\x00\x05hello")
+    assert found == Incident(1, "hello")
+    assert isinstance(found, Incident)
+    assert found.name == "LOST_EVENTS"
+    assert Incident(7, "").name == "incident 7"
+
+
+def test_heartbeats_name_the_file_that_is_sent() -> None:
+    assert event(EventType.HEARTBEAT, b"binlog.000007") == Heartbeat("binlog.000007", None)
+    fields = b"\x01\x0dbinlog.000007" + b"\x02\x09\xfe" + (5 << 32).to_bytes(8, "little") + b"\x00"
+    assert event(EventType.HEARTBEAT_V2, fields) == Heartbeat("binlog.000007", 5 << 32)
+
+
+def test_an_ignorable_event_is_kept_as_bytes() -> None:
+    assert event(EventType.IGNORABLE, b"whatever") == Ignorable(b"whatever")
+
+
+def test_a_transaction_context_holds_what_is_certified() -> None:
+    body = b"".join(
+        [
+            b"\x04" + (9).to_bytes(4, "little") + b"\x01",
+            *(n.to_bytes(4, "little") for n in (3, 2, 1)),
+            b"uuid" + b"set",
+            b"\x01\x00a\x02\x00bb",
+            b"\x01\x00c",
+        ]
+    )
+    expected = TransactionContext("uuid", 9, True, b"set", (b"a", b"bb"), (b"c",))
+    assert event(EventType.TRANSACTION_CONTEXT, body) == expected
+
+
+def test_a_view_change_holds_the_certification() -> None:
+    body = b"".join(
+        [
+            b"14:3".ljust(40, b"\0"),
+            (7).to_bytes(8, "little"),
+            (1).to_bytes(4, "little"),
+            b"\x01\x00k\x03\x00\x00\x00val",
+        ]
+    )
+    assert event(EventType.VIEW_CHANGE, body) == ViewChange("14:3", 7, ((b"k", b"val"),))
+
+
+def test_rotate_names_the_next_file() -> None:
+    assert read(samples.ROTATE) == Rotate("mysql-bin.000002", 4)
+
+
+def test_rotate_without_a_name_is_damage() -> None:
+    header, body = split(samples.ROTATE)
+    with pytest.raises(DamagedError, match="expected the next file's name"):
+        parse_event(body[:8], header, MYSQL)
+
+
+def test_stop_says_nothing_more() -> None:
+    stop = samples.XID[:4] + bytes([EventType.STOP]) + samples.XID[5:]
+    assert parse_event(memoryview(b""), parse_header(stop, 0), MYSQL) == Stop()

@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from binx.event.statement import RowsQuery
+from binx.event.statement_digest import digest_text
 from binx.kernels.walk.scan import Level
+from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
-from testdata.servers import Server, ServerError
+from testdata.servers import MySQLServer, Server, ServerError
 from tests.live.connection import Connection
 from tests.live.test_differential import ROUNDS, seed_of
 from tests.live.workload.definitions import DATABASES, Definitions
@@ -114,3 +117,55 @@ def test_the_catalog_follows_random_schema_statements(server: Server, number: in
     difference = follow(log, steps)
     assert not difference, f"SEED={seed} on {server.daemon}: {difference}"
     assert len(steps) > STATEMENTS / 10, "the server takes hardly a statement"
+
+
+DIGESTED = Path(__file__).resolve().parent / "statements.txt"
+LOGS = sorted((Path(__file__).resolve().parents[2] / "testdata/mariadb-10.11/shop").glob("mysql-bin.0*"))
+
+
+def said_by(server: MySQLServer, sql: str) -> str:
+    """MySQL's own normal form.
+
+    Raises:
+        ServerError: its grammar does not know the statement.
+    """
+    text = f"CONVERT(x'{sql.encode().hex()}' USING utf8mb4)"
+    return str(server.query(f"SELECT STATEMENT_DIGEST_TEXT({text})", "digests")[0][0])
+
+
+@pytest.fixture(scope="module")
+def digests(mysql: MySQLServer) -> MySQLServer:
+    mysql.sql("CREATE DATABASE IF NOT EXISTS digests")
+    return mysql
+
+
+def logged() -> list[str]:
+    """A statement of each normal form that the shop's rows were logged with."""
+    forms: dict[str, str] = {}
+    for path in LOGS:
+        with BinlogFile.open(str(path)) as file:
+            for table in file.scan():
+                for index in range(len(table)):
+                    start, end = table.value("start", index), table.value("end", index)
+                    for _, event in transaction_events(file, start, end, table.format):
+                        if isinstance(event, RowsQuery):
+                            forms.setdefault(digest_text(event.text), event.text)
+    return list(forms.values())
+
+
+@pytest.mark.parametrize("sql", DIGESTED.read_text("utf-8").splitlines())
+def test_statements_of_all_sorts(digests: MySQLServer, sql: str) -> None:
+    assert digest_text(sql) == said_by(digests, sql)
+
+
+def test_statements_that_rows_were_logged_with(digests: MySQLServer) -> None:
+    asked = 0
+    for sql in logged():
+        try:
+            expected = said_by(digests, sql)
+        except ServerError:
+            # A statement of MariaDB's grammar alone.
+            continue
+        assert digest_text(sql) == expected
+        asked += 1
+    assert asked > 30

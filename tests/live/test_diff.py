@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from binx.compare.diff import LogDiff, diff_logs
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
-from testdata.servers import MySQLServer, Server
+from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
+from testdata.relay import linked
+from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases
+from tests.live.workload.changes import LOAD_FILE
+from tests.live.workload.workload import Workload
 
 WORK = """
 CREATE DATABASE small; USE small;
@@ -79,3 +86,76 @@ def test_what_is_lost_added_and_otherwise_is_found(mysql: MySQLServer, replicas:
     assert pair.left.shown["before"]["text"] == "eins"
     assert pair.right.shown["before"]["text"] == "otherwise"
     assert found.left.gtids == GtidSet.parse(last)
+
+
+SEED = os.environ.get("SEED", "diff")
+ROUNDS = int(os.environ.get("ROUNDS", "2"))
+SESSIONS = 40 if "ROUNDS" in os.environ else 12
+
+OTHERWISE = """
+CREATE DATABASE otherwise; USE otherwise;
+CREATE TABLE a (id INT PRIMARY KEY, n INT); CREATE TABLE b (id INT PRIMARY KEY, n INT);
+INSERT INTO a VALUES (1, 1), (2, 2), (3, 3); INSERT INTO b SELECT * FROM a;
+CREATE TABLE made AS SELECT * FROM a;
+CREATE TABLE without_key (n INT, text VARCHAR(9));
+INSERT INTO without_key VALUES (3, 'c'), (1, 'a'), (2, 'b'), (1, 'a');
+UPDATE without_key SET n = n + 1; DELETE FROM without_key WHERE n = 2 LIMIT 1; DELETE FROM without_key;
+UPDATE a JOIN b USING (id) SET a.n = 7, b.n = 8;
+BEGIN; SAVEPOINT s; UPDATE a SET n = 9 WHERE id = 1; ROLLBACK TO s; UPDATE b SET n = 9 WHERE id = 2; COMMIT;
+XA START 'x'; UPDATE a SET n = 10 WHERE id = 1; XA END 'x'; XA PREPARE 'x'; XA COMMIT 'x';
+CREATE TEMPORARY TABLE t (n INT); INSERT INTO t VALUES (1); DROP TABLE t;
+SET SESSION binlog_row_image = 'MINIMAL'; UPDATE a SET n = 11 WHERE id = 2; DELETE FROM a WHERE id = 3;
+CREATE VIEW v AS SELECT * FROM a; DROP VIEW v; DROP TABLE made; RENAME TABLE a TO c; TRUNCATE TABLE c;
+"""
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+@pytest.mark.parametrize("kind", [MySQLServer, MariaDBServer])
+def test_a_replica_did_the_same(kind: type[Server], image: str, tmp_path: Path) -> None:
+    if (find_mysql() if kind is MySQLServer else find_mariadb()) is None:
+        pytest.skip(MYSQL_HINT if kind is MySQLServer else MARIADB_HINT)
+    (tmp_path / LOAD_FILE).write_text("".join(f"{3 * i}\ttext {i}\n" for i in range(20)))
+    options = ["--log-slave-updates", f"--binlog-row-image={image}"]
+    if kind is MariaDBServer:
+        options.append("--binlog-format=ROW")
+    with linked(kind, tmp_path / "servers", options) as (source, replica):
+        source.sql(OTHERWISE)
+        compare(source, replica, "otherwise", rows_only=True)
+        for number in range(ROUNDS):
+            seed = f"{SEED}-{image}-{number}"
+            rows_only = number % 2 == 0
+            drop_databases(source)
+            workload = Workload(
+                seed, mariadb=kind is MariaDBServer, sessions=SESSIONS, rows_only=rows_only, gtids_only=True
+            )
+            for step in workload.steps():
+                source.attempt(step.sql, tmp_path)
+            compare(source, replica, seed, rows_only=rows_only and number == 0)
+
+
+def compare(source: Server, replica: Server, seed: str, *, rows_only: bool) -> None:
+    """Everything that the source ever logged, with all that the replica did."""
+    if isinstance(source, MySQLServer):
+        ((done,),) = source.query("SELECT @@gtid_executed")
+        waited = replica.query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{done}', 60)")
+    else:
+        ((done,),) = source.query("SELECT @@gtid_binlog_pos")
+        waited = replica.query(f"SELECT MASTER_GTID_WAIT('{done}', 60)")
+    assert waited == [("0",)], f"{seed}: the replica stopped"
+    for server in (source, replica):
+        server.flush_logs()
+    found = diff_of(source, replica)
+    assert found.common >= 10
+    assert found.different.is_empty, (seed, found.different, found.differences)
+    assert found.equal, (seed, found.only_left.gtids, found.only_right.gtids)
+    if rows_only:
+        assert found.whole, (seed, found.statements)
+
+
+def diff_of(source: Server, replica: Server) -> LogDiff:
+    """How the two servers' logs differ."""
+    with (
+        open_chain([str(path) for path in source.binlogs()[:-1]]) as ours,
+        open_chain([str(path) for path in replica.binlogs()[:-1]]) as theirs,
+    ):
+        return diff_logs(ours, theirs, Selection())

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from binx.dataset.parquet import to_parquet
+from binx.log.chain.inputs import open_chain
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
-from testdata.servers import Server
+from testdata.servers import MySQLServer, Server
+from tests.live.lake_tables import read_rows
 from tests.live.rounds import Round
 from tests.live.test_differential import MOST_REPORTED, ROUNDS, SESSIONS, seed_of
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
@@ -36,3 +39,46 @@ def test_the_tables_of_a_random_workload_are_what_select_shows(
     report = "\n".join(differences[:MOST_REPORTED])
     assert not differences, f"SEED={one.seed} on {server.daemon}: {len(differences)} differences\n{report}"
     assert one.counts["loaded tables"] > 0
+
+
+TABLES = """
+CREATE DATABASE keys_; USE keys_;
+CREATE TABLE orders (id INT PRIMARY KEY);
+CREATE TABLE line (id INT PRIMARY KEY, o INT, FOREIGN KEY (o) REFERENCES orders (id) ON DELETE CASCADE);
+CREATE TABLE kept (id INT PRIMARY KEY, o INT, FOREIGN KEY (o) REFERENCES orders (id) ON UPDATE CASCADE);
+INSERT INTO orders VALUES (1), (2), (3); INSERT INTO line VALUES (10, 1), (20, 2), (30, 2);
+INSERT INTO kept VALUES (1, 3);
+"""
+
+
+def test_rows_that_went_with_others_are_gone_or_told(
+    server: Server,
+    tmp_path: Path,
+    spark: Any,  # noqa: F811 - the fixture
+) -> None:
+    lake, output = tmp_path / "lake", tmp_path / "tables"
+
+    def load() -> dict[str, list[str]]:
+        server.flush_logs()
+        with open_chain([str(server.binlogs()[-2])]) as chain:
+            list(to_parquet([ends.file for ends in chain], lake))
+        done = run_load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
+        return {
+            table.table: table.reasons for table in done.tables if table.db == "keys_" and not table.accepted
+        }
+
+    server.sql("DROP DATABASE IF EXISTS keys_")
+    server.flush_logs()
+    server.sql(TABLES)
+    assert load() == {}
+    server.sql("DELETE FROM keys_.orders WHERE id = 2")
+    losses = load()
+    ids = [row["id"] for row in read_rows(output, ("keys_", "line"))]
+    (count,) = server.query("SELECT COUNT(*) FROM keys_.line")
+    assert count == ("1",)
+    if isinstance(server, MySQLServer):
+        assert (losses, ids) == ({}, [10])
+    else:
+        assert list(losses) == ["line"]
+        assert "keys_.orders" in losses["line"][0]
+        assert sorted(ids) == [10, 20, 30]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import random
 import re
 from collections.abc import Iterator
 
@@ -15,6 +17,7 @@ from binx.slices.sql.undo import write_undo
 from testdata.servers import MariaDBServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.live.test_undo import undo_of, write_nothing
+from tests.live.undo_round import UndoRound
 from tests.slices.sql.sql_of import everything
 
 REFERRING = """
@@ -380,3 +383,18 @@ def test_rows_of_collations_by_bytes_are_tied_by_trailing_spaces_at_most(
     mariadb.sql(undo)
     restored = "1", *(["2"] if spelling == "a" else []), "3"
     assert mariadb.query("SELECT id FROM small.child ORDER BY id") == [(row,) for row in restored]
+
+
+ROUNDS = int(os.environ.get("ROUNDS") or "3")
+
+
+def test_each_row_is_as_it_was_or_listed(server: Server) -> None:
+    base = os.environ.get("SEED") or str(random.SystemRandom().getrandbits(32))
+    for number in range(ROUNDS):
+        played = UndoRound(server, f"{base}-{number}")
+        try:
+            outcome = played.play()
+        except Exception as error:
+            error.add_note(f"SEED={base}, round {number}")
+            raise
+        print(f"{base}-{number}: {outcome}")

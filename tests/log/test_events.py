@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import uuid
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import EventType
 from binx.event.payload import TransactionPayload
 from binx.kernels.walk.scan import Level
+from binx.log.arrow import arrow_array, arrow_scalar
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
+from binx.log.identifiers import NAMESPACE, id_at, transaction_id, transaction_ids
 from tests.conftest import PROJECT
+from tests.log import building as b
 from tests.log.memory import Bytes
 
 SMALL = sorted((PROJECT / "testdata").glob("mysql-9.7/small/*.binlog"))
@@ -77,3 +88,115 @@ def test_a_payload_changed_anywhere_gives_events_or_an_error() -> None:
             continue
         finally:
             data[offset] ^= 0x41
+
+
+MAPS = pa.map_(pa.string(), pa.string())
+STRUCTS = pa.struct([("name", pa.string()), ("numbers", pa.list_(pa.int32()))])
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+STRUCT_VALUES = st.fixed_dictionaries(
+    {"name": TEXT | st.none(), "numbers": st.lists(st.integers(-(2**31), 2**31 - 1), max_size=3) | st.none()}
+)
+CASES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
+    (pa.string(), TEXT),
+    (pa.binary(), st.binary(max_size=20)),
+    (pa.bool_(), st.booleans()),
+    (pa.int8(), st.integers(-(2**7), 2**7 - 1)),
+    (pa.int32(), st.integers(-(2**31), 2**31 - 1)),
+    (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    (pa.uint64(), st.integers(0, 2**64 - 1)),
+    (pa.timestamp("us", tz="UTC"), st.integers(-(2**63), 2**63 - 1)),
+    (pa.list_(pa.int64()), st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4)),
+    (MAPS, st.lists(st.tuples(TEXT, TEXT | st.none()), max_size=4)),
+    (pa.list_(STRUCTS), st.lists(STRUCT_VALUES | st.none(), max_size=4)),
+]
+
+
+@pytest.mark.parametrize(("data_type", "values"), CASES, ids=str)
+def test_the_values_are_those_that_pyarrow_makes(
+    data_type: pa.DataType, values: st.SearchStrategy[Any]
+) -> None:
+    @given(st.lists(values | st.none(), max_size=40))
+    def check(taken: list[Any]) -> None:
+        array = arrow_array(taken, data_type)
+        array.validate(full=True)
+        assert array.equals(pa.array(taken, data_type))
+
+    check()
+
+
+@given(st.lists(st.integers(-(10**20) + 1, 10**20 - 1) | st.none(), max_size=40))
+def test_decimals_are_given_unscaled(unscaled: list[int | None]) -> None:
+    data_type = pa.decimal128(20, 2)
+    expected = [None if value is None else Decimal(value).scaleb(-2) for value in unscaled]
+    assert arrow_array(unscaled, data_type).equals(pa.array(expected, data_type))
+
+
+def test_a_scalar_is_one_value() -> None:
+    assert arrow_scalar(-5, pa.int32()).equals(pa.scalar(-5, pa.int32()))
+
+
+def test_a_number_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(OverflowError):
+        arrow_array([2**31], pa.int32())
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(TypeError, match="halffloat"):
+        arrow_array([1.0], pa.float16())
+
+
+def test_pandas_is_not_loaded() -> None:
+    program = (
+        "import sys, pyarrow as pa; from binx.log.arrow import arrow_array;"
+        "arrow_array(['a'], pa.string()); assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+SMALL_LOGS = PROJECT / "testdata/mysql-9.7/small"
+
+
+def ids_of(name: str) -> tuple[BinlogFile, list[tuple[str, str | None, int]]]:
+    """A log, and of each of its transactions the id, the GTID and the start."""
+    file = BinlogFile.open(str(SMALL_LOGS / name))
+    (table,) = file.scan(Level.LEVEL_INDEX)
+    offsets, text = transaction_ids(file, table)
+    ends = memoryview(offsets).cast("i")
+    ids = [text[ends[i] : ends[i + 1]].decode() for i in range(len(table))]
+    assert ids == [id_at((offsets, text), i) for i in range(len(table))]
+    assert ids == [transaction_id(file, table, i) for i in range(len(table))]
+    return file, [(own, table.gtid(i), table.value("start", i)) for i, own in enumerate(ids)]
+
+
+def test_the_id_of_a_transaction_with_gtid_is_the_gtid() -> None:
+    _, ids = ids_of("tagged_gtids.binlog")
+    assert ids
+    assert all(own == gtid for own, gtid, _ in ids)
+
+
+def test_the_id_of_a_transaction_without_gtid_is_a_uuid_that_reading_again_gives_again() -> None:
+    file, ids = ids_of("anonymous_gtids.binlog")
+    name = f"{file.format.server_id}/anonymous_gtids.binlog/{file.identity}/"
+    assert [gtid for _, gtid, _ in ids] == [None] * 5
+    assert [own for own, _, _ in ids] == [
+        str(uuid.uuid5(uuid.UUID(NAMESPACE), f"{name}{start}")) for _, _, start in ids
+    ]
+
+
+def test_ids_of_a_log_that_switches_gtids_on_are_of_both_kinds() -> None:
+    table = b.transactions(b.CREATE, b.gtid(5), b.CREATE, b.mariadb_gtid(6), b.xid(), b.CREATE)
+    file = BinlogFile(Bytes((SMALL_LOGS / "ddl.binlog").read_bytes()))
+    offsets, text = transaction_ids(file, table)
+    ends = memoryview(offsets).cast("i")
+    ids = [text[ends[index] : ends[index + 1]].decode() for index in range(len(table))]
+    assert ids[1:3] == [f"{b.UUID_TEXT}:5", "0-7-6"]
+    assert [uuid.UUID(own).version for own in (ids[0], ids[3])] == [5, 5]
+    assert ids[0] != ids[3]
+
+
+def test_ids_for_the_row_decoder_need_no_pyarrow() -> None:
+    code = (
+        "import sys; import binx.log.identifiers, binx.log.selection.selection;"
+        " sys.exit(any(name in sys.modules for name in ('pyarrow', 'sqlglot')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

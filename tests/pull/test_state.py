@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,22 +12,28 @@ import pytest
 
 from binx.errors import (
     AbsentError,
+    BinxError,
     ConnectionLostError,
     DamagedError,
     RefusedError,
     ServerError,
+    SourceError,
     UnsupportedError,
+    UsageError,
 )
-from binx.event.format import Flavour
+from binx.event.format import MAGIC_SIZE, Flavour, parse_format
+from binx.event.gtid.sets import GtidSet
+from binx.pull.checks import LargeEvent, LogChecks
 from binx.pull.client import server_error
-from binx.pull.follow import Pull, explained
+from binx.pull.defaults_file import read_defaults
+from binx.pull.follow import Pull, check_request, explained
 from binx.pull.mirror import DiskFullError, LogFile
-from binx.pull.options import Login, PullRequest
+from binx.pull.options import Login, PullRequest, Tls, TlsMode, parse_url
 from binx.pull.server import LogPlace, ServerFacts
 from binx.pull.state import LOCK, STATE, Chain, PullState, read_state, read_status
 from binx.storage.store import hold_lock
 from tests.conftest import TESTDATA
-from tests.pull.wire import events_of
+from tests.pull.wire import event, events_of
 
 FACTS = ServerFacts(Flavour.MYSQL, "9.7.0", 97, "3e11fa47-71ca-11e1-9e33-c80aa9429562", True)
 LOG = (TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001").read_bytes()
@@ -134,3 +141,188 @@ def test_a_full_disk_is_told_and_what_was_there_stays(
         file.put(4 + len(first), memoryview(second))
     file.close()
     assert path.stat().st_size == 4 + len(first)
+
+
+EVERY_BIT = bool(os.environ.get("BINX_EVERY_BIT"))
+LOGS = (
+    "mysql-9.7/shop/mysql-bin.000002",
+    "mariadb-10.11/shop/mysql-bin.000002",
+)
+
+
+def read(name: str) -> tuple[bytes, LogChecks]:
+    log = (TESTDATA / name).read_bytes()
+    first = next(events_of(log))
+    begin = MAGIC_SIZE + len(first)
+    return log, LogChecks(name, parse_format(log, MAGIC_SIZE), begin)
+
+
+def fed(log: bytes, checks: LogChecks, piece: int = 1 << 30) -> int:
+    """Where the checks have come to with a log that arrives in pieces."""
+    end = checks.position
+    while end < len(log):
+        end = min(end + piece, len(log))
+        checks.feed(memoryview(log)[checks.position : end])
+    return checks.position
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("piece", [100, 5000, 1 << 30])
+def test_a_log_passes_in_any_pieces(name: str, piece: int) -> None:
+    log, checks = read(name)
+    assert fed(log, checks, piece) == len(log) == checks.whole
+    assert checks.is_closed
+    assert checks.last is not None
+    assert checks.gtids().count > 0
+    assert checks.listed is not None
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_no_changed_bit_passes(name: str) -> None:
+    log, checks = read(name)
+    begin = checks.position
+    bits = range(8 * begin, 8 * len(log))
+    for bit in bits if EVERY_BIT else random.Random(name).sample(bits, 300):
+        damaged = bytearray(log)
+        damaged[bit // 8] ^= 1 << bit % 8
+        again = LogChecks(name, checks.description, begin)
+        try:
+            end = fed(bytes(damaged), again, 4096)
+        except BinxError:
+            end = again.position
+        assert end <= bit // 8
+
+
+def test_a_transaction_is_whole_only_at_its_end() -> None:
+    log, checks = read(LOGS[0])
+    wholes = set()
+    for one in list(events_of(log))[1:]:
+        checks.feed(memoryview(one))
+        wholes.add(checks.whole)
+        assert checks.whole == checks.position or one[4] not in (16, 4)
+    assert len(wholes) < checks.position / 100
+
+
+def test_an_event_in_another_place_is_damage() -> None:
+    log, checks = read(LOGS[0])
+    events = list(events_of(log))
+    with pytest.raises(DamagedError, match="tells its own place"):
+        checks.feed(memoryview(b"".join([events[1], *events[40:]])))
+
+
+def test_a_large_event_is_checked_in_pieces() -> None:
+    log, checks = read(LOGS[0])
+    events = list(events_of(log))
+    checks.feed(memoryview(events[1]))
+    begin = checks.position
+    body = random.Random(1).randbytes(300_000)
+    large = event(29, body, begin + 19 + len(body) + 4, flags=0x80)
+    for damage in (None, 20, 299_000):
+        changed = bytearray(large)
+        if damage is not None:
+            changed[damage] ^= 4
+        one = LogChecks("log", checks.description, begin)
+        taking, at = LargeEvent(one), 0
+        while at < len(changed):
+            at += taking.take(memoryview(changed)[at : at + 100_000])
+        if damage is None:
+            assert taking.end()
+            assert one.position == begin + len(large)
+        else:
+            with pytest.raises(DamagedError, match="stored checksum"):
+                taking.end()
+            assert one.position == begin
+
+
+def test_a_log_must_list_what_was_pulled_before() -> None:
+    log, checks = read(LOGS[0])
+    fed(log, checks)
+    assert checks.listed is not None
+    checks.follow(checks.listed)
+    with pytest.raises(RefusedError, match="--new-chain"):
+        checks.follow(checks.listed | GtidSet.parse("00000000-0000-0000-0000-000000000001:7"))
+
+
+def test_a_gtid_that_comes_twice_is_damage() -> None:
+    log, checks = read(LOGS[0])
+    fed(log, checks)
+    checks._runs = [*checks._runs, *checks._runs[:1]]
+    with pytest.raises(DamagedError, match="once"):
+        checks.gtids()
+
+
+def test_a_url_gives_what_it_has() -> None:
+    assert parse_url("mysql://binx@db1:3307") == {"host": "db1", "port": 3307, "user": "binx"}
+    assert parse_url("mariadb://[::1]") == {"host": "::1"}
+    assert parse_url("mysql://a%40b:p%3Aw@db1/") == {"host": "db1", "user": "a@b", "password": "p:w"}
+
+
+@pytest.mark.parametrize(
+    "url", ["db1", "http://db1", "mysql://db1/shop", "mysql://db1:x", "mysql://db1?ssl=1"]
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="mysql://"):
+        parse_url(url)
+
+
+def test_a_password_is_in_no_message() -> None:
+    with pytest.raises(UsageError) as told:
+        parse_url("mysql://me:secret@db1/shop")
+    assert "secret" not in str(told.value)
+    assert "secret" not in repr(Login(password="secret"))
+
+
+def test_files_of_certificates_say_how_much_is_verified() -> None:
+    assert Tls.of(None, None, None, None).mode is TlsMode.PREFERRED
+    assert Tls.of(None, "ca.pem", None, None).mode is TlsMode.VERIFY_CA
+    assert Tls.of(None, None, "cert.pem", "key.pem").mode is TlsMode.REQUIRED
+    assert Tls.of("verify-identity", "ca.pem", None, None).mode is TlsMode.VERIFY_IDENTITY
+
+
+@pytest.mark.parametrize(
+    ("mode", "ca", "certificate", "key"),
+    [
+        ("verify-ca", None, None, None),
+        ("verify-identity", None, None, None),
+        ("preferred", "ca.pem", None, None),
+        (None, None, None, "key.pem"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(
+    mode: str | None, ca: str | None, certificate: str | None, key: str | None
+) -> None:
+    with pytest.raises(UsageError):
+        Tls.of(mode, ca, certificate, key)
+
+
+def test_semi_sync_takes_no_interval_and_parquet_an_archive() -> None:
+    for request in (
+        PullRequest(Login(), Path("to"), semi_sync=True, interval=True),
+        PullRequest(Login(), Path("to"), parquet="lake"),
+    ):
+        with pytest.raises(UsageError):
+            check_request(request)
+    check_request(PullRequest(Login(), Path("to"), semi_sync=True, archive="a", parquet="lake"))
+
+
+def test_option_files_are_read_as_clients_read_them(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.cnf").write_text("[client]\nuser=other\n[mysqld]\nport=1\n")
+    main = tmp_path / "my.cnf"
+    main.write_text(
+        "# of the client\n[client]\nuser = 'binx' # the account\npassword=\"a # b\"\nport=3307\n"
+        "skip-something\nssl_ca = /etc/ca\\sof\\sours.pem\n; none\n[mysqldump]\nuser=dump\n"
+        "!includedir more\n[binx]\nloose-host=db1\n"
+    )
+    assert read_defaults(str(main)) == {
+        "user": "other",
+        "password": "a # b",
+        "port": "3307",
+        "ssl-ca": "/etc/ca of ours.pem",
+        "host": "db1",
+    }
+
+
+def test_an_option_file_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SourceError):
+        read_defaults(str(tmp_path / "none"))

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+import binx
+from binx.kernels.walk.scan import Level
+from binx.log.chain.inputs import open_chain
+from binx.log.file import BinlogFile
+from binx.log.selection.selection import Selection
 from binx.rows.absent import Absent, absent_value
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, StatementContext
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from binx.rows.savepoints import undone_runs
+from binx.rows.statements import Statement
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from tests.conftest import TESTDATA
+from tests.log import building
 
 
 def defined(text: str, mariadb: bool = False) -> ColumnDefinition:
@@ -160,3 +174,117 @@ def test_a_date_literal_does_not_make_the_table_unknown() -> None:
     assert defined("DATE DEFAULT DATE'2020-01-02'", mariadb=True).default == Default(
         "DATE'2020-01-02'", DefaultKind.STRING, "2020-01-02"
     )
+
+
+LOG = TESTDATA / "mariadb-10.11" / "small" / "savepoints_rows.binlog"
+
+ROWS: tuple[bool, str | None] = (True, None)
+
+
+def said(sql: str) -> tuple[bool, str | None]:
+    return (False, sql)
+
+
+@pytest.mark.parametrize(
+    ("events", "undone"),
+    [
+        pytest.param([ROWS, said("SAVEPOINT `a`"), ROWS], [], id="a savepoint alone undoes nothing"),
+        pytest.param(
+            [ROWS, said("SAVEPOINT `a`"), ROWS, said("ROLLBACK TO `a`"), ROWS],
+            [(1, 2)],
+            id="what stands between savepoint and rollback is undone",
+        ),
+        pytest.param(
+            [said("SAVEPOINT a"), ROWS, said("rollback work to savepoint A"), ROWS],
+            [(0, 1)],
+            id="names are equal whatever their case, and old servers log what the user wrote",
+        ),
+        pytest.param(
+            [said('SAVEPOINT "a b"'), ROWS, said('SAVEPOINT "a ""c"""'), ROWS, said('ROLLBACK TO `a "c"`')],
+            [(1, 2)],
+            id="names stand between double quotes where the session has ANSI_QUOTES",
+        ),
+        pytest.param(
+            [said("SAVEPOINT `a`"), ROWS, said("SAVEPOINT `a`"), ROWS, said("ROLLBACK TO `a`")],
+            [(1, 2)],
+            id="the same name again moves the savepoint",
+        ),
+        pytest.param(
+            [
+                said("SAVEPOINT `a`"),
+                ROWS,
+                said("SAVEPOINT `b`"),
+                ROWS,
+                said("ROLLBACK TO `b`"),
+                ROWS,
+                said("ROLLBACK TO `a`"),
+            ],
+            [(0, 3)],
+            id="an outer rollback takes an inner one in",
+        ),
+        pytest.param(
+            [said("SAVEPOINT `a`"), ROWS, said("RELEASE SAVEPOINT `a`"), said("ROLLBACK TO `a`")],
+            [],
+            id="a released savepoint is gone",
+        ),
+        pytest.param(
+            [ROWS, said("SAVEPOINT `a`"), said("ROLLBACK TO `a`")], [], id="nothing between is no run"
+        ),
+    ],
+)
+def test_runs_of_undone_rows_events(
+    events: list[tuple[bool, str | None]], undone: list[tuple[int, int]]
+) -> None:
+    assert list(undone_runs(events)) == undone
+
+
+def test_changes_hold_only_rows_that_the_server_kept() -> None:
+    expected = json.loads(LOG.with_suffix(".expected.json").read_text("utf-8"))["tables"]["small.t"]["rows"]
+    changes = binx.open(LOG).changes("small.t").read_all()
+    assert set(changes["_change_type"].to_pylist()) == {"insert"}
+    assert [str(value) for value in changes["id"].to_pylist()] == [row[0] for row in expected]
+
+
+def test_json_holds_only_rows_that_the_server_kept_and_sql_undoes_the_others(tmp_path: Path) -> None:
+    written = {}
+    for form in (SliceFormat.JSON, SliceFormat.SQL):
+        target = tmp_path / form.value
+        with open_chain([str(LOG)]) as chain:
+            extract(chain, Selection(), str(target), ExtractOptions(format=form, rows=True))
+        written[form] = target.read_text("utf-8")
+    assert "'undone'" in written[SliceFormat.SQL]
+    assert "ROLLBACK TO" in written[SliceFormat.SQL]
+    assert "undone" not in written[SliceFormat.JSON]
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("INSERT INTO t VALUES (1)", "dml"),
+        ("(SELECT f())", "dml"),
+        ("INSERT`t` VALUES (1)", "dml"),
+        ("/* ApplicationName=DBeaver */ UPDATE t SET a = 1", "dml"),
+        ("/*Metabase*/ DELETE FROM t", "dml"),
+        ("-- a line\n# another\nREPLACE INTO t VALUES (1)", "dml"),
+        ("INSERT/**/INTO t VALUES (1)", "dml"),
+        ("SET STATEMENT max_statement_time=5, sql_mode=' FOR ' FOR INSERT INTO t VALUES (1)", "dml"),
+        ("SET STATEMENT max_statement_time=5 FOR ALTER TABLE t ADD b INT", "ddl"),
+        ("SET STATEMENT max_statement_time=5", "ddl"),
+        ("SET PASSWORD = 'it''s", "ddl"),
+        ("/*!40000 ALTER TABLE t DISABLE KEYS */", "ddl"),
+        ("/* from the application */ CREATE TABLE t (a INT)", "ddl"),
+        ("updates", "ddl"),
+        ("", "ddl"),
+        ("XA COMMIT 'x'", "other"),
+    ],
+)
+def test_what_a_statement_is_about_is_told_behind_comments(sql: str, kind: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.000001"
+    log.write_bytes(building.whole_log(building.gtid(), building.query(sql)))
+    with BinlogFile.open(str(log)) as file:
+        decoder = ChangeDecoder(file, Catalog())
+        (statement,) = (
+            item for table in file.scan(Level.LEVEL_EVENTS) for item in decoder.decode(table, table.mask())
+        )
+    assert isinstance(statement, Statement)
+    assert statement.kind == kind

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from binx.errors import AbsentError
+from binx.errors import AbsentError, RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.rows.ddl.catalog import Catalog
+from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.slices.search import Search
+from binx.where.condition import Condition
+from tests.log import building as b
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +122,151 @@ def test_names_come_from_ddl_before_the_wanted_transaction(testdata: Path, tmp_p
     text = (tmp_path / "out.sql").read_text("utf-8")
     assert "`customer_id`" in text
     assert "`c1`" not in text
+
+
+TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
+SERVERS = ("mysql-9.7", "mariadb-10.11")
+EVERYTHING = Selection()
+ORDERS = Selection(tables=("shop.orders",))
+
+
+def logs_of(server: str) -> list[str]:
+    return sorted(str(path) for path in (TESTDATA / server / "shop").glob("mysql-bin.0*"))
+
+
+def run(logs: list[str], tmp_path: Path, selection: Selection, **options: Any) -> tuple[str, ExtractReport]:
+    target = tmp_path / "out"
+    with open_chain(logs) as chain:
+        report = extract(chain, selection, str(target), ExtractOptions(**options))
+    return target.read_text(), report
+
+
+def rows(logs: list[str], tmp_path: Path, selection: Selection, **options: Any) -> list[dict[str, Any]]:
+    text, _ = run(logs, tmp_path, selection, format=SliceFormat.JSON, rows=True, **options)
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_only_the_rows_of_the_tables_asked_for_are_written(server: str, tmp_path: Path) -> None:
+    every = rows(logs_of(server), tmp_path, EVERYTHING)
+    touching = rows(logs_of(server), tmp_path, ORDERS)
+    chosen = rows(logs_of(server), tmp_path, ORDERS, only_matching=True)
+    assert {row["table"] for row in touching} > {"orders"}
+    assert chosen == [row for row in every if (row["db"], row["table"]) == ("shop", "orders")]
+
+
+@pytest.mark.parametrize("operations", [{"delete"}, {"insert", "update"}])
+@pytest.mark.parametrize("server", SERVERS)
+def test_only_the_operations_asked_for_are_written(server: str, operations: set[str], tmp_path: Path) -> None:
+    every = rows(logs_of(server), tmp_path, EVERYTHING)
+    chosen = rows(logs_of(server), tmp_path, EVERYTHING, operations=frozenset(operations))
+    assert chosen == [row for row in every if row["type"] in operations]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_only_images_that_match_the_condition_are_written(server: str, tmp_path: Path) -> None:
+    every = rows(logs_of(server), tmp_path, EVERYTHING)
+    options = {"where": Condition("status = 'paid'"), "only_matching": True}
+    chosen = rows(logs_of(server), tmp_path, EVERYTHING, **options)
+    images = [(row.get("before", {}), row.get("after", {}), row) for row in every]
+    assert chosen == [
+        row for before, after, row in images if "paid" in (before.get("status"), after.get("status"))
+    ]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_condition_compares_text_of_any_character_set_and_members_by_name(
+    server: str, tmp_path: Path
+) -> None:
+    log = [str(TESTDATA / server / "small" / "charsets.binlog")]
+    every = rows(log, tmp_path, EVERYTHING)
+    found = next(
+        (name, value, row)
+        for row in every
+        for name, value in row.get("after", {}).items()
+        if isinstance(value, str) and not value.isascii() and "'" not in value and "\\" not in value
+    )
+    name, value, row = found
+    condition = Condition(f"`{name}` = '{value}'")
+    selection = Selection(tables=(f"{row['db']}.{row['table']}",))
+    assert row in rows(log, tmp_path, selection, where=condition, only_matching=True)
+
+
+def test_transactions_without_a_chosen_row_have_no_line_and_no_statement(tmp_path: Path) -> None:
+    options = {"only_matching": True, "operations": frozenset({"delete"})}
+    logs = logs_of("mysql-9.7")
+    lines, report = run(logs, tmp_path, ORDERS, format=SliceFormat.JSON, **options)
+    documents = [json.loads(line) for line in lines.splitlines()]
+    assert all(document["changes"] and not document["statements"] for document in documents)
+    text, report = run(logs, tmp_path, ORDERS, format=SliceFormat.SQL, **options)
+    assert report.transactions == len(documents) == text.count("\nBEGIN;\n")
+    assert any("statements left out" in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_sql_says_that_transactions_are_not_whole_and_takes_no_gtid(server: str, tmp_path: Path) -> None:
+    text, _ = run(logs_of(server), tmp_path, ORDERS, format=SliceFormat.SQL, only_matching=True)
+    assert "-- Only chosen rows: transactions are not whole and have no GTIDs" in text
+    assert "gtid" not in text.partition("Only chosen rows")[2].lower().replace("have no gtids", "")
+    whole, _ = run(logs_of(server), tmp_path, ORDERS, format=SliceFormat.SQL)
+    assert "Only chosen rows" not in whole
+
+
+def test_undo_is_of_the_chosen_rows_alone(tmp_path: Path) -> None:
+    logs = logs_of("mysql-9.7")[:1]
+    changed = Counter(row["type"] for row in rows(logs, tmp_path, ORDERS, only_matching=True))
+    options = {"format": SliceFormat.SQL, "reverse": True, "statement_bytes": 1}
+    text, _ = run(logs, tmp_path, ORDERS, only_matching=True, **options)
+    statements = Counter(re.findall(r"^(INSERT|UPDATE|DELETE) .*`shop`\.`orders`", text, re.MULTILINE))
+    assert statements == {
+        "DELETE": changed["insert"],
+        "UPDATE": changed["update"],
+        "INSERT": changed["delete"],
+    }
+    assert not re.search(r"^(INSERT INTO|UPDATE|DELETE FROM) `shop`.`order_items`", text, re.MULTILINE)
+    assert "-- Only chosen rows" in text
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_databases_get_other_names_in_sql(reverse: bool, tmp_path: Path) -> None:
+    logs = logs_of("mysql-9.7")[: 1 if reverse else None]
+    options: dict[str, Any] = {"format": SliceFormat.SQL, "reverse": reverse, "databases": {"shop": "co`py"}}
+    text, report = run(logs, tmp_path, ORDERS if reverse else EVERYTHING, only_matching=reverse, **options)
+    assert not re.search(r"^(INSERT INTO|UPDATE|DELETE FROM) `shop`", text, re.MULTILINE)
+    assert "`co``py`.`orders`" in text
+    if not reverse:
+        assert "USE `co``py`;" in text
+        assert any(warning.startswith("statements whose text names shop") for warning in report.warnings)
+
+
+IN_THE_WAY = {
+    "TRUNCATE TABLE orders": True,
+    "ALTER TABLE shop.orders ADD c INT": True,
+    "RENAME TABLE orders TO old": True,
+    "UPDATE orders SET a = 1": True,
+    "DROP DATABASE shop": True,
+    "CREATE OR REPLACE TABLE orders (id INT)": True,
+    "CREATE TABLE orders (id INT PRIMARY KEY)": False,
+    "ALTER TABLE other ADD c INT": False,
+    "TRUNCATE other": False,
+    "GRANT SELECT ON shop.orders TO someone": False,
+}
+
+
+@pytest.mark.parametrize(("sql", "refused"), IN_THE_WAY.items())
+def test_chosen_rows_are_not_undone_across_statements_on_their_table(
+    sql: str, refused: bool, tmp_path: Path
+) -> None:
+    log, target = tmp_path / "mysql-bin.000001", tmp_path / "undo.sql"
+    rows = [b.BEGIN, b.table_map(), b.rows(1), b.xid()]
+    log.write_bytes(b.whole_log(b.gtid(1), *rows, b.gtid(2), b.query(sql), b.STOP))
+    tables = Catalog()
+    tables.load_dump("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY);")
+    options = ExtractOptions(format=SliceFormat.SQL, reverse=True, only_matching=True)
+    with open_chain([str(log)]) as chain:
+        if refused:
+            with pytest.raises(RefusedError, match="cannot be undone"):
+                extract(chain, ORDERS, str(target), options, tables)
+        else:
+            extract(chain, ORDERS, str(target), options, tables)
+            assert target.read_text().count("DELETE FROM `shop`.`orders`") == 1

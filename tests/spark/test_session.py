@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
+import duckdb
+import pyarrow.parquet as pq
 import pytest
 
+from bench.changes import Shop
 from binx.errors import BinxError
+from binx.log.file import BinlogFile
+from binx.log.index.writer import write_index
 from binx.spark import java, session
+from binx.spark.lake.run import LoadOptions, load
 from tests.cli.process import binx
+from tests.conftest import PROJECT, TESTDATA
+from tests.spark.conftest import Load, files_of
+from tests.spark.test_shop import export
 from tests.spark.test_state import ORDERS, insert, orders
 
 
@@ -73,3 +86,73 @@ def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.Monke
     monkeypatch.setattr(session, "find_spec", lambda _: None)
     with pytest.raises(BinxError, match=r"-m pip install 'binx\[spark\]'"):
         session.check_pyspark()
+
+
+def test_spark_reads_an_index_file(spark: Any, tmp_path: Path) -> None:
+    index = tmp_path / "log.parquet"
+    with BinlogFile.open(str(TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003")) as file:
+        write_index(file, str(index))
+    expected = pq.read_table(index, columns=["gtid", "start", "rows", "tables"]).to_pylist()
+    rows = spark.read.parquet(str(index)).select("gtid", "start", "rows", "tables").orderBy("start").collect()
+    assert [row.asDict(recursive=True) for row in rows] == expected
+
+
+def test_the_measured_data_set_leads_to_the_rows_that_live(tmp_path: Path, load: Load) -> None:
+    shop = Shop(10_000)
+    for images in (4_000, 3_000):
+        shop.write_log(tmp_path / "in", images)
+        # Its logs begin without a CREATE TABLE.
+        code, summary = load(tmp_path / "in", tmp_path / "out", "--verify", "--accept-losses")
+        [table] = summary["tables"]
+        assert (code, table["current"]) == (0, shop.rows)
+    files = files_of(tmp_path / "out", ("bench", "orders"))
+    found = duckdb.execute(f"SELECT id FROM read_parquet({files}) ORDER BY id")
+    assert [number for (number,) in found.fetchall()] == [int(number) for number in shop.alive.nonzero()[0]]
+
+
+def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: Any) -> None:
+    from binx.spark.lake.run import LoadOptions, load
+
+    Shop(2_000).write_log(tmp_path / "in", 2_000)
+    told: list[tuple[int, int]] = []
+    options = LoadOptions((str(tmp_path / "in"),), str(tmp_path / "out"))
+    load(options, lambda: nullcontext(spark), lambda done, total, _: told.append((done, total)))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1] > 0
+
+
+BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TEXT = (PROJECT / "docs" / "spark.md").read_text("utf-8")
+STATEMENTS = [one.strip() for block in BLOCK.findall(TEXT) for one in block.split(";") if one.strip()]
+
+
+@pytest.fixture(scope="module")
+def engines(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[str], Any]]:
+    """Both engines with the views of a load."""
+    folder = tmp_path_factory.mktemp("page")
+    export(sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*")), folder / "lake")
+    options = LoadOptions((str(folder / "lake"),), str(folder / "tables"), ("shop.orders",), scd2=True)
+    load(options, lambda: nullcontext(spark))
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute((folder / "tables/views.sql").read_text("utf-8"))
+    for statement in (folder / "tables/views.spark.sql").read_text("utf-8").split(";\n"):
+        if statement.strip():
+            spark.sql(statement)
+
+    def with_spark(sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in spark.sql(sql.replace("shop.", "shop_")).collect()]
+
+    return {"spark": with_spark, "duckdb": lambda sql: connection.execute(sql).fetchall()}
+
+
+@pytest.mark.parametrize("sql", STATEMENTS, ids=lambda sql: " ".join(sql.split())[:40])
+def test_a_query_of_the_page_has_one_answer(sql: str, engines: dict[str, Callable[[str], Any]]) -> None:
+    found = engines["spark"](sql)
+    assert found
+    assert found == engines["duckdb"](sql)
+
+
+def test_history_and_versions_agree_on_the_past(engines: dict[str, Callable[[str], Any]]) -> None:
+    from_history, from_versions = STATEMENTS[-2:]
+    assert engines["duckdb"](from_history) == engines["duckdb"](from_versions)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import os
+import re
 from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,14 +14,19 @@ import pytest
 
 from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.parquet import to_parquet
-from binx.errors import UsageError
+from binx.errors import BinxError, UsageError
 from binx.event.statement_digest import digest_of, digest_text
+from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
+from binx.log.file import BinlogFile
 from binx.stats import breakdown as breakdown_module
-from binx.stats.dimensions import Dimension
+from binx.stats import findings
+from binx.stats.dimensions import MEASURES, Dimension
+from binx.stats.gather import figures_json, gather
+from tests.conftest import PROJECT, TESTDATA
+from tests.log.memory import Bytes
 from tests.stats.logs import figures_of
 
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 LOGS = [
     *(sorted((TESTDATA / server / "shop").glob("mysql-bin.0*")) for server in ("mysql-9.7", "mariadb-10.11")),
     [TESTDATA / "mysql-9.7" / "small" / "statements.binlog"],
@@ -90,3 +98,78 @@ def test_of_too_many_statements_those_with_most_bytes_are_kept(monkeypatch: pyte
     assert (whole.complete, few.complete) == (True, False)
     assert len(few.groups) <= 20
     assert few.groups[0] == whole.groups[0]
+
+
+PAGE = (PROJECT / "docs" / "statistics.md").read_text("utf-8")
+
+
+def first_cells(title: str) -> list[str]:
+    """The names in the first column of the table of a part of the page."""
+    (part,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    rows = [line.split("|")[1] for line in part.splitlines() if line.startswith("| `")]
+    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+
+def test_every_name_of_the_json_is_explained() -> None:
+    assert sorted(first_cells("As JSON")) == sorted(gather([]))
+
+
+def test_every_warning_is_explained() -> None:
+    codes = re.findall(r'yield (?:\(\s*)?"(\w+)"', inspect.getsource(findings))
+    assert sorted(first_cells("Warnings")) == sorted(codes)
+
+
+def test_every_dimension_and_sum_is_explained() -> None:
+    assert sorted(first_cells("Broken down")) == sorted(one.value for one in Dimension)
+    for one in Dimension:
+        assert all(f"`{column}`" in PAGE for column in one.columns)
+    assert all(f"`{measure}`" in PAGE for measure in MEASURES)
+
+
+STRIDE = 1 if os.environ.get("BINX_EVERY_BIT") else 311
+NAMES = ["tagged_gtids", "no_checksum", "compressed", "statements"]
+
+
+def damaged(name: str) -> list[bytes]:
+    """The log with single bits flipped, and cut."""
+    data = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog").read_bytes()
+    logs = [data[:size] for size in range(0, len(data), STRIDE)]
+    for bit in range(0, len(data) * 8, STRIDE):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        logs.append(bytes(flipped))
+    return logs
+
+
+@pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_byte_of_a_damaged_log_is_accounted_for(name: str, verify: bool, quick: bool) -> None:
+    for data in damaged(name):
+        try:
+            file = BinlogFile(Bytes(data))
+        except BinxError:
+            continue
+        figures = gather([file], quick=quick, verify=verify)
+        (one,) = figures["files"]
+        parts = [one[f"{part}_bytes"] for part in ("header", "transaction", "unfinished", "damaged")]
+        assert min(parts) >= 0
+        assert sum(parts) == one["bytes"] == len(data)
+        assert figures_json(figures)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_listing_ends_with_an_error_that_can_be_told(name: str, tmp_path: Path) -> None:
+    for number, data in enumerate(damaged(name)):
+        path = tmp_path / f"mysql-bin.{number:06d}"
+        path.write_bytes(data)
+        try:
+            with BinlogFile.open(str(path)) as file:
+                spans = [
+                    (table.value("start", index), table.value("end", index))
+                    for table in file.scan(Level.LEVEL_TABLES)
+                    for index in range(len(table))
+                ]
+        except BinxError:
+            continue
+        assert all(start < end <= len(data) for start, end in spans)

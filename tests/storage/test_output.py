@@ -6,16 +6,30 @@ import errno
 import io
 import os
 import pty
+import random
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from binx.errors import ExitCode, OutputError
-from binx.storage.output import OutputStream, ReaderGoneError, open_output, output_error, remove_leftovers
+from binx.errors import EncryptedError, ExitCode, OutputError
+from binx.source.age import AgeFile
+from binx.storage.age import AgeWriter
+from binx.storage.output import (
+    OutputStream,
+    ReaderGoneError,
+    open_output,
+    output_error,
+    remove_leftovers,
+    synchronize,
+)
+from binx.storage.store import LocalStore
+from tests.log.memory import Bytes
+from tests.source.ages import EXAMPLE_RECIPIENT, decrypted, everything, make_key, opened
 
 WRITE_A_LOT = """
 import sys
@@ -269,3 +283,120 @@ def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_pat
         remove_leftovers(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {".binx-other", "out"}
     assert (tmp_path / "out").read_bytes() == b"whole"
+
+
+def written(recipients: list[str], *parts: bytes) -> tuple[bytes, AgeWriter]:
+    stream = io.BytesIO()
+    writer = AgeWriter(stream, recipients)
+    for part in parts:
+        assert writer.write(part) == len(part)
+    writer.finish()
+    return stream.getvalue(), writer
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 500_000])
+def test_rage_decrypts_what_is_written(size: int, tmp_path: Path) -> None:
+    keys = [make_key(tmp_path, name) for name in ("first", "second")]
+    content = random.Random(size).randbytes(size)
+    data, _ = written([text for _, text in keys], content[:1000], content[1000:])
+    for path, _ in keys:
+        assert decrypted(data, path) == content
+
+
+def test_age_decrypts_what_is_written(tmp_path: Path) -> None:
+    path, recipient = make_key(tmp_path)
+    content = random.Random(1).randbytes(300_000)
+    data, _ = written([recipient], content)
+    try:
+        done = subprocess.run(["age", "-d", "-i", path], input=data, capture_output=True, check=True)
+    except FileNotFoundError:
+        pytest.skip("age is not installed")
+    assert done.stdout == content
+
+
+def test_who_wrote_a_file_can_read_it_and_no_other_file(tmp_path: Path) -> None:
+    first, one = written([EXAMPLE_RECIPIENT], b"first")
+    second, _ = written([EXAMPLE_RECIPIENT], b"second")
+    assert everything(AgeFile(Bytes(first), one.key)) == b"first"
+    with pytest.raises(EncryptedError):
+        AgeFile(Bytes(second), one.key)
+    with pytest.raises(EncryptedError):
+        opened(first, make_key(tmp_path)[0])
+
+
+def test_an_output_that_takes_no_more_is_told_as_it_is() -> None:
+    class Full(io.BytesIO):
+        def write(self, data: object) -> int:
+            raise OutputError("no space left")
+
+    writer = AgeWriter(Full(), [EXAMPLE_RECIPIENT])
+    writer.write(b"x")
+    with pytest.raises(OutputError, match="no space left"):
+        writer.finish()
+
+
+MANY = 100
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """What is brought to the disk and what is renamed, by the number of the file or folder, in order."""
+    steps: list[tuple[str, int]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        fsync(descriptor)
+        steps.append(("synced", os.fstat(descriptor).st_ino))
+
+    def replaced(source: Any, target: Any) -> None:
+        steps.append(("renamed", Path(source).stat().st_ino))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    return steps
+
+
+def in_order(steps: list[tuple[str, int]], paths: list[Path]) -> bool:
+    """Whether each file is brought to the disk, then all are renamed, then their folders follow."""
+    files = {path.stat().st_ino for path in paths}
+    folders = {path.parent.stat().st_ino for path in paths}
+    what = [(step, number) for step, number in steps if number in files | folders]
+    first, second = len(files), 2 * len(files)
+    return (
+        set(what[:first]) == {("synced", number) for number in files}
+        and set(what[first:second]) == {("renamed", number) for number in files}
+        and set(what[second:]) == {("synced", number) for number in folders}
+    )
+
+
+def test_files_that_are_taken_are_on_the_disk_before_they_are_moved(
+    tmp_path: Path, told: list[tuple[str, int]]
+) -> None:
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    names = [f"{number % 5}/{number}.parquet" for number in range(MANY)]
+    files = [aside / str(number) for number in range(MANY)]
+    for path in files:
+        path.write_bytes(b"rows")
+    LocalStore(tmp_path / "lake").take(zip(map(str, files), names, strict=True))
+    assert in_order(told, [tmp_path / "lake" / name for name in names])
+
+
+def test_what_cannot_be_brought_there_is_told_and_nothing_gets_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    (tmp_path / "rows").write_bytes(b"rows")
+    with pytest.raises(OutputError, match="rows: cannot be written: no space left"):
+        synchronize([tmp_path / "rows"])
+    with pytest.raises(OutputError, match="no space left"):
+        LocalStore(tmp_path / "lake").take([(str(tmp_path / "rows"), "rows")])
+    assert [path.name for path in tmp_path.iterdir()] == ["rows"]
+
+
+def test_nothing_is_nothing() -> None:
+    synchronize([])

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import struct
 import uuid
+from array import array
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from binx.errors import DamagedError
 from binx.event.gtid.sets import GtidSet
+from binx.kernels.transactions.index_tables import (
+    COLUMN_NAMES,
+    COUNT_COLUMNS,
+    IndexedTables,
+    join,
+    sources_of,
+)
+from binx.kernels.transactions.selection import Measure, merged_ranges, rank
+from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import FIELDS, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals, source_of
 from tests.log import building as b
+from tests.stats.logs import Statement, log_of
 
 OTHER = bytes(range(100, 116))
 
@@ -209,3 +224,241 @@ def test_marks_that_cannot_be_are_refused(table: TransactionTable) -> None:
         table.sum_counts(b"\0\1\10\0\0")
     with pytest.raises(ValueError, match="mask of 4 for 5"):
         table.sum_counts(bytes(4))
+
+
+moments = st.one_of(st.integers(0, 2**32 - 1), st.integers(1_700_000_000, 1_700_010_000))
+statements = st.builds(
+    Statement,
+    seconds=moments,
+    sql=st.integers(0, 300).map(lambda size: "DROP TABLE " + "t" * (size + 1)),
+    thread_id=st.integers(0, 5),
+    server_id=st.integers(0, 3),
+)
+
+
+def table_of(made: list[Statement]) -> TransactionTable:
+    with log_of(made) as file:
+        (table,) = file.scan(Level.LEVEL_TABLES)
+    return table
+
+
+def tally_of(made: list[Statement]) -> Tally:
+    tally = Tally()
+    tally.add(table_of(made))
+    return tally
+
+
+@given(st.lists(statements, min_size=1, max_size=60))
+@settings(deadline=None)
+def test_a_histogram_holds_every_transaction_in_the_bucket_of_its_time(made: list[Statement]) -> None:
+    width, first, buckets = tally_of(made).histogram
+    assert len(buckets) <= 240
+    assert first % width == 0
+    expected = Counter((one.seconds - first) // width for one in made)
+    assert [transactions for transactions, _, _ in buckets] == [expected[i] for i in range(len(buckets))]
+    assert buckets[0][0] > 0
+    assert buckets[-1][0] > 0
+
+
+@given(st.lists(statements, min_size=1, max_size=60))
+@settings(deadline=None)
+def test_a_histogram_is_as_narrow_as_its_number_of_buckets_lets_it_be(made: list[Statement]) -> None:
+    width, _, _ = tally_of(made).histogram
+    narrower = {5: 1, 10: 5, 30: 10, 60: 30, 300: 60, 600: 300, 1800: 600, 3600: 1800, 10800: 3600}
+    narrower |= {21600: 10800, 43200: 21600, 86400: 43200, 604800: 86400}
+    before = narrower.get(width, width // 2)
+    if before:
+        times = [one.seconds // before for one in made]
+        assert max(times) - min(times) >= 240
+
+
+@given(st.lists(statements, min_size=1, max_size=60))
+@settings(deadline=None)
+def test_every_sum_counts_every_transaction_once(made: list[Statement]) -> None:
+    table = table_of(made)
+    tally = Tally()
+    tally.add(table)
+    total = sum(memoryview(table.column("bytes")).cast("q"))
+    assert tally.totals == (len(made), total, 0)
+    for sums in (tally.kinds.values(), tally.sizes.values()):
+        assert (sum(one[0] for one in sums), sum(one[1] for one in sums)) == (len(made), total)
+    assert {key: count for key, count, _, _ in tally.servers} == Counter(one.server_id for one in made)
+    connections = Counter(one.server_id << 32 | one.thread_id for one in made)
+    assert {key: count for key, count, _, _ in tally.threads} == connections
+
+
+def test_too_many_connections_leave_those_that_wrote_most() -> None:
+    tally = Tally()
+    busy = Statement(sql="DROP TABLE " + "t" * 500, thread_id=4_000_000)
+    for round_ in range(3):
+        made = [Statement(thread_id=round_ * 30_000 + number) for number in range(30_000)]
+        tally.add(table_of([busy, *made]))
+    assert tally.threads_forgotten
+    assert len(tally.threads) < 90_000
+    counts = {key & 0xFFFFFFFF: count for key, count, _, _ in tally.threads}
+    assert counts[4_000_000] == 3
+    assert tally.totals[0] == 90_003
+
+
+def test_tables_are_handed_out_once() -> None:
+    rows = b.rows(1, 2)
+    tally = Tally()
+    tally.add(b.transactions(b.BEGIN, b.table_map(), rows, b.xid(), level=Level.LEVEL_TABLES))
+    assert tally.take_tables() == [(1, 2, 0, 0, len(rows))]
+    assert tally.take_tables() == []
+
+
+def test_marked_transactions_alone_are_added() -> None:
+    made = [Statement(seconds=second, thread_id=second) for second in (5, 9, 7)]
+    tally = Tally()
+    tally.add(table_of(made), b"\1\0\1")
+    assert tally.totals[0] == 2
+    assert [key & 0xFFFFFFFF for key, *_ in tally.threads] == [5, 7]
+    with pytest.raises(ValueError, match="a mask of 2"):
+        tally.add(table_of(made), b"\1\0")
+
+
+def test_too_many_servers_leave_those_that_wrote_most() -> None:
+    tally = Tally()
+    busy = Statement(sql="DROP TABLE " + "t" * 500, server_id=4_000_000)
+    tally.add(table_of([busy, *(Statement(server_id=number) for number in range(70_000))]))
+    assert tally.servers_forgotten
+    assert 4_000_000 in {server for server, *_ in tally.servers}
+    assert len(tally.servers) < 65_536
+
+
+def test_transactions_that_touch_are_one_range(testdata: Path) -> None:
+    with BinlogFile.open(str(testdata / "mysql-9.7" / "shop" / "mysql-bin.000001")) as file:
+        (table,) = file.scan()
+        last = len(table) - 1
+        whole = array("q", merged_ranges(table, None, False))
+        assert whole.tolist() == [table.value("start", 0), table.value("end", last), len(table)]
+        mask = bytearray(len(table))
+        mask[3] = mask[4] = mask[9] = 1
+        found = array("q", merged_ranges(table, mask, False)).tolist()
+        first, second = (table.value("start", 3), table.value("end", 4), 2), (9,)
+        assert found[:3] == list(first)
+        assert found[3:] == [table.value("start", second[0]), table.value("end", 9), 1]
+
+
+def test_tagged_transactions_stand_apart(testdata: Path) -> None:
+    with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "tagged_gtids.binlog")) as file:
+        (table,) = file.scan()
+        counts = array("q", merged_ranges(table, None, False))[2::3]
+        tagged = sum((table.gtid(i) or "").count(":") == 2 for i in range(len(table)))
+        assert counts.tolist().count(-1) == tagged > 0
+
+
+def test_a_mask_of_another_length_is_a_mistake_of_the_caller(testdata: Path) -> None:
+    with BinlogFile.open(str(testdata / "mysql-9.7" / "shop" / "mysql-bin.000001")) as file:
+        (table,) = file.scan()
+        with pytest.raises(ValueError, match="mask"):
+            merged_ranges(table, b"\1", False)
+
+
+@given(st.lists(statements, max_size=60), st.integers(0, 70), st.booleans(), st.none() | st.integers(0, 400))
+@settings(deadline=None)
+def test_ranking_gives_what_sorting_gives(
+    made: list[Statement], limit: int, smallest: bool, floor: int | None
+) -> None:
+    table = table_of(made) if made else TransactionTable()
+    sizes = memoryview(table.column("bytes")).cast("q").tolist()
+    pairs = [
+        (size, index)
+        for index, size in enumerate(sizes)
+        if floor is None or (size < floor if smallest else size > floor)
+    ]
+    pairs.sort(key=lambda pair: (pair[0] if smallest else -pair[0], pair[1]))
+    assert rank(table, None, Measure.MEASURE_BYTES, smallest, limit, floor) == pairs[:limit]
+
+
+def test_ranking_takes_marked_transactions_only() -> None:
+    table = table_of([Statement(seconds=second) for second in (5, 9, 7)])
+    assert rank(table, b"\1\0\1", Measure.MEASURE_COMMIT_TIME, False, 5) == [(7_000_000, 2), (5_000_000, 0)]
+    with pytest.raises(ValueError, match="a mask of 2"):
+        rank(table, b"\1\0", Measure.MEASURE_BYTES, False, 5)
+
+
+LOG_BYTES = 1 << 20
+COUNTS = [array("q")] * COUNT_COLUMNS
+UUID = bytes(range(16))
+
+
+def made(sources: tuple[bytes, ...] = (), /, **values: int) -> TransactionTable:
+    """A table of one transaction of 100 bytes with these values."""
+    columns = [array("q", [{"end": 100, **values}.get(name, 0)]) for name in COLUMN_NAMES]
+    return IndexedTables(list(sources), 0).table(columns, COUNTS, 0, LOG_BYTES)
+
+
+def test_a_table_comes_back_from_its_columns() -> None:
+    table = b.transactions(b.CREATE)
+    columns = [table.column(name) for name in COLUMN_NAMES]
+    again = IndexedTables(sources_of(table), 0).table(
+        [memoryview(column).cast("q") for column in columns], COUNTS, 0, LOG_BYTES
+    )
+    assert [again.column(name) for name in COLUMN_NAMES] == columns
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("start", -1),
+        ("start", 100),
+        ("end", LOG_BYTES + 1),
+        ("commit_timestamp", 2**56),
+        ("commit_timestamp", -1),
+        ("original_commit_timestamp", 2**56),
+        ("original_commit_timestamp", -1),
+        ("begin_timestamp", 2**32),
+        ("begin_timestamp", -1),
+        ("counts", 1),
+        ("counts", -1),
+        ("source", 2**31),
+        ("server_id", 2**32),
+        ("thread_id", -1),
+        ("kind", 9),
+        ("gtid_kind", 4),
+        ("flags", 256),
+        ("undoes_part", 2),
+        ("gtid_kind", 1),
+    ],
+)
+def test_what_no_transaction_can_be_is_damage(name: str, value: int) -> None:
+    with pytest.raises(DamagedError):
+        made(**{name: value})
+
+
+def test_the_last_times_of_all_are_read() -> None:
+    table = made(commit_timestamp=2**56 - 1, original_commit_timestamp=2**56 - 1, begin_timestamp=2**32 - 1)
+    assert table.value("commit_timestamp", 0) == table.value("original_commit_timestamp", 0) == 2**56 - 1
+    assert table.value("begin_timestamp", 0) == 2**32 - 1
+
+
+def test_a_gtid_needs_a_source_of_its_kind() -> None:
+    assert made((UUID,), gtid_kind=1, number=7).gtid(0) == "00010203-0405-0607-0809-0a0b0c0d0e0f:7"
+    with pytest.raises(DamagedError):
+        made((UUID,), gtid_kind=2, number=7)
+
+
+def test_a_source_that_stands_there_twice_is_damage() -> None:
+    with pytest.raises(DamagedError):
+        IndexedTables([UUID, UUID], 0)
+
+
+def test_a_count_of_a_table_that_there_is_not_is_damage() -> None:
+    columns = [array("q", [{"end": 100, "counts": 1}.get(name, 0)]) for name in COLUMN_NAMES]
+    counts = [array("q", [1])] * COUNT_COLUMNS
+    with pytest.raises(DamagedError):
+        IndexedTables([], 1).table(columns, counts, 0, LOG_BYTES)
+    assert IndexedTables([], 2).table(columns, counts, 0, LOG_BYTES).counts_of(0) == [(1, 1, 1, 1, 1)]
+
+
+def test_transactions_overlap_nowhere() -> None:
+    columns = [array("q", {"start": [0, 99], "end": [100, 200]}.get(name, [0, 0])) for name in COLUMN_NAMES]
+    with pytest.raises(DamagedError):
+        IndexedTables([], 0).table(columns, COUNTS, 0, LOG_BYTES)
+
+
+def test_tables_of_two_scans_are_not_joined() -> None:
+    with pytest.raises(ValueError, match="one scan"):
+        join(made(), made())

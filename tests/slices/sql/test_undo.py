@@ -14,7 +14,11 @@ import pytest
 
 from binx.errors import OutputError, RefusedError
 from binx.kernels.transactions.table import Kind, TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log import scan as scan_module
+from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES
+from binx.rows.columns.schema import ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.slices import backwards
 from binx.slices import changes as changes_module
@@ -22,8 +26,10 @@ from binx.slices.changes import Begin, ordered_changes
 from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql import undo as undo_module
+from binx.slices.sql.foreign_keys import Child, Gone, Place
+from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
 from binx.slices.sql.undo import UndoReport, write_undo
-from binx.slices.sql.write import write_sql
+from binx.slices.sql.write import check_sql, write_sql
 from tests.slices.sql.sql_of import everything
 
 TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
@@ -228,3 +234,136 @@ def test_documents_whose_values_have_types_that_text_loses_are_told() -> None:
     (told,) = (w for w in undone(MYSQL / "small" / "all_types.binlog")[1].warnings if "JSON documents" in w)
     assert "small.documents" in told
     assert "--format binlog keeps them" in told
+
+
+SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
+NAMELESS = TESTDATA / "mariadb-10.11" / "small" / "all_types_no_metadata.binlog"
+REFUSED = [
+    (TESTDATA / "mysql-9.7" / "small" / "load_data.binlog", "LOAD DATA"),
+    (TESTDATA / "mariadb-10.11" / "small" / "standalone.binlog", "WITH SYSTEM VERSIONING"),
+]
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a scan hand over its transactions one by one."""
+    monkeypatch.setattr(scan_module, "WINDOW_BYTES", 1)
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(("path", "said"), REFUSED)
+def test_what_is_refused_is_found_wherever_it_stands(path: Path, said: str) -> None:
+    with pytest.raises(RefusedError, match=said):
+        check_sql(everything([path]), Catalog())
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_table_that_only_another_selection_would_take_is_looked_at_when_it_is_taken() -> None:
+    """Its map is no longer new where it is taken at last."""
+    parts = list(everything([NAMELESS]))
+    rows = [number for number, part in enumerate(parts) if part.table.value("rows", 0)]
+    for part in parts[: rows[1]]:
+        part.mask[:] = bytes(len(part.mask))
+    with BinlogFile.open(str(NAMELESS)) as file:
+        scan = file.scan(Level.LEVEL_TABLES)
+        selected = [Selected(scan, table, part.mask) for table, part in zip(scan, parts, strict=True)]
+        with pytest.raises(RefusedError, match="schema dump with --schema"):
+            check_sql(selected, Catalog())
+
+
+def test_the_check_tells_of_tables_of_which_nothing_says_whether_columns_are_generated() -> None:
+    """Servers refuse values for generated columns, and table maps do not tell which these are."""
+    last = SHOP[-1]
+    (warning,) = [line for line in check_sql(everything([last]), Catalog()) if "generated" in line]
+    assert "shop." in warning
+    assert "--schema" in warning
+    whole = check_sql(everything(SHOP), Catalog())
+    assert not [line for line in whole if "generated" in line]
+
+
+@pytest.mark.parametrize("left_out", [{3}, {5}, {3, 4, 5}])
+def test_a_transaction_before_the_end_of_mariadbs_prepared_one_is_refused(left_out: set[int]) -> None:
+    (part,) = everything([TESTDATA / "mariadb-10.11" / "small" / "xa.binlog"])
+    for index in left_out:
+        part.mask[index] = 0
+    with pytest.raises(RefusedError, match="ran while an XA transaction was prepared"):
+        check_sql([part], Catalog())
+
+
+def test_a_prepared_transaction_of_mariadb_that_ends_at_once_is_written() -> None:
+    check_sql(everything([TESTDATA / "mariadb-10.11" / "small" / "xa.binlog"]), Catalog())
+
+
+CHILD = Child(
+    ("db", "child"), ForeignKey(None, ("p",), "db", "parent", ("k",), "CASCADE", "CASCADE"), (None,)
+)
+MOVED, UNDONE = Place(2, 0), Place(3, 0)
+
+
+def rows_with(value: str) -> ReferringRows:
+    """One row, which refers to a value; a change of another value, which may be the same, is not undone."""
+    rows = ReferringRows([CHILD], {CHILD.name: ("id",)}, frozenset({UNDONE}))
+    rows.put(CHILD.name, ReferringRow({"id": "1", "p": value}, 1, True, {"CASCADE": b"INSERT"}))
+    rows.go(CHILD, Gone(MOVED, "A", "B", deleted=False))
+    return rows
+
+
+@pytest.mark.parametrize("gone", ["B", "á", "a"])
+def test_a_row_that_may_have_followed_a_key_is_listed_with_either(gone: str) -> None:
+    rows = rows_with("á")
+    rows.go(CHILD, Gone(UNDONE, gone, None, deleted=True))
+    assert (dict(rows.result.texts), [*rows.result.alike[CHILD.name]]) == ({}, ["1"])
+
+
+def test_a_row_that_has_an_image_since_is_known_again() -> None:
+    rows = rows_with("á")
+    rows.put(CHILD.name, ReferringRow({"id": "1", "p": "á"}, 2, False, {"CASCADE": b"INSERT"}))
+    rows.go(CHILD, Gone(UNDONE, "á", None, deleted=True))
+    assert (rows.result.texts, dict(rows.result.alike)) == ({UNDONE.version: [b"INSERT"]}, {})
+
+
+def test_a_row_that_is_gone_since_is_not_listed() -> None:
+    rows = rows_with("á")
+    rows.take(CHILD.name, "1")
+    rows.go(CHILD, Gone(UNDONE, "B", None, deleted=True))
+    assert not rows.result.alike
+
+
+NUMBERED = CHILD._replace(collations=("binary",))
+
+
+def numbered_rows(*steps: Gone, since: int = 1) -> ReferringRows:
+    """One row, which refers to 1, and what becomes of that."""
+    rows = ReferringRows([NUMBERED], {NUMBERED.name: ("id",)}, frozenset({UNDONE, Place(4, 0)}))
+    texts: dict[Child | str, bytes] = {CHECK: b"CHECK", "CASCADE": b"INSERT"}
+    rows.put(NUMBERED.name, ReferringRow({"id": "1", "p": "1"}, since, True, texts))
+    for step in steps:
+        rows.go(NUMBERED, step)
+    return rows
+
+
+BACK, FURTHER = Gone(UNDONE, "1", "2", deleted=False), Gone(Place(4, 0), "2", "3", deleted=False)
+
+
+def test_a_row_that_follows_back_is_checked_once_and_last() -> None:
+    rows = numbered_rows(BACK, FURTHER)
+    assert [*rows.result.checks.values()] == [UNDONE.version]
+    assert [*rows.result.following] == [NUMBERED.name]
+
+
+def test_a_row_that_cannot_be_restored_is_not_checked_too() -> None:
+    rows = numbered_rows(BACK, Gone(Place(4, 0), "2", None, deleted=True))
+    assert (rows.result.checks, [*rows.result.stale[NUMBERED.name]]) == ({}, ["1"])
+
+
+@pytest.mark.parametrize("what", ["followed a key before", "was changed by it", "was changed by a statement"])
+def test_a_row_of_which_the_logs_do_not_tell_what_it_was_is_not_checked(what: str) -> None:
+    if what == "followed a key before":
+        rows = numbered_rows(Gone(MOVED, "1", "2", deleted=False), FURTHER)
+    elif what == "was changed by it":
+        rows = numbered_rows(BACK, since=UNDONE.version)
+    else:
+        rows = numbered_rows()
+        rows.doubt(NUMBERED.name, "UPDATE")
+        rows.go(NUMBERED, BACK)
+    assert (rows.result.checks, [*rows.result.following]) == ({}, [NUMBERED.name])

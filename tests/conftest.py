@@ -18,8 +18,29 @@ CORPUS = Path(os.environ.get("BINX_CORPUS") or PROJECT.parent / "shared" / "corp
 settings.register_profile("binx", deadline=None)
 settings.load_profile("binx")
 
-TOGETHER = ("tests/spark/", "tests/live/")
-"""Folders whose tests share something large: a Spark session, servers."""
+TOGETHER = {
+    "tests/spark/": "Spark",
+    "tests/live/test_base": "lakes",
+    "tests/live/test_lake_": "lakes",
+    "tests/live/test_load_": "lakes",
+    "tests/live/test_absent_columns": "lakes",
+    "tests/live/test_moments": "lakes",
+    "tests/live/test_personal_data": "lakes",
+    "tests/live/test_plan": "plan",
+    "tests/live/test_corpus_sql": "corpus",
+    "tests/live/test_pull": "pull",
+    "tests/live/": "servers",
+}
+"""Where the names of tests begin that share something large: a Spark session, servers, or both."""
+
+LONG = ("Spark", "lakes", "servers", "plan", "corpus", "pull", "tests/cli/test_hostile.py")
+"""What takes longest, and begins first."""
+
+
+def scope_of(nodeid: str) -> str:
+    """What is run in one process: such a group, or a file."""
+    groups = (group for name, group in TOGETHER.items() if nodeid.startswith(name))
+    return next(groups, nodeid.partition("::")[0])
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -30,15 +51,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Where tests run in several processes, keep those of a file, or of such a folder, in one of them."""
-    from xdist.scheduler import LoadFileScheduling
+    """Where tests run in several processes, give out scopes in the order of the tests."""
+    from xdist.scheduler import LoadScopeScheduling
 
-    class Scheduling(LoadFileScheduling):  # type: ignore[misc, unused-ignore]
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc, unused-ignore]
         def _split_scope(self, nodeid: str) -> str:
-            folders = (folder for folder in TOGETHER if nodeid.startswith(folder))
-            return next(folders, super()._split_scope(nodeid))
+            return scope_of(nodeid)
 
+    config.option.loadscopereorder = False
     return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In each of several processes, which must agree about the order, put the longest scopes first."""
+    if hasattr(config, "workerinput"):
+        ranks = {scope: rank for rank, scope in enumerate(LONG)}
+        items.sort(key=lambda item: ranks.get(scope_of(item.nodeid), len(ranks)))
 
 
 BYTES_IN_A_NAME = 16

@@ -23,7 +23,7 @@ from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT
 STRIDE = int(os.environ.get("BINX_EVERY_BIT", "0"))
 """From one bit that is flipped to the next; 0 for some bits of a file."""
 
-PLACES = 10
+PLACES = 6
 """How many bits are flipped of a file then, and at how many bytes it is cut."""
 
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.corpus.formats import PAGE, page
 from tests.corpus.observing import READ, UNCHECKED, Observation, load_observations, observe
 
 OBSERVATIONS = load_observations()
@@ -76,3 +77,7 @@ def test_nearly_all_are_read() -> None:
         "stopped": 5,
         "refused": 10,
     }
+
+
+def test_the_page_is_not_stale() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "docs/formats.md is stale: run `make formats`"

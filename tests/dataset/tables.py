@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
+import io
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
+
+from binx.dataset.parquet_file import writer_settings
 
 UTC = dt.UTC
 _MICROSECONDS = st.integers(-(2**53), 2**53)
@@ -159,3 +165,35 @@ def many_rows(count: int, seed: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [array(some(makers[name]), data_type) for name, (data_type, _) in TYPES.items()], schema=SCHEMA
     )
+
+
+def write(path: Path, *batches: pa.RecordBatch) -> Path:
+    """Write a file of these row groups."""
+    path.write_bytes(written(*batches))
+    return path
+
+
+def written(*batches: pa.RecordBatch, **options: Any) -> bytes:
+    """A file's bytes."""
+    stream = io.BytesIO()
+    first = pa.Table.from_batches(batches[:1])
+    with pq.ParquetWriter(
+        stream,
+        first.schema,
+        compression="zstd",
+        compression_level=1,
+        **writer_settings(first.schema, first, **options),
+    ) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return stream.getvalue()
+
+
+def opened(data: bytes) -> pq.ParquetFile:
+    """The file that these bytes are."""
+    return pq.ParquetFile(io.BytesIO(data))
+
+
+def sha256(path: Path) -> str:
+    """Of a file's bytes, in hex."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

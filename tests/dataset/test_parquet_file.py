@@ -29,8 +29,7 @@ from binx.rows.decoder import DecoderOptions
 from testdata.compare import normal, spell
 from tests.conftest import TESTDATA
 from tests.dataset.current_state import Row, current_state
-from tests.dataset.tables import many_rows
-from tests.dataset.writing import opened, sha256, written
+from tests.dataset.tables import many_rows, opened, sha256, written
 
 SCHEMA = pa.schema([("_transaction", pa.dictionary(pa.int32(), pa.string())), ("n", pa.int64())])
 

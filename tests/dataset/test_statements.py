@@ -23,7 +23,7 @@ from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile, open_files
 from binx.source import READ_BYTES
 from tests.conftest import PROJECT, TESTDATA
-from tests.dataset.slices import SHOPS, SMALL, slice_of, transactions_of
+from tests.dataset.current_state import SHOPS, SMALL, slice_of, transactions_of
 
 
 def statements(log: Path, folder: Path) -> list[dict[str, Any]]:

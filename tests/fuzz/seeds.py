@@ -24,7 +24,7 @@ from binx.log.index.file import IndexFile, encode_facts
 from binx.log.index.writer import write_index
 from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 from tests.rows.ddl.cases import CASES
 
 _KERNELS = Path(__file__).resolve().parent.parent / "kernels"

@@ -39,7 +39,7 @@ from binx.stats.event_list import EventListing
 from binx.where.condition import Condition
 from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring
 from tests.fuzz.targets_logs import scans, slices, texts
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 Target = Callable[[bytes], None]
 

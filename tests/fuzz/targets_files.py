@@ -17,7 +17,7 @@ from binx.rows.decoder import DecoderOptions
 from binx.source.keyring import read_keyring
 from binx.source.opening import decompressed
 from binx.storage.seekable import write_seekable
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 _MOST_CUTS = 32
 

@@ -25,7 +25,7 @@ from binx.slices.search import Run, Selected
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from binx.slices.thl import write_thl
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 _SEARCHED = 5
 _ALLOWED = {ord("\n")}

@@ -19,10 +19,9 @@ from binx.log.file import open_files
 from binx.rows.ddl.catalog import Catalog
 from testdata.servers import Server, ServerError
 from testdata.small import drop_databases
-from tests.live.loaded import loaded_state
 from tests.live.reading import compare_with_listing
 from tests.live.state import final_state
-from tests.live.tables_at_end import TableAtEnd, compare_servers, compare_state, read_tables
+from tests.live.tables_at_end import TableAtEnd, compare_servers, compare_state, loaded_state, read_tables
 from tests.live.workload.changes import LOAD_FILE
 from tests.live.workload.sessions import last_settings
 from tests.live.workload.workload import Workload

@@ -21,7 +21,7 @@ from binx.rows.decoder import ChangeDecoder
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import Server
-from tests.live.lake_tables import differences
+from tests.live.tables_at_end import differences
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 COLUMNS = """

@@ -18,7 +18,7 @@ from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import MariaDBServer, Server
 from testdata.small import drop_databases, split_sections
 from tests.cli.process import binx
-from tests.live.lake_tables import differences
+from tests.live.tables_at_end import differences
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"

@@ -18,8 +18,8 @@ from binx.dataset.parquet import to_parquet
 from binx.log.chain.inputs import open_chain
 from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import Server
-from tests.live.lake_tables import differences
 from tests.live.schema_rounds import DATABASES, SchemaRound
+from tests.live.tables_at_end import differences
 from tests.live.test_differential import ROUNDS, seed_of
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
@@ -178,9 +178,11 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
 }
 STEPS = max(map(len, CASES.values()))
+IMAGES = [("mysql", "MINIMAL"), ("mariadb", "FULL"), ("mysql", "FULL"), ("mariadb", "MINIMAL")]
+"""Of each server all kinds of row images; without ROUNDS one."""
 
 
-@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+@pytest.mark.parametrize(("server", "image"), IMAGES if ROUNDS else IMAGES[:2], indirect=["server"])
 def test_tables_are_what_select_shows_after_every_statement(
     server: Server,
     image: str,

@@ -16,8 +16,8 @@ from binx.log.chain.inputs import open_chain
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MySQLServer, Server
-from tests.live.lake_tables import read_rows
 from tests.live.rounds import Round
+from tests.live.tables_at_end import read_rows
 from tests.live.test_differential import MOST_REPORTED, ROUNDS, SESSIONS, seed_of
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 

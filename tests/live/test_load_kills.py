@@ -1,6 +1,6 @@
 """``binx load`` killed at random moments, again and again: the end is that of the undisturbed runs.
 
-``KILLS=30 pytest tests/live/test_load_kills.py`` kills so many loads; without KILLS there are three. Half of
+``KILLS=30 pytest tests/live/test_load_kills.py`` kills so many loads; without KILLS there are two. Half of
 the kills leave Spark's Java alone for as long as it takes to notice, so that the next load meets it.
 Loads that are to be killed are processes of their own; what comes before
 and behind them shares one session, which a load takes most of its time to start.
@@ -29,7 +29,7 @@ from tests.spark.test_state import orders, work
 
 pytest.importorskip("pyspark")
 
-KILLS = int(os.environ.get("KILLS") or 3)
+KILLS = int(os.environ.get("KILLS") or 2)
 SEED = os.environ.get("SEED") or "1"
 _LOADS = 3
 

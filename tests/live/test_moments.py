@@ -22,8 +22,8 @@ from testdata.expected import describe_table, select_rows, tables_of
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server
-from tests.live.lake_tables import compare_rows
 from tests.live.schema_rounds import DATABASES, SchemaRound
+from tests.live.tables_at_end import compare_rows
 from tests.live.test_differential import ROUNDS, SEED
 
 ROTATIONS = 3 + ROUNDS // 10

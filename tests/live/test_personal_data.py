@@ -19,7 +19,7 @@ import pytest
 from binx.cli.main import run
 from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import Server
-from tests.live.lake_tables import read_rows
+from tests.live.tables_at_end import read_rows
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 RULES = (

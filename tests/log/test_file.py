@@ -26,8 +26,7 @@ from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from tests.conftest import CORPUS, PROJECT
-from tests.log.listing import listed_transactions
-from tests.log.memory import Bytes, read
+from tests.log.searching import Bytes, listed_transactions, read
 
 TESTDATA = PROJECT / "testdata"
 SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))

@@ -36,7 +36,7 @@ from binx.source import READ_BYTES
 from binx.stats.event_list import EventListing
 from tests.conftest import PROJECT
 from tests.log import building as b
-from tests.log.memory import Bytes, read
+from tests.log.searching import Bytes, read
 
 DICE = random.Random(40)
 VALUES = [[DICE.randrange(1 << 31) for _ in range(2_000)] for _ in range(200)]

@@ -26,7 +26,7 @@ from binx.rows.statements import Statement
 from binx.source import READ_BYTES
 from tests.conftest import TESTDATA
 from tests.log import building
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 COMPRESSED = SHOP / "mysql-bin.000003"

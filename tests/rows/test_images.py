@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError
 from binx.event.column import ColumnType
+from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from tests.log import building
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 _TABLE_ID = (9).to_bytes(6, "little")
 
@@ -230,3 +231,25 @@ def test_a_group_of_more_digits_than_it_can_have_is_damage(data: bytes, precisio
 def test_any_bytes_give_a_number_or_an_error(data: bytes, precision: int, scale: int) -> None:
     with suppress(BinxError):
         decoded_decimals(data, precision, scale)
+
+
+STRING, ENUM, SET = 254, 247, 248
+
+
+def body(kind: int, *metadata: int) -> bytes:
+    """A table map's body of ``shop.t`` with one column, behind table id and flags."""
+    return b"\x04shop\0\x01t\0" + bytes([1, kind, len(metadata), *metadata]) + b"\0"
+
+
+@pytest.mark.parametrize("column", [(STRING, ENUM, 1), (STRING, ENUM, 2), (STRING, SET, 8), (ENUM, ENUM, 2)])
+def test_members_have_the_bytes_that_servers_give_them(column: tuple[int, ...]) -> None:
+    assert unknown_column(body(*column)) is None
+
+
+@pytest.mark.parametrize(
+    "column",
+    [(STRING, ENUM, 0), (STRING, ENUM, 3), (STRING, SET, 9), (ENUM, ENUM, 3), (ENUM, ENUM, 8), (SET, SET, 0)],
+)
+def test_other_widths_of_members_are_damage(column: tuple[int, ...]) -> None:
+    with pytest.raises(DamagedError, match="expected an ENUM of 1 or 2 or a SET of 1 to 8 bytes"):
+        unknown_column(body(*column))

@@ -21,7 +21,7 @@ from binx.slices.binlog import write_binlog
 from binx.slices.options import DatabaseNames
 from binx.slices.search import Run
 from binx.storage.output import open_output
-from tests.dataset.slices import (
+from tests.dataset.current_state import (
     MARIADB,
     MYSQL,
     SHOPS,

@@ -27,7 +27,7 @@ from binx.slices.reverse_binlog import ReversePart, ReverseReport, write_reverse
 from binx.storage.output import Sink
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
-from tests.dataset.slices import (
+from tests.dataset.current_state import (
     MARIADB,
     MYSQL,
     SHOPS,

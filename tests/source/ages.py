@@ -9,7 +9,7 @@ import pytest
 
 from binx.source.age import AgeFile, given_identities
 from binx.source.base import Source
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 EXAMPLE_IDENTITY = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
 EXAMPLE_RECIPIENT = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"

@@ -21,7 +21,7 @@ from binx.source.age import AgeFile, Identities, given_identities, parse_recipie
 from binx.source.keyring import given_keys
 from testdata import encrypted as encrypted_logs
 from tests.conftest import TESTDATA
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 from tests.source.ages import (
     EXAMPLE_IDENTITY,
     EXAMPLE_RECIPIENT,

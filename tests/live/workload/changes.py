@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from tests.live.workload.documents import json_literal
+from tests.live.workload.kinds import json_literal
 from tests.live.workload.tables import Column, Table
 from tests.live.workload.texts import Spelling
 

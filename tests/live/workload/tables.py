@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.live.workload.kind import Kind
-from tests.live.workload.kinds import SHAPES, key_kind, random_kind
-from tests.live.workload.numbers import integer_kind
+from tests.live.workload.kinds import SHAPES, Kind, integer_kind, key_kind, random_kind
 from tests.live.workload.texts import NEUTRAL, Spelling, random_name
 
 MANY_COLUMNS = 70

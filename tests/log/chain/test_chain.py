@@ -20,7 +20,7 @@ from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile, Listed, open_files
 from tests.conftest import PROJECT
 from tests.log import building as b
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 TESTDATA = PROJECT / "testdata"
 SHOPS = {

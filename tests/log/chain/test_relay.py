@@ -21,7 +21,7 @@ from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, extract
 from binx.source.base import JoinedSource
 from tests.conftest import PROJECT
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 SERVERS = ["mysql-9.7", "mariadb-10.11"]
 

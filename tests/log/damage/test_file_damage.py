@@ -15,7 +15,7 @@ from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.scanning import Ending, OnDamage
 from tests.conftest import PROJECT
-from tests.log.memory import Bytes, read
+from tests.log.searching import Bytes, read
 
 TESTDATA = PROJECT / "testdata"
 IN_USE_FLAG_AT = 4 + 17

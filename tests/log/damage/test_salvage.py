@@ -23,7 +23,7 @@ from binx.log.scan import Scan
 from binx.log.scanning import Ending, OnDamage
 from tests.conftest import TESTDATA
 from tests.log import building as b
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 STRIDE = 1 if os.environ.get("BINX_EVERY_BIT") else 37
 IN_USE_FLAG_AT = 4 + 17

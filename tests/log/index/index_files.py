@@ -19,7 +19,7 @@ from binx.log.index.transactions import index_batch, index_schema
 from binx.log.index.writer import write_index
 from binx.log.scanning import TransactionScan
 from tests.conftest import TESTDATA
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 SMALL = sorted(
     path

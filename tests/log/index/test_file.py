@@ -39,7 +39,7 @@ from tests.log.index.index_files import (
     name_of,
     opened,
 )
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes
 
 LOG = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"
 TINY = TESTDATA / "mysql-9.7" / "small" / "tagged_gtids.binlog"

@@ -18,8 +18,7 @@ from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_batch, index_schema
 from tests.conftest import PROJECT
 from tests.log.index.index_files import index_table
-from tests.log.listing import listed_transactions
-from tests.log.memory import Bytes
+from tests.log.searching import Bytes, listed_transactions
 
 TESTDATA = PROJECT / "testdata"
 SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))

@@ -33,8 +33,7 @@ from binx.log.selection.moments import (
 )
 from binx.log.selection.selection import Selection, Selector
 from tests.conftest import PROJECT
-from tests.log.memory import Bytes
-from tests.log.searching import SHOPS, SMALL, TESTDATA
+from tests.log.searching import SHOPS, SMALL, TESTDATA, Bytes
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import click
 from binx.cli.application import NAMES, PROGRAM, application, load_command
 from binx.cli.terminal import say_error
 from binx.errors import BinxError, ChecksumError, DamagedError, ExitCode
+from binx.kernels.memory import keep_freed_memory
 
 _COMPLETE = "_BINX_COMPLETE"
 """Set where a shell asks how a command line goes on."""
@@ -50,7 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         _prepare_streams()
         _clear_away_on_signals()
         _allow_many_files()
-        _choose_memory_pool()
+        _keep_memory()
         code = _answer(given)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -162,12 +163,13 @@ def _prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _choose_memory_pool() -> None:
-    """Have pyarrow take memory from where all else does.
+def _keep_memory() -> None:
+    """Give no memory back between two batches, as the system would clear it again for the next.
 
-    Its own pool gives memory back between two batches, and the system clears it again for the next.
+    pyarrow takes it from where all else does: its own pool gives it back.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    keep_freed_memory()
 
 
 def _allow_many_files() -> None:

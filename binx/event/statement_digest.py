@@ -41,10 +41,6 @@ _VALUE, _VALUES = "?", "?, ..."
 _ROW, _ROWS = "(?)", "(?) /* , ... */"
 _LONG_ROW, _LONG_ROWS = "(...)", "(...) /* , ... */"
 _LISTS = {_ROW: _ROWS, _LONG_ROW: _LONG_ROWS}
-_BEFORE_NAMES = (
-    "( , = <=> != < > <= >= + - * / % ^ | & << >> && || AND OR XOR NOT BETWEEN LIKE RLIKE DIV MOD INTERVAL"
-    " SELECT CASE WHEN THEN ELSE DEFAULT RETURN IF ELSEIF WHILE UNTIL AT EVERY STARTS ENDS"
-)
 _BEFORE_EXPRESSIONS = frozenset(
     {
         "(", ",", "=", "<=>", "!=", "<", ">", "<=", ">=", "+", "-", "*", "/", "%", "^", "|", "&", "<<", ">>",

@@ -5,3 +5,6 @@ class Memory:
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def __len__(self) -> int: ...
+
+def keep_freed_memory() -> None:
+    """Have the process keep memory that was given back, as the system would clear it for the next batch."""

@@ -8,6 +8,25 @@ from libc.string cimport memset
 
 from binx.kernels.output cimport Output, release, reserve
 
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #ifdef __GLIBC__
+    #include <malloc.h>
+    static void keep_freed(void) {
+        mallopt(M_MMAP_MAX, 0);
+        mallopt(M_TRIM_THRESHOLD, 256 << 20);
+    }
+    #else
+    static void keep_freed(void) {}
+    #endif
+    """
+    void keep_freed() noexcept nogil
+
+
+def keep_freed_memory():
+    keep_freed()
+
 
 @final
 cdef class Memory:

@@ -133,12 +133,9 @@ class TransactionRows:
 
     def names(self) -> tuple[pa.Array, pa.Array]:
         """The databases and the names of all transactions' tables."""
-        numbers = self.counts(0)
-        known = pc.unique(numbers)
-        places = pc.index_in(numbers, known)
-        pairs = [self.scan.table_name(number) for number in known.to_pylist()]
+        names = [self.scan.table_name(number) for number in range(self.scan.table_count)]
         databases, tables = (
-            arrow_array([pair[part] for pair in pairs], pa.string()).take(places) for part in (0, 1)
+            arrow_array([name[part] for name in names], pa.string()).take(self.counts(0)) for part in (0, 1)
         )
         return databases, tables
 
@@ -211,11 +208,10 @@ def _listed(rows: TransactionRows, values: pa.Array) -> pa.Array:
 
 
 def _tables(rows: TransactionRows) -> pa.Array:
-    type_ = pa.list_(_COUNTS)
     if rows.scan.level != Level.LEVEL_TABLES:
-        return pa.nulls(len(rows), type_)
+        return pa.nulls(len(rows), pa.list_(_COUNTS))
     children = [*rows.names(), *map(rows.counts, (1, 2, 3))]
-    return _listed(rows, pa.StructArray.from_arrays(children, fields=list(_COUNTS))).cast(type_)
+    return _listed(rows, pa.StructArray.from_arrays(children, fields=list(_COUNTS)))
 
 
 TRANSACTION_COLUMNS = (

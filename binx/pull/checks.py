@@ -8,7 +8,7 @@ from binx.errors import BinxError, DamagedError, RefusedError
 from binx.event.format import CHECKSUM_SIZE, FormatDescription
 from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource
+from binx.event.gtid.sources import DomainSource, GtidSource
 from binx.event.header import HEADER_SIZE, EventType, event_size, parse_header
 from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
@@ -28,17 +28,34 @@ _LISTS = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
 class LastTransaction(NamedTuple):
-    """The transaction of a log that ended last.
-
-    Attributes:
-        start: where it begins.
-        gtid: its GTID; None where it has none.
-        committed: when, in µs since 1970.
-    """
+    """The transaction of a log that ended last: its beginning, its GTID, its commit time in µs."""
 
     start: int
     gtid: str | None
     committed: int
+
+
+class _LargeEvent:
+    """What is kept of an event that arrives in pieces: its beginning, its checksum, the sum of its bytes."""
+
+    def __init__(self, size: int, checksum_size: int) -> None:
+        self.left = size
+        self.head = bytearray()
+        self.tail = b""
+        self.sum = 0
+        self.seen = 0
+        self._covered = size - checksum_size
+
+    def take(self, window: memoryview) -> int:
+        """Take some of its bytes; how many of the window they are."""
+        piece = window[: self.left]
+        summed = piece[: max(self._covered - self.seen, 0)]
+        self.sum = checksum(summed, self.sum)
+        self.tail += bytes(piece[len(summed) :])
+        self.head += piece[: max(_HEAD_BYTES - len(self.head), 0)]
+        self.seen += len(piece)
+        self.left -= len(piece)
+        return len(piece)
 
 
 class LogChecks:
@@ -46,20 +63,22 @@ class LogChecks:
 
     Args:
         log: the log's name.
-        description: its format.
         position: where the first event stands, the first of a transaction or one between two.
+
+    Attributes:
+        last: the transaction that ended last.
+        listed: the GTIDs that the log says came before it; None where it did not say so yet.
     """
 
     def __init__(self, log: str, description: FormatDescription, position: int) -> None:
         self.log = log
         self.description = description
         self.last: LastTransaction | None = None
+        self.listed: GtidSet | None = None
         self._scanner = Scanner(Level.LEVEL_EVENTS, _NO_END, position, _COMPILED, True)
         self._scanner.set_format(description.checksum_size, description.post_header_lengths)
-        self._runs: list[tuple[object, int, int]] = []
-        self._large: LargeEvent | None = None
-        self.listed: GtidSet | None = None
-        """The GTIDs that the log says came before it; None where it did not say so yet."""
+        self._runs: list[tuple[GtidSource, int, int]] = []
+        self._large: _LargeEvent | None = None
 
     @property
     def position(self) -> int:
@@ -95,29 +114,31 @@ class LogChecks:
             How many of its bytes were taken; an event that it cuts is left.
 
         Raises:
-            DamagedError, UnsupportedError: as :meth:`feed`.
+            DamagedError, UnsupportedError: an event is not what a server writes there.
         """
-        if self._large is None and len(window) >= HEADER_SIZE and event_size(window) > LARGE_BYTES:
-            self._large = LargeEvent(self)
         if self._large is None:
-            return self.feed(window)
+            if len(window) < HEADER_SIZE or event_size(window) <= LARGE_BYTES:
+                return self._feed(window)
+            header = parse_header(window, self.position, origin=self.position)
+            self._large = _LargeEvent(header.size, self.description.checksum_size)
         count = self._large.take(window)
-        if self._large.end():
+        if not self._large.left:
+            self._take_large(self._large)
             self._large = None
         return count
 
-    def feed(self, window: memoryview) -> int:
-        """Check whole events.
+    def _take_large(self, large: _LargeEvent) -> None:
+        """Have a large event taken by its beginning."""
+        stored = int.from_bytes(large.tail, "little") if len(large.tail) == CHECKSUM_SIZE else large.sum
+        before = self.position
+        self._scanner.vouch(stored, large.sum)
+        if self._feed(memoryview(large.head)) == 0:
+            raise DamagedError(
+                "expected a whole event, found one that cannot be read", path=self.log, offset=before
+            )
 
-        Args:
-            window: the log's bytes from :attr:`position` on; an event that it cuts is left.
-
-        Returns:
-            How many of its bytes are whole events without damage.
-
-        Raises:
-            DamagedError, UnsupportedError: an event is not what a server writes there.
-        """
+    def _feed(self, window: memoryview) -> int:
+        """Check whole events; how many bytes they are."""
         scanner, origin = self._scanner, self._scanner.position
         controls = len(scanner.control_events)
         try:
@@ -132,32 +153,15 @@ class LogChecks:
                     self._read_list(window[position - origin : position - origin + size], position)
         except BinxError as error:
             raise error.at(path=self.log) from error.__cause__
-        self._note()
+        table = scanner.table
+        if len(table):
+            last = len(table) - 1
+            self.last = LastTransaction(
+                table.value("start", last), table.gtid(last), table.value("commit_timestamp", last)
+            )
+            self._runs += marked_gtids(table, table.mask())
+            scanner.new_table()
         return scanner.position - origin
-
-    def _note(self) -> None:
-        """Keep what is asked of transactions, and forget them."""
-        table = self._scanner.table
-        if not len(table):
-            return
-        last = len(table) - 1
-        self.last = LastTransaction(
-            table.value("start", last), table.gtid(last), table.value("commit_timestamp", last)
-        )
-        self._runs += marked_gtids(table, table.mask())
-        self._scanner.new_table()
-
-    def gtids(self) -> GtidSet:
-        """The GTIDs of the transactions that were checked.
-
-        Raises:
-            DamagedError: one of them came twice.
-        """
-        gtids = GtidSet(self._runs)  # type: ignore[arg-type]
-        if gtids.count != sum(last - first + 1 for _, first, last in self._runs):
-            raise DamagedError("expected each GTID once, found one that two transactions have", path=self.log)
-        self._runs = list(gtids)
-        return gtids
 
     def _read_list(self, event: memoryview, position: int) -> None:
         """Take what the log says came before it: of MariaDB's all up to the last of each source."""
@@ -171,12 +175,20 @@ class LogChecks:
             (DomainSource(one.domain, one.server_id), 1, one.sequence) for one in found if one.sequence
         )
 
-    def follow(self, before: GtidSet) -> None:
-        """Compare what the log says came before it with what did.
+    def gtids(self) -> GtidSet:
+        """The GTIDs of the transactions that were checked.
 
         Raises:
-            RefusedError: it lacks transactions that were pulled.
+            DamagedError: one of them came twice.
         """
+        gtids = GtidSet(self._runs)
+        if gtids.count != sum(last - first + 1 for _, first, last in self._runs):
+            raise DamagedError("expected each GTID once, found one that two transactions have", path=self.log)
+        self._runs = list(gtids)
+        return gtids
+
+    def follow(self, before: GtidSet) -> None:
+        """Raise RefusedError where the log does not list all that was pulled before it."""
         lacking = GtidSet() if self.listed is None else before - self.listed
         if lacking:
             raise RefusedError(
@@ -184,65 +196,3 @@ class LogChecks:
                 " has lost or reset them: begin anew with --new-chain",
                 path=self.log,
             )
-
-    def take_large(self, head: memoryview, stored: int, found: int) -> None:
-        """Have a large event taken by its beginning.
-
-        Raises:
-            DamagedError, UnsupportedError: it is not what a server writes there.
-        """
-        before = self._scanner.position
-        self._scanner.vouch(stored, found)
-        if self.feed(head) == 0:
-            raise DamagedError(
-                "expected a whole event, found one that cannot be read", path=self.log, offset=before
-            )
-
-
-class LargeEvent:
-    """An event that is larger than what is kept in memory.
-
-    Args:
-        checks: those of its log.
-    """
-
-    def __init__(self, checks: LogChecks) -> None:
-        self._checks = checks
-        self._head = bytearray()
-        self._tail = b""
-        self._sum = 0
-        self._seen = 0
-        self._size = 0
-
-    def take(self, window: memoryview) -> int:
-        """Take some of its bytes, the first of which hold its header; how many of the window they are."""
-        if not self._size:
-            self._size = parse_header(window, self._checks.position, origin=self._checks.position).size
-        piece = window[: self._size - self._seen]
-        covered = self._size - self._checks.description.checksum_size
-        summed = piece[: max(covered - self._seen, 0)]
-        self._sum = checksum(summed, self._sum)
-        self._tail += bytes(piece[len(summed) :])
-        self._head += piece[: max(_HEAD_BYTES - len(self._head), 0)]
-        self._seen += len(piece)
-        return len(piece)
-
-    @property
-    def seen(self) -> int:
-        """How many of its bytes were taken."""
-        return self._seen
-
-    def end(self) -> bool:
-        """Whether all of it was taken; then it was checked as every event is.
-
-        Raises:
-            DamagedError, UnsupportedError: as :meth:`LogChecks.feed`.
-        """
-        if self._seen < self._size:
-            return False
-        stored = int.from_bytes(self._tail, "little") if len(self._tail) == CHECKSUM_SIZE else self._sum
-        self._checks.take_large(memoryview(self._head), stored, self._sum)
-        return True
-
-
-__all__ = ["LARGE_BYTES", "LargeEvent", "LastTransaction", "LogChecks"]

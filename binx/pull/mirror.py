@@ -22,9 +22,8 @@ from binx.source.names import number_of
 from binx.storage.output import output_errors, synchronize
 
 _FLAGS = 17
-_NEXT_POSITION = slice(13, 17)
-_CREATED = slice(19 + 2 + 50, 19 + 2 + 50 + 4)
-_CHECKSUM = slice(-4, None)
+_NOT_COMPARED = (slice(13, 17), slice(19 + 2 + 50, 19 + 2 + 50 + 4), slice(-4, None))
+"""Next position, create time and checksum of a format description."""
 _COMPARED_BYTES = 1 << 20
 _READ_BYTES = 4 << 20
 
@@ -37,14 +36,12 @@ class Tail(NamedTuple):
     """The newest log of a chain, as it lies on the disk.
 
     Attributes:
-        log: its name.
-        description: its format.
         format_event: the bytes of its first event.
         start: where its last whole transaction begins; where it has none, behind its first event.
         end: offset behind all that is whole.
         gtids: those of all transactions up to there, also of the logs before.
         is_linked: whether the log says which GTIDs came before it; else those are of the log before.
-        last: its last transaction; None where it has none.
+        last: its last transaction.
     """
 
     log: str
@@ -55,12 +52,6 @@ class Tail(NamedTuple):
     gtids: GtidSet
     is_linked: bool
     last: LastTransaction | None
-
-
-def logs_in(folder: Path) -> list[str]:
-    """The names of the logs in a folder, oldest first."""
-    names = [path.name for path in folder.iterdir() if path.is_file() and number_of(path.name)]
-    return sorted(names, key=number_of)
 
 
 def read_tail(folder: Path) -> Tail | None:
@@ -74,14 +65,16 @@ def read_tail(folder: Path) -> Tail | None:
         SourceError: it cannot be read.
         OutputError: the folder cannot be written.
     """
-    while names := logs_in(folder):
-        tail = _read(folder / names[-1])
-        if tail is None:
-            with output_errors(folder):
-                (folder / names[-1]).unlink()
-            continue
-        before = _read(folder / names[-2]) if len(names) > 1 and not tail.is_linked else None
-        return tail if before is None else tail._replace(gtids=before.gtids | tail.gtids)
+    names = [path.name for path in folder.iterdir() if path.is_file() and number_of(path.name)]
+    names.sort(key=number_of)
+    while names:
+        path = folder / names.pop()
+        tail = _read(path)
+        if tail is not None:
+            before = _read(folder / names[-1]) if names and not tail.is_linked else None
+            return tail if before is None else tail._replace(gtids=before.gtids | tail.gtids)
+        with output_errors(folder):
+            path.unlink()
     return None
 
 
@@ -142,7 +135,7 @@ def has_same_format(ours: bytes, theirs: bytes) -> bool:
 
     def plain(event: bytes) -> bytes:
         changed = bytearray(event)
-        for place in (_NEXT_POSITION, _CREATED, _CHECKSUM):
+        for place in _NOT_COMPARED:
             changed[place] = bytes(4)
         changed[_FLAGS] &= ~EventFlag.IN_USE & 0xFF
         return bytes(changed)
@@ -153,9 +146,12 @@ def has_same_format(ours: bytes, theirs: bytes) -> bool:
 class LogFile:
     """A log of the mirror that is written.
 
-    Args:
-        path: the log's.
-        stored: how many bytes of it are there already; what comes of these is compared.
+    Attributes:
+        stored: how many bytes of it were there already; what comes of these is compared.
+        is_dirty: whether something was written that is not on the disk yet.
+
+    Raises:
+        OutputError: in all methods, where it cannot be written.
     """
 
     def __init__(self, path: Path, stored: int) -> None:
@@ -168,11 +164,7 @@ class LogFile:
 
     @classmethod
     def begin(cls, path: Path, format_event: bytes) -> LogFile:
-        """Begin a log with its first event.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Begin a log with its first event."""
         file = cls(path, 0)
         marked = bytearray(MAGIC + format_event)
         marked[MAGIC_SIZE + _FLAGS] |= EventFlag.IN_USE
@@ -191,7 +183,7 @@ class LogFile:
 
         Raises:
             RefusedError: they are not.
-            DiskFullError, OutputError: they cannot be written.
+            DiskFullError: there is no room for them.
         """
         with output_errors(self.path):
             while data and position < self.stored:
@@ -214,42 +206,29 @@ class LogFile:
                 try:
                     written = os.pwrite(self._descriptor, data, position)
                 except OSError as error:
-                    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                        raise DiskFullError(
-                            "no space is left for the server's log", path=str(self.path)
-                        ) from error
-                    raise
+                    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                        raise
+                    message = "no space is left for the server's log"
+                    raise DiskFullError(message, path=str(self.path)) from error
                 position += written
                 data = data[written:]
                 self.is_dirty = True
 
     def cut(self, end: int) -> None:
-        """Let nothing stand behind an offset.
-
-        Raises:
-            OutputError: the file cannot be written.
-        """
+        """Let nothing stand behind an offset."""
         with output_errors(self.path):
             if os.fstat(self._descriptor).st_size > end:
                 os.ftruncate(self._descriptor, end)
                 self.is_dirty = True
 
     def synchronize(self) -> None:
-        """Bring all that was written to the disk.
-
-        Raises:
-            OutputError: the disk does not take it.
-        """
+        """Bring all that was written to the disk."""
         with output_errors(self.path):
             os.fsync(self._descriptor)
         self.is_dirty = False
 
     def finish(self) -> None:
-        """Take the mark away that says that the log is in use, when all else is on the disk.
-
-        Raises:
-            OutputError: the disk does not take it.
-        """
+        """Take the mark away that says that the log is in use, when all else is on the disk."""
         with output_errors(self.path):
             place = MAGIC_SIZE + _FLAGS
             flags = os.pread(self._descriptor, 1, place)[0]
@@ -261,6 +240,3 @@ class LogFile:
         """Give the file back."""
         with suppress(OSError):
             os.close(self._descriptor)
-
-
-__all__ = ["DiskFullError", "LogFile", "Tail", "has_same_format", "logs_in", "read_tail"]

@@ -16,24 +16,22 @@ from binx.event.format import CHECKSUM_SIZE
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.kernels.packets import PacketStop, PacketStream
-from binx.pull.client import server_error
+from binx.pull.server import server_error
 
-RECEIVED_BYTES = 1 << 20
-EVENTS_BYTES = 4 << 20
+HEARTBEATS = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
 
+_RECEIVED_BYTES = 1 << 20
+_EVENTS_BYTES = 4 << 20
 _OK, _END, _ERROR = 0x00, 0xFE, 0xFF
+_END_SIZE = 9
 _STATE_SIZE = 6
 _SEMI_SYNC_HEADER = 2
 _ACKNOWLEDGEMENT = 0xEF
+_NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class SpecialEvent(NamedTuple):
-    """An event that is in no file, or begins one.
-
-    Attributes:
-        header: its header.
-        data: all its bytes.
-    """
+    """An event that is in no file, or begins one, and all its bytes."""
 
     header: EventHeader
     data: bytes
@@ -44,11 +42,8 @@ class SpecialEvent(NamedTuple):
         Whether there is a checksum is not told of events in front of the first format description: one that
         is right is taken for one.
 
-        Args:
-            checksums: whether there must be one.
-
         Raises:
-            DamagedError: it is wrong.
+            DamagedError: there must be one (``checksums``), and it is wrong.
         """
         view = memoryview(self.data)
         stored = int.from_bytes(view[-CHECKSUM_SIZE:], "little")
@@ -64,22 +59,24 @@ class Arrivals:
 
     Args:
         channel: the connection's socket; the dump's first packet is the next that comes.
-        server: what the server is called.
+        server: what messages call the server.
         semi_sync: whether it asks for acknowledgements.
+
+    Attributes:
+        bytes: what came over the socket.
     """
 
     def __init__(self, channel: socket.socket, server: str, *, semi_sync: bool) -> None:
         channel.setblocking(False)
+        self.bytes = 0
         self._channel = channel
         self._server = server
         self._prefix = 1 + (_SEMI_SYNC_HEADER if semi_sync else 0)
         self._stream = PacketStream(semi_sync)
-        self._received = memoryview(bytearray(RECEIVED_BYTES))
+        self._received = memoryview(bytearray(_RECEIVED_BYTES))
         self._used = self._filled = 0
-        self._events = memoryview(bytearray(EVENTS_BYTES))
+        self._events = memoryview(bytearray(_EVENTS_BYTES))
         self._start = self._end = 0
-        self.bytes = 0
-        """Bytes that came over the socket."""
 
     def receive(self) -> bool:
         """Take what waits on the socket; False where nothing does.
@@ -96,7 +93,7 @@ class Arrivals:
             raise DamagedError("expected a small packet, found one of more than 1 MiB")
         try:
             count = self._channel.recv_into(self._received[self._filled :])
-        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        except _NOT_READY:
             return False
         except OSError as error:
             raise ConnectionLostError(f"the connection failed: {error}", server=self._server) from error
@@ -163,29 +160,23 @@ class Arrivals:
             ConnectionLostError: the connection is gone.
         """
         self._stream.asked_at = -1
-        body = (
-            bytes([_ACKNOWLEDGEMENT])
-            + position.to_bytes(8, "little")
-            + log.encode("utf-8", "surrogateescape")
-        )
+        body = bytes([_ACKNOWLEDGEMENT]) + position.to_bytes(8, "little")
+        body += log.encode("utf-8", "surrogateescape")
         left = memoryview(len(body).to_bytes(3, "little") + b"\0" + body)
         while left:
             try:
                 left = left[self._channel.send(left) :]
-            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            except _NOT_READY:
                 select.select([], [self._channel], [], 1)
             except OSError as error:
                 raise ConnectionLostError(f"the connection failed: {error}", server=self._server) from error
 
     def _special(self, packet: bytes) -> SpecialEvent:
         status = packet[0] if packet else _OK
-        if status == _ERROR:
-            number = int.from_bytes(packet[1:3], "little")
-            text = packet[3:]
-            if text[:1] != b"#":
-                raise DamagedError("expected an event or an error, found neither")
-            raise server_error(number, text[_STATE_SIZE:].decode("utf-8", "backslashreplace"), self._server)
-        if status == _END and len(packet) < 9:
+        if status == _ERROR and packet[3:4] == b"#":
+            text = packet[3 + _STATE_SIZE :].decode("utf-8", "backslashreplace")
+            raise server_error(int.from_bytes(packet[1:3], "little"), text, self._server)
+        if status == _END and len(packet) < _END_SIZE:
             raise ConnectionLostError("the server ended the dump", server=self._server)
         data = packet[self._prefix :]
         if status != _OK or len(data) < HEADER_SIZE:
@@ -196,8 +187,3 @@ class Arrivals:
                 f"expected an event of {len(data)} bytes, found a size of {header.size}", event=header.name
             )
         return SpecialEvent(header, data)
-
-
-HEARTBEATS = (EventType.HEARTBEAT, EventType.HEARTBEAT_V2)
-
-__all__ = ["HEARTBEATS", "Arrivals", "SpecialEvent"]

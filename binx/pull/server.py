@@ -1,4 +1,6 @@
-"""What a server is, which logs it has, and how it is asked for one.
+"""A server that was logged in to: what it is, which logs it has, and how it is asked for one.
+
+PyMySQL connects, encrypts and logs in; this is the one file that knows it, and what it keeps to itself.
 
 Sources: MySQL's sql/rpl_source.cc (``com_binlog_dump``, ``com_binlog_dump_gtid``, ``register_replica``),
 sql/rpl_replica.cc (``get_master_version_and_clock``), MariaDB's sql/sql_repl.cc and sql/slave.cc.
@@ -6,45 +8,51 @@ sql/rpl_replica.cc (``get_master_version_and_clock``), MariaDB's sql/sql_repl.cc
 
 from __future__ import annotations
 
+import socket
+import ssl
 import struct
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any, NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
-from binx.errors import AbsentError, ServerError, UnsupportedError
-from binx.event.format import Flavour
+from binx.errors import AbsentError, BinxError, ConnectionLostError, ServerError, UnsupportedError, UsageError
+from binx.event.format import MAGIC_SIZE, Flavour
 from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.pull.client import Client
-from binx.pull.options import Login
+from binx.pull.login import Login, Tls, TlsMode
 from binx.source.names import number_of
 
-COM_BINLOG_DUMP = 0x12
-COM_REGISTER_SLAVE = 0x15
-COM_BINLOG_DUMP_GTID = 0x1E
+_COM_BINLOG_DUMP = 0x12
+_COM_REGISTER_SLAVE = 0x15
+_COM_BINLOG_DUMP_GTID = 0x1E
 
-ANNOTATED_ROWS = 2
+_ANNOTATED_ROWS = 2
 """The flag of a dump that has a MariaDB send ANNOTATE_ROWS, without which files have holes."""
-THROUGH_GTIDS = 4
+_THROUGH_GTIDS = 4
 """The flag of a dump that begins behind a set of GTIDs."""
-
 _ALL_OF_MARIADB = 4
 """``MARIA_SLAVE_CAPABILITY_GTID``: events come as they are, none is replaced by one for older replicas."""
 
-_FIRST_POSITION = 4
+_CONNECT_SECONDS = 10
+_ANSWER_SECONDS = 15
 _SYNTAX_ERROR = 1064
+_NOT_PRIVILEGED = 1227
+_CLIENT_ERRORS = 2
+"""Errors from 2000 to 2999 are of the client itself."""
+_ACCESS_DENIED = (1044, 1045, 1698)
+_ENDED = (0, 1040, 1042, 1043, 1053, 1077, 1078, 1079, 1080, 1152, 1153, 1156, 1158, 1159, 1160, 1161, 1184)
+_KILLED = (1203, 1226, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 3032, 3169, 4031)
+_LOST = frozenset({*_ENDED, *_KILLED})
+"""Errors after which one may connect again: too many connections, shut down, killed, timed out, lost."""
+
 _SEMI_SYNC_STATES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
 
 
 class LogPlace(NamedTuple):
-    """A place in a server's logs, ordered as they are.
-
-    Attributes:
-        number: of the log.
-        position: offset there.
-        log: its name.
-    """
+    """A place in a server's logs, ordered as they are: number of the log, offset there, its name."""
 
     number: int
     position: int
@@ -60,10 +68,7 @@ class ServerFacts(NamedTuple):
     """What a server says of itself.
 
     Attributes:
-        flavour: MySQL or MariaDB.
-        version: as it names itself.
-        server_id: the id that its events have.
-        uuid: its UUID; empty for MariaDB, which has none.
+        uuid: empty for MariaDB, which has none.
         checksums: whether its newest events have a CRC32.
     """
 
@@ -75,39 +80,56 @@ class ServerFacts(NamedTuple):
 
 
 class Server:
-    """A server that was logged in to.
-
-    Args:
-        login: the server and the account.
+    """One connection.
 
     Raises:
-        ServerError: it refuses; ConnectionLostError: it cannot be reached.
+        ServerError: the server refuses; ConnectionLostError: it cannot be reached.
         UnsupportedError: it writes no binary log.
+        BinxError: PyMySQL is not installed.
     """
 
     def __init__(self, login: Login) -> None:
         self.name = login.server
-        self.client = Client(login)
+        self._pymysql = _package()
+        tls = login.tls
+        plain = tls.mode is TlsMode.DISABLE or (login.socket is not None and tls.mode is TlsMode.PREFERRED)
+        with self._errors():
+            self._connection: Any = self._pymysql.connections.Connection(
+                user=login.user or None,
+                password=login.password.encode(),
+                host=login.host,
+                port=login.port,
+                unix_socket=login.socket,
+                charset="utf8mb4",
+                autocommit=None,
+                connect_timeout=_CONNECT_SECONDS,
+                read_timeout=_ANSWER_SECONDS,
+                write_timeout=_ANSWER_SECONDS,
+                program_name="binx",
+                ssl_disabled=plain,
+                ssl=None if plain or tls.mode is TlsMode.PREFERRED else _context(tls),
+            )
         try:
             self.facts = self._read_facts()
         except BaseException:
             self.close()
             raise
 
-    def _read_facts(self) -> ServerFacts:
-        first = self.client.rows(
-            "SELECT @@version AS version, @@server_id AS id, @@log_bin AS log_bin,"
-            " @@global.binlog_checksum AS checksum"
-        )[0]
-        if not int(first["log_bin"]):
-            raise UnsupportedError("the server writes no binary log (log_bin is OFF)", path=self.name)
-        version = str(first["version"])
-        flavour = Flavour.MARIADB if "mariadb" in version.lower() else Flavour.MYSQL
-        uuid = ""
-        if flavour is Flavour.MYSQL:
-            uuid = str(self.client.rows("SELECT @@server_uuid AS uuid")[0]["uuid"])
-        checksums = str(first["checksum"]).upper() not in ("NONE", "0")
-        return ServerFacts(flavour, version, int(first["id"]), uuid, checksums)
+    def close(self) -> None:
+        """End the connection, without a word."""
+        with suppress(Exception):
+            self._connection._force_close()
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether the connection uses TLS."""
+        return isinstance(self._connection._sock, ssl.SSLSocket)
+
+    @property
+    def socket(self) -> socket.socket:
+        """The socket, from which all that was answered so far has been read."""
+        found: socket.socket = self._connection._sock
+        return found
 
     @property
     def is_mariadb(self) -> bool:
@@ -115,33 +137,19 @@ class Server:
         return self.facts.flavour is Flavour.MARIADB
 
     def logs(self) -> list[tuple[str, int]]:
-        """Names and sizes of its logs, oldest first.
-
-        Raises:
-            ServerError: as :meth:`Client.rows`.
-        """
-        rows = self.client.rows("SHOW BINARY LOGS")
-        return [(str(row["Log_name"]), int(row["File_size"])) for row in rows]
+        """Names and sizes of its logs, oldest first."""
+        return [(str(row["Log_name"]), int(row["File_size"])) for row in self._rows("SHOW BINARY LOGS")]
 
     def end(self) -> LogPlace:
-        """Where its newest log ends now.
-
-        Raises:
-            ServerError: as :meth:`Client.rows`.
-        """
+        """Where its newest log ends now."""
         try:
-            rows = self.client.rows("SHOW BINARY LOG STATUS")
+            rows = self._rows("SHOW BINARY LOG STATUS")
         except ServerError as error:
             # Before MySQL 8.2, and with MariaDB.
             if error.number != _SYNTAX_ERROR:
                 raise
-            rows = self.client.rows("SHOW MASTER STATUS")
+            rows = self._rows("SHOW MASTER STATUS")
         return LogPlace.of(str(rows[0]["File"]), int(rows[0]["Position"]))
-
-    def waits_for_acknowledgements(self) -> bool:
-        """Whether semi-synchronous replication is on."""
-        rows = self.client.rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
-        return any(row["Variable_name"] in _SEMI_SYNC_STATES and row["Value"] in ("ON", "1") for row in rows)
 
     def register(self, server_id: int, heartbeat: float, *, semi_sync: bool) -> None:
         """Become one of its replicas, which it lists and sends events to as they are in its files.
@@ -150,90 +158,148 @@ class Server:
             server_id: what it is to know this one by.
             heartbeat: seconds without an event after which it shows that it is there.
             semi_sync: whether it is to wait for acknowledgements.
-
-        Raises:
-            ServerError: as :meth:`Client.rows`.
         """
         period = int(heartbeat * 1_000_000_000)
-        settings = {"master_heartbeat_period": period, "master_binlog_checksum": None}
+        checksum = "@@global.binlog_checksum"
+        settings: dict[str, object] = {"master_heartbeat_period": period, "master_binlog_checksum": checksum}
         if self.is_mariadb:
             settings["mariadb_slave_capability"] = _ALL_OF_MARIADB
         else:
-            settings |= {"source_heartbeat_period": period, "source_binlog_checksum": None}
+            settings |= {"source_heartbeat_period": period, "source_binlog_checksum": checksum}
         if semi_sync:
             settings["rpl_semi_sync_slave"] = 1
             if not self.is_mariadb:
                 settings["rpl_semi_sync_replica"] = 1
-        self.client.rows(
-            "SET "
-            + ", ".join(
-                f"@{name} = {'@@global.binlog_checksum' if value is None else value}"
-                for name, value in settings.items()
-            )
-        )
+        self._rows("SET " + ", ".join(f"@{name} = {value}" for name, value in settings.items()))
         if not self.is_mariadb:
             # A server ends what an earlier connection of the same replica still asks of it.
             name = str(uuid5(NAMESPACE_OID, f"binx pull {server_id}"))
-            self.client.rows("SET @replica_uuid = %s, @slave_uuid = %s", (name, name))
+            self._rows("SET @replica_uuid = %s, @slave_uuid = %s", (name, name))
         nameless = b"\0"
         body = struct.pack("<I", server_id) + b"\4binx" + nameless + nameless + struct.pack("<HII", 0, 0, 0)
-        self.client.command(COM_REGISTER_SLAVE, body, answered=True)
+        self._command(_COM_REGISTER_SLAVE, body)
+        with self._errors():
+            self._connection._read_packet()
 
     def dump(self, log: str, position: int, server_id: int) -> None:
-        """Ask for a log from an event on, and for all behind it, without end.
-
-        Raises:
-            ServerError: the server is gone; what it refuses comes in place of the log.
-        """
-        flags = ANNOTATED_ROWS if self.is_mariadb else 0
+        """Ask for a log from an event on, and for all behind it, without end; what is refused comes then."""
+        flags = _ANNOTATED_ROWS if self.is_mariadb else 0
         body = struct.pack("<IHI", position, flags, server_id) + log.encode("utf-8", "surrogateescape")
-        self.client.command(COM_BINLOG_DUMP, body, answered=False)
+        self._command(_COM_BINLOG_DUMP, body)
 
     def dump_behind(self, gtids: GtidSet, server_id: int) -> None:
-        """Ask for the log with the first transaction that a set lacks; the events in it are not all sent.
-
-        Raises:
-            ServerError: as :meth:`dump`.
-        """
+        """Ask for the log with the first transaction that a set lacks; the events in it are not all sent."""
         if self.is_mariadb:
-            self.client.rows("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
-            self.dump("", _FIRST_POSITION, server_id)
+            self._rows("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
+            self.dump("", MAGIC_SIZE, server_id)
             return
         encoded = encode_previous_gtids(gtids)
-        body = struct.pack("<HIIQI", THROUGH_GTIDS, server_id, 0, _FIRST_POSITION, len(encoded))
-        self.client.command(COM_BINLOG_DUMP_GTID, body + encoded, answered=False)
+        body = struct.pack("<HIIQI", _THROUGH_GTIDS, server_id, 0, MAGIC_SIZE, len(encoded))
+        self._command(_COM_BINLOG_DUMP_GTID, body + encoded)
 
     def require_semi_sync(self) -> None:
-        """See to it that the server waits for acknowledgements.
+        """Raise UnsupportedError where the server does not wait for acknowledgements."""
+        rows = self._rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
+        if any(row["Variable_name"] in _SEMI_SYNC_STATES and row["Value"] in ("ON", "1") for row in rows):
+            return
+        way = (
+            "SET GLOBAL rpl_semi_sync_master_enabled = ON"
+            if self.is_mariadb
+            else "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so';"
+            " SET GLOBAL rpl_semi_sync_source_enabled = ON"
+        )
+        raise UnsupportedError(
+            f"expected a server that waits for acknowledgements, found semi-synchronous replication"
+            f" off; turn it on ({way}) or leave out --semi-sync",
+            path=self.name,
+        )
 
-        Raises:
-            UnsupportedError: it does not.
-        """
-        if not self.waits_for_acknowledgements():
-            way = (
-                "SET GLOBAL rpl_semi_sync_master_enabled = ON"
-                if self.is_mariadb
-                else "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so';"
-                " SET GLOBAL rpl_semi_sync_source_enabled = ON"
-            )
-            raise UnsupportedError(
-                f"expected a server that waits for acknowledgements, found semi-synchronous replication"
-                f" off; turn it on ({way}) or leave out --semi-sync",
-                path=self.name,
-            )
+    def _read_facts(self) -> ServerFacts:
+        (first,) = self._rows(
+            "SELECT @@version AS version, @@server_id AS id, @@log_bin AS log_bin,"
+            " @@global.binlog_checksum AS checksum"
+        )
+        if not int(first["log_bin"]):
+            raise UnsupportedError("the server writes no binary log (log_bin is OFF)", path=self.name)
+        version = str(first["version"])
+        flavour = Flavour.MARIADB if "mariadb" in version.lower() else Flavour.MYSQL
+        uuid = ""
+        if flavour is Flavour.MYSQL:
+            uuid = str(self._rows("SELECT @@server_uuid AS uuid")[0]["uuid"])
+        checksums = str(first["checksum"]).upper() not in ("NONE", "0")
+        return ServerFacts(flavour, version, int(first["id"]), uuid, checksums)
 
-    def close(self) -> None:
-        """End the connection."""
-        with suppress(Exception):
-            self.client.close()
+    def _rows(self, statement: str, values: tuple[object, ...] = ()) -> list[dict[str, Any]]:
+        with self._errors(), self._connection.cursor(self._pymysql.cursors.DictCursor) as cursor:
+            cursor.execute(statement, values or None)
+            return list(cursor.fetchall() or ())
+
+    def _command(self, number: int, body: bytes) -> None:
+        with self._errors():
+            self._connection._execute_command(number, body)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of PyMySQL into ours."""
+        try:
+            yield
+        except self._pymysql.err.MySQLError as error:
+            number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+            text = str(error.args[1]) if len(error.args) > 1 else str(error)
+            if isinstance(error.__cause__, ssl.SSLCertVerificationError):
+                number = -1
+            raise server_error(number, text, self.name) from error
+        except RuntimeError as error:
+            # A package is missing that a way of logging in needs.
+            raise BinxError(str(error)) from error
+        except (OSError, IndexError, ValueError) as error:
+            # PyMySQL lets some of them through, and takes answers that are cut for what they are not.
+            raise server_error(0, str(error), self.name) from error
+
+
+def server_error(number: int, text: str, server: str) -> ServerError:
+    """The error that a server's error amounts to: refused, or lost; 0 stands for none of the server's."""
+    is_own = number <= 0 or number // 1000 == _CLIENT_ERRORS
+    said = f"the connection failed: {text}" if is_own else f"the server says: {text} ({number})"
+    if number in _LOST and "CERTIFICATE_VERIFY_FAILED" not in text:
+        return ConnectionLostError(said, server=server, number=number)
+    if number in _ACCESS_DENIED:
+        said += "; check user and password, and that the account may connect from this host"
+    elif number == _NOT_PRIVILEGED:
+        said += "; grant REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR) to the account"
+    elif "CERTIFICATE_VERIFY_FAILED" in text:
+        said += "; give the CA that signed the server's certificate with --tls-ca"
+    return ServerError(said, server=server, number=number)
+
+
+def _package() -> ModuleType:
+    try:
+        import pymysql
+        import pymysql.cursors
+    except ImportError as error:
+        raise BinxError(
+            "binx pull needs the package PyMySQL; install it: pip install 'binx[pull]'"
+        ) from error
+    package: ModuleType = pymysql
+    return package
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=tls.ca)
+        # The certificates that MySQL makes for itself do not pass what Python 3.13 checks by default.
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        context.check_hostname = tls.mode is TlsMode.VERIFY_IDENTITY
+        context.verify_mode = ssl.CERT_REQUIRED if tls.mode.verifies else ssl.CERT_NONE
+        if tls.certificate is not None:
+            context.load_cert_chain(tls.certificate, tls.key)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"the files of --tls-ca, --tls-cert or --tls-key cannot be used: {error}") from error
+    return context
 
 
 def _last_of(gtids: GtidSet) -> str:
-    """The last GTID of each of MariaDB's domains, as ``@slave_connect_state`` takes them.
-
-    Raises:
-        AbsentError: they are MySQL's.
-    """
+    """The last GTID of each of MariaDB's domains, as ``@slave_connect_state`` takes them."""
     last: dict[int, tuple[int, int]] = {}
     for source, _, number in gtids:
         if not isinstance(source, DomainSource):
@@ -241,6 +307,3 @@ def _last_of(gtids: GtidSet) -> str:
         if number > last.get(source.domain, (0, 0))[0]:
             last[source.domain] = number, source.server_id
     return ",".join(f"{domain}-{server}-{number}" for domain, (number, server) in sorted(last.items()))
-
-
-__all__ = ["LogPlace", "Server", "ServerFacts"]

@@ -29,11 +29,7 @@ class Chain:
     Attributes:
         folder: where they are, below the folder of the pull; empty for that itself.
         first: the name of its first log.
-        flavour: ``mysql`` or ``mariadb``.
-        server_uuid: of the server; empty for MariaDB.
-        server_id: the server's.
-        server_version: when the chain was begun.
-        begun: when that was, as RFC 3339 has it.
+        begun: when, as RFC 3339 has it.
     """
 
     folder: str
@@ -46,13 +42,7 @@ class Chain:
 
     @classmethod
     def of(cls, facts: ServerFacts, number: int, first: str) -> Chain:
-        """A chain that begins now.
-
-        Args:
-            facts: the server's.
-            number: how many chains there are before it.
-            first: the name of its first log.
-        """
+        """A chain that begins now, behind so many others."""
         return cls(
             f"chain-{number + 1}" if number else "",
             first,
@@ -87,22 +77,13 @@ class Chain:
 
 @dataclass(slots=True)
 class PullState:
-    """The state of a folder.
-
-    Attributes:
-        chains: its chains, the one that is pulled last.
-        status: how far the last pull came, for people and programs.
-    """
+    """The chains of a folder, the one that is pulled last, and how far the last pull came."""
 
     chains: list[Chain] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Put it in its place, whole and on the disk.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Put it in its place, whole and on the disk."""
         document = {
             "contract": CONTRACT,
             "chains": [asdict(chain) for chain in self.chains],
@@ -169,6 +150,3 @@ def _is_locked(path: Path) -> bool:
 def now_text() -> str:
     """The time now, as RFC 3339 has it."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-__all__ = ["LOCK", "STATE", "Chain", "PullState", "now_text", "read_state", "read_status"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
@@ -17,7 +17,6 @@ from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedErr
 from binx.event.format import MAGIC_SIZE, Flavour, parse_format, verify_format_checksum
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
-from binx.event.replication import Rotate
 from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, Tail, has_same_format
 from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
@@ -41,9 +40,7 @@ class Progress:
     Attributes:
         log: the log that is written.
         position: offset behind all that is whole in it.
-        last: its last transaction.
         bytes: what came over the network since the pull was begun.
-        written: bytes of logs that were written since then.
         acknowledged: the place that the server was told last.
         closed: logs that were closed since then.
         lost: how often the connection was made again.
@@ -53,7 +50,6 @@ class Progress:
     position: int = 0
     last: LastTransaction | None = None
     bytes: int = 0
-    written: int = 0
     acknowledged: LogPlace | None = None
     closed: int = 0
     lost: int = 0
@@ -64,54 +60,55 @@ class Progress:
         return LogPlace.of(self.log, self.position)
 
 
-@dataclass(slots=True)
-class Plan:
-    """What a transfer is to do.
-
-    Attributes:
-        folder: where the logs go.
-        tail: the newest log that is there.
-        log: where there is none, the log to begin with.
-        until: where to end; None: never.
-        semi_sync: whether the server asks for acknowledgements.
-        interval: whether to bring files to the disk once a second only.
-        silence: seconds without a packet after which the server is gone.
-        is_stopped: whether to end now.
-        tick: called about twice a second, and when something was brought to the disk.
-    """
-
-    folder: Path
-    tail: Tail | None
-    log: str
-    until: LogPlace | None
-    semi_sync: bool
-    interval: bool
-    silence: float
-    is_stopped: Callable[[], bool]
-    tick: Callable[[], None] = field(default=lambda: None)
-
-
 class Transfer:
     """A dump that was asked for, until it ends.
 
     Args:
         server: what sends it.
-        plan: what is to be done.
+        folder: where the logs go.
+        tail: the newest log that is there.
+        first: where there is none, the log to begin with.
+        until: where to end; None: never.
         progress: is kept up to date.
+        silence: seconds without a packet after which the server is gone.
+        semi_sync: whether the server asks for acknowledgements.
+        interval: whether to bring files to the disk once a second only.
+        is_stopped: whether to end now.
+        tick: called about twice a second, and when something was brought to the disk.
     """
 
-    def __init__(self, server: Server, plan: Plan, progress: Progress) -> None:
+    def __init__(
+        self,
+        server: Server,
+        folder: Path,
+        tail: Tail | None,
+        first: str,
+        until: LogPlace | None,
+        progress: Progress,
+        *,
+        silence: float,
+        semi_sync: bool = False,
+        interval: bool = False,
+        is_stopped: Callable[[], bool] = lambda: False,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
         self._server = server
-        self._plan = plan
+        self._folder = folder
+        self._tail = tail
+        self._until = until
         self._progress = progress
-        self._arrivals = Arrivals(server.client.socket, server.name, semi_sync=plan.semi_sync)
+        self._silence = silence
+        self._interval = interval
+        self._is_stopped = is_stopped
+        self._tick = tick
+        self._arrivals = Arrivals(server.socket, server.name, semi_sync=semi_sync)
         self._file: LogFile | None = None
         self._checks: LogChecks | None = None
         self._whole = 0
-        self._before = GtidSet() if plan.tail is None else plan.tail.gtids
-        self._links = plan.tail is not None
+        self._before = GtidSet() if tail is None else tail.gtids
+        self._links = tail is not None
         self._log = ""
-        self._expects = plan.log if plan.tail is None else plan.tail.log
+        self._expects = first if tail is None else tail.log
         self._synchronized = self._heard = monotonic()
         self._behind = 0
 
@@ -126,7 +123,7 @@ class Transfer:
             OutputError: the disk does not take it.
         """
         try:
-            while not self._plan.is_stopped() and not self._is_reached():
+            while not self._is_stopped() and not self._is_reached():
                 if self._arrivals.receive():
                     self._take()
                     if self._is_due():
@@ -142,7 +139,7 @@ class Transfer:
             self._end()
 
     def _is_reached(self) -> bool:
-        until, checks = self._plan.until, self._checks
+        until, checks = self._until, self._checks
         if until is None or checks is None or self._is_comparing:
             return False
         return LogPlace.of(checks.log, checks.whole) >= until
@@ -177,7 +174,6 @@ class Transfer:
             self._follow()
             file.put(position, window[:count])
             self._whole = checks.whole
-            self._progress.written += count
             self._behind += count
             arrivals.take(count)
 
@@ -203,14 +199,13 @@ class Transfer:
         certain = self._server.facts.checksums if checks is None else checks.description.checksum_size > 0
         body = event.body(checksums=certain)
         if header.type == EventType.ROTATE:
-            name = bytes(body[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
-            self._take_rotate(Rotate(name, int.from_bytes(body[:_ROTATE_FIXED], "little")))
+            self._take_rotate(_named_log(body))
         elif header.type in HEARTBEATS and self._is_comparing:
             raise self._shorter()
 
-    def _take_rotate(self, rotate: Rotate) -> None:
+    def _take_rotate(self, name: str) -> None:
         """A server says which log it sends next."""
-        name, checks, file = rotate.next_file, self._checks, self._file
+        checks, file = self._checks, self._file
         if _LOG_NAME.fullmatch(name) is None:
             raise DamagedError(f"expected the name of a log, found {name!r}")
         if checks is None or file is None:
@@ -233,10 +228,10 @@ class Transfer:
         """A server sends the first event of a log, also where it was asked for a later one."""
         description = parse_format(event, MAGIC_SIZE, origin=MAGIC_SIZE)
         verify_format_checksum(event, description)
-        tail = self._plan.tail
+        tail = self._tail
         if not self._log or (self._file is not None and self._checks is not None):
             raise DamagedError("expected the name of a log in front of its first event, found none")
-        path = self._plan.folder / self._log
+        path = self._folder / self._log
         if tail is not None and self._log == tail.log:
             if not has_same_format(tail.format_event, event):
                 raise RefusedError(
@@ -304,7 +299,7 @@ class Transfer:
         if checks is None or file is None or self._is_comparing:
             return
         asked = self._arrivals.is_asked
-        waits = self._plan.interval and monotonic() - self._synchronized < _SYNCHRONIZE_SECONDS
+        waits = self._interval and monotonic() - self._synchronized < _SYNCHRONIZE_SECONDS
         if file.is_dirty and (asked or not waits):
             file.synchronize()
             self._synchronized, self._behind = monotonic(), 0
@@ -316,16 +311,16 @@ class Transfer:
                 progress.acknowledged = LogPlace.of(checks.log, checks.whole)
         progress.bytes += self._arrivals.bytes
         self._arrivals.bytes = 0
-        self._plan.tick()
+        self._tick()
 
     def _wait(self) -> None:
         """Wait for the server, but not longer than it may be silent."""
-        if monotonic() - self._heard > self._plan.silence:
+        if monotonic() - self._heard > self._silence:
             raise ConnectionLostError(
-                f"the server sent nothing for {self._plan.silence:g} s, not even a heartbeat",
+                f"the server sent nothing for {self._silence:g} s, not even a heartbeat",
                 server=self._server.name,
             )
-        self._arrivals.wait(min(_WAIT_SECONDS, self._plan.silence))
+        self._arrivals.wait(min(_WAIT_SECONDS, self._silence))
 
     def _end(self) -> None:
         """Let the log end behind its last whole transaction."""
@@ -341,6 +336,11 @@ class Transfer:
             file.close()
 
 
+def _named_log(rotate: memoryview) -> str:
+    """The name in the body of a ROTATE event."""
+    return bytes(rotate[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
+
+
 def _next_name(log: str) -> str:
     """The name of the log behind one, as servers count them."""
     base, _, number = log.rpartition(".")
@@ -354,7 +354,7 @@ def first_log(server: Server, silence: float) -> str:
         ServerError: the server refuses; ConnectionLostError: it is gone.
         DamagedError: what comes is not what a server sends.
     """
-    arrivals = Arrivals(server.client.socket, server.name, semi_sync=False)
+    arrivals = Arrivals(server.socket, server.name, semi_sync=False)
     begun = monotonic()
     while monotonic() - begun < silence:
         if not arrivals.receive():
@@ -362,11 +362,7 @@ def first_log(server: Server, silence: float) -> str:
             continue
         found = arrivals.unpack()
         if isinstance(found, SpecialEvent) and found.header.type == EventType.ROTATE:
-            body = found.body(checksums=server.facts.checksums)
-            name = bytes(body[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
+            name = _named_log(found.body(checksums=server.facts.checksums))
             if _LOG_NAME.fullmatch(name):
                 return name
     raise ServerError("the server did not say which log has the first transaction", server=server.name)
-
-
-__all__ = ["Plan", "Progress", "Transfer", "first_log"]

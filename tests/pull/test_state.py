@@ -23,13 +23,11 @@ from binx.errors import (
 )
 from binx.event.format import MAGIC_SIZE, Flavour, parse_format
 from binx.event.gtid.sets import GtidSet
-from binx.pull.checks import LargeEvent, LogChecks
-from binx.pull.client import server_error
-from binx.pull.defaults_file import read_defaults
-from binx.pull.follow import Pull, check_request, explained
+from binx.pull.checks import LogChecks
+from binx.pull.follow import Pull, PullRequest, explained
+from binx.pull.login import Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.mirror import DiskFullError, LogFile
-from binx.pull.options import Login, PullRequest, Tls, TlsMode, parse_url
-from binx.pull.server import LogPlace, ServerFacts
+from binx.pull.server import LogPlace, ServerFacts, server_error
 from binx.pull.state import LOCK, STATE, Chain, PullState, read_state, read_status
 from binx.storage.store import hold_lock
 from tests.conftest import TESTDATA
@@ -162,7 +160,7 @@ def fed(log: bytes, checks: LogChecks, piece: int = 1 << 30) -> int:
     end = checks.position
     while end < len(log):
         end = min(end + piece, len(log))
-        checks.feed(memoryview(log)[checks.position : end])
+        checks.take(memoryview(log)[checks.position : end])
     return checks.position
 
 
@@ -197,7 +195,7 @@ def test_a_transaction_is_whole_only_at_its_end() -> None:
     log, checks = read(LOGS[0])
     wholes = set()
     for one in list(events_of(log))[1:]:
-        checks.feed(memoryview(one))
+        checks.take(memoryview(one))
         wholes.add(checks.whole)
         assert checks.whole == checks.position or one[4] not in (16, 4)
     assert len(wholes) < checks.position / 100
@@ -207,30 +205,30 @@ def test_an_event_in_another_place_is_damage() -> None:
     log, checks = read(LOGS[0])
     events = list(events_of(log))
     with pytest.raises(DamagedError, match="tells its own place"):
-        checks.feed(memoryview(b"".join([events[1], *events[40:]])))
+        checks.take(memoryview(b"".join([events[1], *events[40:]])))
 
 
 def test_a_large_event_is_checked_in_pieces() -> None:
     log, checks = read(LOGS[0])
     events = list(events_of(log))
-    checks.feed(memoryview(events[1]))
+    checks.take(memoryview(events[1]))
     begin = checks.position
-    body = random.Random(1).randbytes(300_000)
+    body = random.Random(1).randbytes(1_300_000)
     large = event(29, body, begin + 19 + len(body) + 4, flags=0x80)
-    for damage in (None, 20, 299_000):
+    for damage in (None, 20, 1_299_000):
         changed = bytearray(large)
         if damage is not None:
             changed[damage] ^= 4
         one = LogChecks("log", checks.description, begin)
-        taking, at = LargeEvent(one), 0
-        while at < len(changed):
-            at += taking.take(memoryview(changed)[at : at + 100_000])
+        pieces = [memoryview(changed)[at : at + 100_000] for at in range(0, len(changed), 100_000)]
+        for piece in pieces[:-1]:
+            assert one.take(piece) == len(piece)
         if damage is None:
-            assert taking.end()
+            one.take(pieces[-1])
             assert one.position == begin + len(large)
         else:
             with pytest.raises(DamagedError, match="stored checksum"):
-                taking.end()
+                one.take(pieces[-1])
             assert one.position == begin
 
 
@@ -301,8 +299,8 @@ def test_semi_sync_takes_no_interval_and_parquet_an_archive() -> None:
         PullRequest(Login(), Path("to"), parquet="lake"),
     ):
         with pytest.raises(UsageError):
-            check_request(request)
-    check_request(PullRequest(Login(), Path("to"), semi_sync=True, archive="a", parquet="lake"))
+            request.check()
+    PullRequest(Login(), Path("to"), semi_sync=True, archive="a", parquet="lake").check()
 
 
 def test_option_files_are_read_as_clients_read_them(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from binx.event.header import EventFlag
 from binx.kernels.packets import PacketStop, PacketStream
 from binx.pull.mirror import read_tail
 from binx.pull.server import LogPlace
-from binx.pull.transfer import Plan, Progress, Transfer
+from binx.pull.transfer import Progress, Transfer
 from tests.conftest import TESTDATA
 from tests.pull.wire import PACKET_MAXIMUM, Sender, Wire, event, events_of, heartbeat, rotate
 
@@ -33,9 +33,9 @@ def pulled(
 ) -> tuple[Progress, bytes]:
     """Take what a server sends, behind what is there; how far it came, and what the server heard."""
     progress = Progress()
-    plan = Plan(to, read_tail(to), NAMES[0], until, semi_sync, False, 5.0, lambda: False)
     with Sender(data, ends=ends) as sender:
-        Transfer(sender.server, plan, progress).run()
+        tail = read_tail(to)
+        Transfer(sender.server, to, tail, NAMES[0], until, progress, silence=5.0, semi_sync=semi_sync).run()
     return progress, sender.heard
 
 

@@ -120,12 +120,7 @@ class Sender:
     def server(self) -> Server:
         """What a transfer knows of it."""
         facts = SimpleNamespace(checksums=True)
-        return cast(
-            Server,
-            cast(
-                Any, SimpleNamespace(client=SimpleNamespace(socket=self._ours), name="db1:3306", facts=facts)
-            ),
-        )
+        return cast(Server, cast(Any, SimpleNamespace(socket=self._ours, name="db1:3306", facts=facts)))
 
     def __enter__(self) -> Self:
         """Begin to send."""

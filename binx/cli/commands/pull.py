@@ -20,9 +20,8 @@ from binx.cli.terminal import is_terminal, say_note, say_warning, terminal_width
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.selection import wanted_gtids
-from binx.pull.defaults_file import read_defaults
-from binx.pull.follow import Pull, check_request
-from binx.pull.options import PORT, Login, PullRequest, Start, Tls, TlsMode, parse_url
+from binx.pull.follow import Pull, PullRequest
+from binx.pull.login import PORT, Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.state import read_status
 from binx.source.json_text import json_text
 from binx.stats.text import bytes_text, safe_text
@@ -66,7 +65,13 @@ def _start_gtids(text: str) -> GtidSet | str:
     show_default=True,
     help="Bring files to the disk as transactions arrive, several at once under load, or once per second.",
 )
-@option("--from", "log", metavar="LOG", section=FROM, help="Begin a new chain with this log.")
+@option(
+    "--from",
+    "log",
+    metavar="LOG",
+    section=FROM,
+    help="Begin a new chain with this log.  [default: the server's oldest]",
+)
 @option(
     "--from-gtid",
     "gtids",
@@ -75,14 +80,12 @@ def _start_gtids(text: str) -> GtidSet | str:
     section=FROM,
     help="Begin with the log of the first transaction not in SET; auto: where DIR ends, after a failover.",
 )
-@flag("--from-first", "Begin with the server's oldest log.  [default: yes]", section=FROM)
 @flag("--new-chain", "Begin a new chain in a folder of its own below DIR.", section=FROM)
 @flag(
-    "--until-current",
-    "End where the server was when the command was started.  [default: yes]",
+    "--follow",
+    "Wait for what the server will write; reconnect.  [default: end where the server is now]",
     section=FROM,
 )
-@flag("--follow", "Wait for what the server will write; reconnect.", section=FROM)
 @flag("--semi-sync", "Acknowledge transactions, for which commits wait.", section=SERVER)
 @option(
     "--server-id",
@@ -148,16 +151,15 @@ def pull_command(
         raise UsageError("--json applies only to --status")
     if folder is None:
         raise UsageError("expected a folder for the logs (--to)")
-    if options["follow"] and options["until_current"]:
-        raise UsageError("expected --until-current or --follow, found both")
-    gtids = options["gtids"]
-    if sum((options["log"] is not None, gtids is not None, options["from_first"])) > 1:
-        raise UsageError("expected one of --from, --from-gtid and --from-first, found several")
-    log = None if options["log"] is None else options["log"].partition(":")[0]
+    log, gtids = options["log"], options["gtids"]
+    if log is not None and gtids is not None:
+        raise UsageError("expected --from or --from-gtid, found both")
     request = PullRequest(
         _login(server, options),
         Path(folder),
-        Start(log, gtids if isinstance(gtids, GtidSet) else None, continues=gtids == _AUTO),
+        log=None if log is None else log.partition(":")[0],
+        gtids=gtids if isinstance(gtids, GtidSet) else None,
+        continues=gtids == _AUTO,
         new_chain=options["new_chain"],
         follow=options["follow"],
         semi_sync=options["semi_sync"],
@@ -167,12 +169,15 @@ def pull_command(
         archive=options["archive"],
         parquet=options["parquet"],
     )
-    check_request(request)
-    with _Show(quiet=quiet) as show:
-        pull = Pull(request, show.note, show.tick)
+    request.check()
+    show = _Show(quiet=quiet)
+    pull = Pull(request, show.note, show.tick)
+    try:
         with _ended_by_signals(pull) as ended:
             done = pull.run()
-        show.note(f"{pull.progress.log}, position {pull.progress.position:,}: all before it is here")
+    finally:
+        show.clear()
+    show.note(f"{pull.progress.log}, position {pull.progress.position:,}: all before it is here")
     if ended and not request.follow:
         return ExitCode.INTERRUPTED if ended[0] == signal.SIGINT else ExitCode.TERMINATED
     return ExitCode.DONE if done else ExitCode.LOSSES
@@ -216,17 +221,12 @@ def _tell_status(folder: Path, *, as_json: bool) -> ExitCode:
         if as_json:
             text.line(json_text(found))
             return ExitCode.DONE
+        chains = found.pop("chains")
         for name, value in found.items():
-            if name == "chains":
-                for chain in value:
-                    what = [
-                        chain[key] or "."
-                        for key in ("folder", "flavour", "server_id", "server_uuid", "first")
-                    ]
-                    text.line(f"{'chain':<18}{safe_text(' '.join(map(str, what)))}")
-            else:
-                shown = _status_text(value)
-                text.line(f"{name.replace('_', ' '):<18}{safe_text(shown)}")
+            text.line(f"{name.replace('_', ' '):<18}{safe_text(_status_text(value))}")
+        for chain in chains:
+            names = ("folder", "flavour", "server_id", "server_uuid", "first")
+            text.line(f"{'chain':<18}{safe_text(' '.join(str(chain[name] or '.') for name in names))}")
     return ExitCode.DONE
 
 
@@ -239,56 +239,40 @@ def _status_text(value: Any) -> str:
 
 
 class _Show:
-    """Tells people how far a pull is: on a terminal in one line that changes, else in a line a minute.
-
-    Args:
-        quiet: whether to tell of nothing that is no error.
-    """
+    """Tells people how far a pull is: on a terminal in one line that changes, else in a line a minute."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._live = is_terminal(sys.stderr) and not quiet
-        self._shown = False
+        self._live = is_terminal(sys.stderr)
         self._last = monotonic()
         self._bytes = 0
 
-    def __enter__(self) -> _Show:
-        """Begin."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take the line away."""
-        self._clear()
-
     def note(self, text: str) -> None:
         """Tell of something that happened."""
-        self._clear()
+        self.clear()
         if not self._quiet:
             say_note(text)
 
     def tick(self, pull: Pull) -> None:
         """Look at a pull, some times a second."""
-        now = monotonic()
+        now, progress = monotonic(), pull.progress
         if self._quiet or now - self._last < (_BLINK if self._live else _MINUTE):
             return
-        rate = (pull.progress.bytes - self._bytes) / (now - self._last)
-        self._last, self._bytes = now, pull.progress.bytes
-        lag = pull.lag
-        seconds = "" if lag.seconds is None else f", {lag.seconds:,.0f} s behind"
-        ahead = "" if not lag.bytes else f" ({bytes_text(lag.bytes)})"
-        place = f"{pull.progress.log}, position {pull.progress.position:,}"
-        line = f"{place}{seconds}{ahead}, {bytes_text(int(rate))}/s"
-        if not self._live:
+        rate = (progress.bytes - self._bytes) / (now - self._last)
+        self._last, self._bytes = now, progress.bytes
+        seconds = "" if pull.lag_seconds is None else f", {pull.lag_seconds:,.0f} s behind"
+        ahead = "" if not pull.lag_bytes else f" ({bytes_text(pull.lag_bytes)})"
+        line = f"{progress.log}, position {progress.position:,}{seconds}{ahead}, {bytes_text(int(rate))}/s"
+        if self._live:
+            self.clear(safe_text(line)[: terminal_width(sys.stderr) - 1])
+        else:
             say_note(line)
-            return
-        sys.stderr.write(f"\r\x1b[K{safe_text(line)[: terminal_width(sys.stderr) - 1]}")
-        sys.stderr.flush()
-        self._shown = True
 
-    def _clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            self._shown = False
+    def clear(self, line: str = "") -> None:
+        """Put a line in place of the last one."""
+        if self._live and not self._quiet:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
 
 
 @contextmanager

@@ -20,13 +20,7 @@ from binx.storage.store import Store
 
 
 def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
-    """Open an archived log, with its index where it has one that is true.
-
-    Raises:
-        SourceError: it is not there, or cannot be read.
-        EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
-        DamagedError: it is damaged.
-    """
+    """Open an archived log, with its index where it has one that is true."""
     file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
     if log.index is not None:
         file.find_index = partial(_index_of, store, log.index.path, file)

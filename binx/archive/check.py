@@ -54,8 +54,6 @@ class CheckProblem:
 
     Attributes:
         kind: a Finding's name, or that of a kind of ``verify``.
-        path: the object, or the log.
-        message: what was expected, and what was found.
         gtid: the GTIDs that it is about.
     """
 
@@ -153,11 +151,6 @@ def check_archive(
     Args:
         source: where the logs come from; None: nothing is said of what is not archived yet.
         progress: called with the bytes of the objects that are hashed, and all there are.
-
-    Raises:
-        SourceError: archive or source cannot be read at all.
-        UsageError: as :func:`binx.log.chain.inputs.expand_paths`, about the source.
-        AbsentError: the same; or there is no log in the archive.
     """
     report = CheckReport()
     logs, errors = read_manifests(store)

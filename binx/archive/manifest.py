@@ -55,8 +55,6 @@ class ArchivedLog:
         recipients: whom its objects are encrypted to, as age writes them; none: they are not encrypted.
         flavour: ``mysql`` or ``mariadb``; ``unknown`` where the first event is damaged.
         head_crc32: of the magic and the first event.
-        tail_bytes: how many of the last bytes the next one is of.
-        tail_crc32: of these.
         create_timestamp: of the format description; not 0 where the log is the first after a start.
         header_timestamp: when the log was begun, in seconds since 1970.
         unfinished_bytes: behind its last whole transaction.
@@ -140,11 +138,7 @@ class ArchivedLog:
         return sum(one.bytes for one in self.objects)
 
     def looks_like(self, file: BinlogFile) -> bool:
-        """Whether a log has this one's name, source, size, first event and end; its middle is not read.
-
-        Raises:
-            SourceError: the log cannot be read.
-        """
+        """Whether a log has this one's name, source, size, first event and end; its middle is not read."""
         if (self.name, self.identity, self.bytes) != (file.name, file.identity, file.size):
             return False
         return (self.head_crc32, self.tail_bytes, self.tail_crc32) == log_checksums(file)
@@ -173,7 +167,6 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
     """Read a manifest's text.
 
     Raises:
-        DamagedError: it is no manifest.
         UnsupportedError: it is one of another contract.
     """
     try:
@@ -237,23 +230,13 @@ def stem_of(manifest: str) -> str:
 
 
 def manifest_names(store: Store) -> list[str]:
-    """The names of all manifests below the archive's place, sorted.
-
-    Raises:
-        SourceError: the archive cannot be read.
-    """
+    """The names of all manifests below the archive's place, sorted."""
     names = [name for name in store.names(MANIFESTS) if name.endswith(_SUFFIX) and not name.startswith(".")]
     return [f"{MANIFESTS}/{name}" for name in names]
 
 
 def read_manifest(store: Store, name: str) -> ArchivedLog:
-    """The log of a manifest.
-
-    Raises:
-        SourceError: it cannot be read, or is too large for what it should be.
-        DamagedError, NotABinlogError: it is no manifest, or that of another log.
-        UnsupportedError: a newer binx has written it.
-    """
+    """The log of a manifest."""
     source = store.open(name)
     try:
         if source.size > _MANIFEST_MAXIMUM:
@@ -271,12 +254,7 @@ def read_manifest(store: Store, name: str) -> ArchivedLog:
 def read_manifests(
     store: Store, names: Iterable[str] | None = None
 ) -> tuple[list[ArchivedLog], list[BinxError]]:
-    """The logs that an archive holds, in the order of the manifests' names, and what of it cannot be read.
-
-    Raises:
-        SourceError: the archive cannot be read.
-        UnsupportedError: a newer binx has written to it.
-    """
+    """The logs that an archive holds, in the order of the manifests' names, and what of it cannot be read."""
     logs: list[ArchivedLog] = []
     errors: list[BinxError] = []
     for name in manifest_names(store) if names is None else names:
@@ -292,9 +270,6 @@ def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | Non
 
     A log whose damaged copy was kept is that one only where all its bytes are: a whole copy may be in its
     place.
-
-    Raises:
-        SourceError, DamagedError: the log cannot be read.
     """
     found = [log for log in logs if log.looks_like(file)]
     if all(log.damage for log in found):

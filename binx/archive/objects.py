@@ -22,7 +22,6 @@ class Written(NamedTuple):
     """An object that was written by this process.
 
     Attributes:
-        stored: what a manifest says of it.
         key: the one that this process can decrypt it with; None where it is not encrypted.
     """
 
@@ -31,11 +30,7 @@ class Written(NamedTuple):
 
 
 class ObjectWriter:
-    """An object that is being written.
-
-    Attributes:
-        sink: takes its bytes.
-    """
+    """An object that is being written."""
 
     def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[str, ...]) -> None:
         self._name = name
@@ -65,11 +60,7 @@ class Storage:
 
     @contextmanager
     def writing(self, name: str, kind: str) -> Iterator[ObjectWriter]:
-        """Write an object; it appears whole when the block is left without an error.
-
-        Raises:
-            OutputError: it cannot be written.
-        """
+        """Write an object; it appears whole when the block is left without an error."""
         stored_name = f"{name}{ENCRYPTION_SUFFIX}" if self.recipients else name
         with self.store.writing(stored_name) as sink:
             writer = ObjectWriter(stored_name, kind, sink, self.recipients)
@@ -80,7 +71,6 @@ class Storage:
         """What went into an object, read from what is stored.
 
         Raises:
-            SourceError: it is not there, or cannot be read.
             DamagedError: it is not what was written.
         """
         source = self.store.open(written.stored.path)
@@ -93,22 +83,13 @@ class Storage:
             raise
 
     def remove_unencrypted(self, names: Iterable[str]) -> None:
-        """Remove what a run that did not encrypt, and was killed, has left of objects that are encrypted now.
-
-        Raises:
-            OutputError: one is there, and cannot be removed.
-        """
+        """Remove what a killed run that did not encrypt has left of objects that are encrypted now."""
         for name in names if self.recipients else ():
             self.store.remove(name)
 
 
 def check_object(store: Store, stored: StoredObject) -> None:
-    """Compare a stored object with what its manifest says.
-
-    Raises:
-        SourceError: it is not there, or cannot be read.
-        DamagedError: its bytes are others.
-    """
+    """Compare a stored object with what its manifest says."""
     try:
         found = object_digest(store, stored.path)
     except BinxError as error:

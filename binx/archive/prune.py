@@ -36,9 +36,6 @@ def prunable(
 
     None goes behind a log that must stay, so that the source keeps no holes; and never the newest one. A
     damaged log must stay, whatever is kept of it, and one that cannot be opened.
-
-    Raises:
-        SourceError: a log cannot be read.
     """
     newest_time = time() - days * _DAY
     chosen: list[tuple[FileEnds, ArchivedLog]] = []
@@ -56,11 +53,7 @@ def prunable(
 
 
 def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
-    """See that the archive holds a log: its manifest, every object's hash, and the log's own.
-
-    Raises:
-        SourceError, DamagedError, NotABinlogError: it does not.
-    """
+    """See that the archive holds a log: its manifest, every object's hash, and the log's own."""
     name = manifest_name(log.stem)
     if read_manifest(store, name) != log:
         raise DamagedError("the manifest has changed during the run", path=store.path(name))
@@ -74,11 +67,7 @@ def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
 
 
 def remove(ends: FileEnds) -> None:
-    """Remove a log that is proved.
-
-    Raises:
-        OutputError: it cannot be removed.
-    """
+    """Remove a log that is proved."""
     path = Path(ends.file.path)
     try:
         path.unlink()
@@ -103,11 +92,6 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
 
     Of each chain the oldest go, and none behind one that stays; the newest never goes. The first that is kept
     must be whole, and list the GTIDs of those before it as logged: so what is left has a known beginning.
-
-    Raises:
-        SourceError: the archive cannot be read.
-        OutputError: the archive cannot be written, or another process is writing to it.
-        UnsupportedError: a newer binx has written to the archive.
     """
     latest = time() - days * _DAY
     with nullcontext() if dry_run else store.locked():
@@ -153,11 +137,7 @@ def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:
 
 
 def _prove(store: Store, old: Sequence[ArchivedLog], kept: ArchivedLog) -> None:
-    """See that what is kept begins where it says.
-
-    Raises:
-        SourceError, DamagedError: the first log that is kept is not whole, or knows nothing of those before.
-    """
+    """See that what is kept begins where it says."""
     if kept.damage:
         raise DamagedError(
             "nothing expires before a log that was damaged when it was archived, as it may not prove what"

@@ -44,12 +44,10 @@ class ArchiveRequest:
 
     Attributes:
         source: a folder of logs, a server's index, or a log.
-        archive: a folder, or a URI.
         decrypt: whether encrypted logs are taken, decrypted; where there are recipients, whether Parquet is
             written, which is not encrypted.
         recipients: whom what is archived is encrypted to; none: it is not encrypted.
         keep_damaged: whether damaged logs are taken, as they are.
-        dry_run: whether nothing is written.
         max_files: logs taken at most; None for all.
         max_seconds: after so many seconds no log is begun; None for no limit.
         parquet: the folder, or URI, of a data set that grows with the archive; None for none.
@@ -133,6 +131,18 @@ class RunReport:
     pruned: int = 0
     purge: str | None = None
     seconds: float = 0.0
+
+    def count(self, log: LogReport) -> None:
+        """Count what became of a log."""
+        state = log.state
+        self.failed += state is State.FAILED
+        self.damaged += state in (State.DAMAGED, State.KEPT)
+        self.pruned += state in (State.PRUNED, State.WOULD_PRUNE)
+        self.archived += state in (State.ARCHIVED, State.KEPT, State.WOULD_ARCHIVE)
+        self.problems += 0 if log.archived is None else len(log.archived.problems)
+        if log.tables is not None:
+            self.tables += 1
+            self.losses += len(log.tables.manifest["losses"])
 
     @property
     def has_problems(self) -> bool:

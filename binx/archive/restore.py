@@ -28,9 +28,7 @@ def find_named(store: Store, name: str) -> ArchivedLog:
     """The archived log of a name.
 
     Raises:
-        AbsentError: there is none.
         UsageError: several have that name.
-        SourceError: the archive cannot be read, or there is none among the manifests that can be read.
     """
     logs, errors = read_manifests(store)
     found = [log for log in logs if name in (log.stem, log.log.path)]
@@ -60,14 +58,7 @@ def restore_log(
     """Write an archived log as it was; it appears only when its bytes have the hash that they had.
 
     Args:
-        log: which.
         output: a file, a folder in which it gets its own name, or ``-`` for standard output.
-        progress: called with the bytes that are done, and all there are.
-
-    Raises:
-        SourceError, DamagedError: the archive does not give it back.
-        EncryptedError: it is encrypted, and no identity that the environment names is one of its recipients.
-        OutputError, RefusedError: it cannot be written.
     """
     path = str(Path(output, log.name)) if Path(output).is_dir() else output
     source = decompressed(decrypted(store.open(log.log.path)), of_logs=False)
@@ -98,10 +89,7 @@ def restore_span(
     The objects that they come from must have the hashes that they had, and what is written is read again.
 
     Raises:
-        AbsentError: there is none of them; nothing was written.
         UsageError: logs of several servers have some, and none is named.
-        SourceError, EncryptedError, DamagedError: the archive does not give them back.
-        OutputError, RefusedError: they cannot be written.
     """
     logs, errors = read_manifests(store)
     if errors:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -39,7 +40,6 @@ class ArchiveRun:
 
     Attributes:
         progress: called with the bytes of the logs to be taken that are done, and with all there are.
-        report: what was done; whole when the iteration is over.
     """
 
     request: ArchiveRequest
@@ -47,15 +47,14 @@ class ArchiveRun:
     report: RunReport = field(default_factory=RunReport)
 
     def __iter__(self) -> Iterator[LogReport]:
-        """Do it.
-
-        Raises:
-            OutputError: the archive cannot be written, or another process is writing to it.
-            SourceError, UsageError, AbsentError: the source cannot be read.
-            UsageError: what is asked for contradicts itself.
-            UnsupportedError: a newer binx has written to the archive.
-        """
+        """Do it."""
         begun = monotonic()
+        for log in self._logs(begun):
+            self.report.count(log)
+            yield log
+        self.report.seconds = monotonic() - begun
+
+    def _logs(self, begun: float) -> Iterator[LogReport]:
         request = self.request
         _check_tables(request)
         with ExitStack() as stack:
@@ -67,15 +66,14 @@ class ArchiveRun:
             self.report.open = tuple(ends.file.path for ends in logs.open)
             # Tables are made of the whole archive, as logs tell what later ones need to know.
             holding = look_up(store, logs.names if request.parquet is None else None)
-            held = holding.logs
-            yield from (self._failed(error) for error in holding.errors)
+            # What a manifest said that cannot be read is archived anew, where the source has it still.
+            yield from map(self._failed, holding.errors)
             yield from self._take_all(logs, holding, store, begun)
-            self.report.held = len(held) + holding.others
+            self.report.held = len(holding.logs) + holding.others
             if request.parquet is not None and not request.dry_run:
-                yield from self._export(store, held, request.parquet)
+                yield from self._export(store, holding.logs, request.parquet)
             if request.prune_days is not None:
-                yield from self._prune(store, logs, held, request.prune_days)
-        self.report.seconds = monotonic() - begun
+                yield from self._prune(store, logs, holding.logs, request.prune_days)
 
     def _take_all(
         self, logs: SourceLogs, holding: Holding, store: Store, begun: float
@@ -83,9 +81,7 @@ class ArchiveRun:
         """Take what is not archived yet; of what may still be written, say what is damaged."""
         storage, held = Storage(store, self.request.recipients), holding.logs
         for unreadable in logs.unreadable:
-            report = self._take_unreadable(unreadable, storage, held)
-            if report is not None:
-                yield report
+            yield from self._taken(unreadable.path, held, partial(self._keep, unreadable, storage, held))
         pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
         total = sum(ends.file.size for ends in pending)
         done = 0
@@ -93,67 +89,56 @@ class ArchiveRun:
             if self._is_enough(place, begun):
                 self.report.remaining = len(pending) - place
                 break
-            yield self._take(ends, storage, held, _behind(self.progress, done, total))
+            progress = _behind(self.progress, done, total)
+            yield from self._taken(ends.file.path, held, partial(self._archive, ends, storage, progress))
             done += ends.file.size
         for error in filter(None, map(damage_of_open, logs.open)):
-            self.report.damaged += 1
             yield LogReport(State.DAMAGED, error.path or self.request.source, error=error)
         for log in holding.lost_for_good(pending):
             held.append(log)
             yield self._failed(_lost(store, log))
 
-    def _take_unreadable(
-        self, log: UnreadableLog, storage: Storage, held: list[ArchivedLog]
-    ) -> LogReport | None:
-        if not (self.request.keep_damaged and log.closed and log.is_damaged) or is_uri(log.path):
-            return self._failed(log.error)
-        if self.request.dry_run:
-            self.report.archived += 1
-            return LogReport(State.WOULD_ARCHIVE, log.path)
+    def _taken(
+        self, path: str, held: list[ArchivedLog], take: Callable[[], ArchivedLog | State | None]
+    ) -> Iterator[LogReport]:
+        """What became of one log that is to be taken."""
         try:
-            archived = keep_unreadable(log, storage, held)
-        except OutputError:
-            raise
-        except BinxError as error:
-            return self._failed(error.at(path=log.path))
-        return None if archived is None else self._taken(log.path, archived, held)
-
-    def _take(
-        self, ends: FileEnds, storage: Storage, held: list[ArchivedLog], progress: Callable[[int], None]
-    ) -> LogReport:
-        path = ends.file.path
-        try:
-            if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
-                raise RefusedError(
-                    "it is encrypted, and the archive would not be; archive it encrypted with"
-                    " --encrypt-to age1…, or decrypted with --decrypt to a place that is as well"
-                    " protected as the server's keyring",
-                    path=path,
-                )
-            if self.request.dry_run:
-                self.report.archived += 1
-                return LogReport(State.WOULD_ARCHIVE, path)
-            archived = archive_log(ends, storage, progress, keep_damaged=self.request.keep_damaged)
+            archived = take()
         except OutputError:
             raise
         except DamagedLogError as error:
-            self.report.damaged += 1
-            return LogReport(State.DAMAGED, path, error=error)
+            yield LogReport(State.DAMAGED, path, error=error)
         except BinxError as error:
-            self.report.failed += 1
-            return LogReport(State.FAILED, path, error=error)
-        return self._taken(path, archived, held)
+            yield LogReport(State.FAILED, path, error=error.at(path=path))
+        else:
+            if isinstance(archived, State):
+                yield LogReport(archived, path)
+            elif archived is not None:
+                held.append(archived)
+                yield LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
 
-    def _taken(self, path: str, archived: ArchivedLog, held: list[ArchivedLog]) -> LogReport:
-        held.append(archived)
-        self.report.archived += 1
-        self.report.problems += len(archived.problems)
-        self.report.damaged += bool(archived.damage)
-        return LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
+    def _keep(
+        self, log: UnreadableLog, storage: Storage, held: list[ArchivedLog]
+    ) -> ArchivedLog | State | None:
+        if not (self.request.keep_damaged and log.closed and log.is_damaged) or is_uri(log.path):
+            raise log.error
+        return State.WOULD_ARCHIVE if self.request.dry_run else keep_unreadable(log, storage, held)
+
+    def _archive(
+        self, ends: FileEnds, storage: Storage, progress: Callable[[int], None]
+    ) -> ArchivedLog | State:
+        if is_encrypted(ends.file.source) and not (storage.recipients or self.request.decrypt):
+            raise RefusedError(
+                "it is encrypted, and the archive would not be; archive it encrypted with"
+                " --encrypt-to age1…, or decrypted with --decrypt to a place that is as well"
+                " protected as the server's keyring",
+                path=ends.file.path,
+            )
+        if self.request.dry_run:
+            return State.WOULD_ARCHIVE
+        return archive_log(ends, storage, progress, keep_damaged=self.request.keep_damaged)
 
     def _failed(self, error: BinxError) -> LogReport:
-        """A log failed, or a manifest: what that said is archived anew, where the source has it still."""
-        self.report.failed += 1
         return LogReport(State.FAILED, error.path or self.request.source, error=error)
 
     def _is_enough(self, taken: int, begun: float) -> bool:
@@ -165,13 +150,10 @@ class ArchiveRun:
     def _export(self, store: Store, held: list[ArchivedLog], place: str) -> Iterator[LogReport]:
         try:
             for tables in export_tables(store, held, place):
-                self.report.tables += 1
-                self.report.losses += len(tables.manifest["losses"])
                 yield LogReport(State.TABLES, tables.path, tables=tables)
         except OutputError:
             raise
         except BinxError as error:
-            self.report.failed += 1
             yield LogReport(State.FAILED, error.path or store.where, error=error)
 
     def _prune(
@@ -183,9 +165,8 @@ class ArchiveRun:
             if not is_uri(self.request.parquet) and not Path(self.request.parquet).is_dir():
                 return
             tables = DataSet(self.request.parquet)
-        chosen = prunable(logs, held, days, lambda log: tables is None or has_tables(tables, log))
         stopped: set[int] = set()
-        for ends, log in chosen:
+        for ends, log in prunable(logs, held, days, lambda log: tables is None or has_tables(tables, log)):
             path = ends.file.path
             if ends.chain in stopped:
                 continue
@@ -194,14 +175,13 @@ class ArchiveRun:
                 if logs.index is not None:
                     self.report.purge = purge_statement(logs, ends)
                     yield LogReport(State.PURGEABLE, path)
-                    continue
-                if not self.request.dry_run:
+                elif self.request.dry_run:
+                    yield LogReport(State.WOULD_PRUNE, path)
+                else:
                     remove(ends)
-                self.report.pruned += 1
-                yield LogReport(State.WOULD_PRUNE if self.request.dry_run else State.PRUNED, path)
+                    yield LogReport(State.PRUNED, path)
             except BinxError as error:
                 stopped.add(ends.chain)
-                self.report.failed += 1
                 yield LogReport(State.FAILED, path, error=error)
 
 
@@ -240,7 +220,6 @@ class Holding:
     Attributes:
         logs: those whose manifests were read and whose objects are there; a run adds to them.
         lost: those that lack an object.
-        errors: why a manifest cannot be read.
         others: logs whose manifests did not have to be read.
     """
 
@@ -262,10 +241,6 @@ def look_up(store: Store, names: Collection[str] | None) -> Holding:
     Args:
         names: of the logs whose manifests are wanted, beside those that lack their compressed log; None for
             all.
-
-    Raises:
-        SourceError: the archive cannot be read.
-        UnsupportedError: a newer binx has written to it.
     """
     stored = set(store.names())
 

@@ -25,8 +25,6 @@ class UnreadableLog:
     """A log that cannot be opened.
 
     Attributes:
-        path: where it is.
-        error: why.
         closed: whether a later log of its name is there, so that nobody writes it any more.
     """
 
@@ -56,8 +54,6 @@ class SourceLogs:
 
     Attributes:
         closed: the logs that nobody writes any more, in the order of their chains.
-        open: the others.
-        unreadable: logs that cannot be opened.
         index: the server's list of the logs, where there is one.
     """
 

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 
 
 def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
-    """Whether a data set holds a log.
-
-    Raises:
-        OutputError: its manifest there cannot be read.
-    """
+    """Whether a data set holds a log."""
     manifest = dataset.manifest(f"{escape_name(log.name)}.{log.identity}")
     return manifest is not None and manifest["source"]["sha256"] == log.sha256
 

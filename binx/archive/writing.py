@@ -77,11 +77,6 @@ def archive_log(
     restored bytes must have its hash, and the index is made of them. The manifest is written last. Of a
     damaged log there is no index, and the manifest says what is wrong. Where there are recipients, compressed
     log and index are encrypted to them.
-
-    Raises:
-        DamagedLogError: it is damaged, and not to be kept so; nothing was written.
-        SourceError: it cannot be read, or changed meanwhile.
-        OutputError: the archive cannot be written, or does not give back what was written.
     """
     file = ends.file
     size = file.size
@@ -113,12 +108,7 @@ def archive_log(
 def keep_unreadable(
     unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
 ) -> ArchivedLog | None:
-    """Take a log that cannot be opened into the archive as it is; None where it is there already.
-
-    Raises:
-        SourceError, NotABinlogError: it cannot be read, is empty, or changed meanwhile.
-        OutputError: the archive cannot be written, or does not give back what was written.
-    """
+    """Take a log that cannot be opened into the archive as it is; None where it is there already."""
     with closing(PlainFile.open(unreadable.path)) as source:
         sha256 = digest_of(source)
         if any((log.name, log.sha256) == (source.name, sha256) for log in held):
@@ -187,9 +177,6 @@ def _read_back(
     """Read the compressed log back, and make its index of it where that has a name.
 
     Gives the index, and commit times, the first and the last among them.
-
-    Raises:
-        OutputError: the archive does not give back what was written.
     """
     try:
         _compare(storage.store, log.stored)

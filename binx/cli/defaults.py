@@ -61,11 +61,7 @@ def config_path() -> str | None:
 
 
 def read_config() -> dict[str, Any]:
-    """What the file says; nothing where there is no file.
-
-    Raises:
-        UsageError: it cannot be read, or is no TOML.
-    """
+    """What the file says; nothing where there is no file."""
     path = config_path()
     if path is None:
         return {}

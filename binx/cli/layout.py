@@ -47,11 +47,7 @@ def section_lines(section: Section, width: int | None, *, colour: bool = False) 
 
 
 def aligned_lines(cells: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Rows of texts as columns, which are as wide as they need to be.
-
-    Args:
-        right: which columns are flush right.
-    """
+    """Rows of texts as columns, which are as wide as they need to be."""
     widths = [max(map(text_width, texts)) for texts in zip(*cells, strict=True)]
     return [_GAP.join(map(_padded, texts, widths, right)).rstrip() for texts in cells]
 

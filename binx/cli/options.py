@@ -174,11 +174,9 @@ class Logs:
         """The logs as a chain, and a progress bar for the time that they are read.
 
         Args:
-            label: of the bar.
             selection: what is said of its times and of the table definitions beforehand.
             warns: whether to tell of gaps between the logs.
             watched: whether the bar follows what is read of the logs; not where the work itself moves it.
-            paths: the logs; by default all.
         """
         if selection is not None:
             self.say_understood(selection)
@@ -222,9 +220,6 @@ def log_options(
     """The options about the logs that a command reads; the function gets them as one ``logs``.
 
     Args:
-        index: whether there are those about index files.
-        schema: whether there is that of table definitions.
-        damage: whether there are those about checksums and damage.
         sides: whether the arguments are two sides, each a log or a folder of logs.
     """
     options = [

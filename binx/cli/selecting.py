@@ -43,11 +43,7 @@ def _time_text(text: str) -> str:
 
 
 def parse_kinds(text: str) -> tuple[int, ...]:
-    """Kinds of transactions by name, ``xa`` for all steps of XA; their numbers.
-
-    Raises:
-        UsageError: one of them is none.
-    """
+    """Kinds of transactions by name, ``xa`` for all steps of XA; their numbers."""
     names = [name.strip().lower() for name in text.split(",")]
     numbers = [
         [number for number, kind in enumerate(KIND_NAMES) if kind == name or kind.startswith(f"{name}_")]

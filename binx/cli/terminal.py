@@ -111,7 +111,6 @@ class TextOutput:
     """Standard output or a file for text, collected and written in large pieces.
 
     Args:
-        stream: takes the bytes.
         hold: whether to collect; a person who looks shall not wait.
     """
 
@@ -130,11 +129,7 @@ class TextOutput:
         self.write(f"{text}\n")
 
     def write_bytes(self, data: bytes) -> None:
-        """Add text that is UTF-8 already.
-
-        Raises:
-            OutputError: it cannot be written, or its reader is gone.
-        """
+        """Add text that is UTF-8 already."""
         self._parts.append(data)
         self._size += len(data)
         if self._size > self._limit:
@@ -165,9 +160,6 @@ def text_output(path: str = "-", *, plain: bool = False, notes: bool = False) ->
         path: the file, or ``-``.
         plain: whether the text has no colours, so that a terminal need not be driven by any of it.
         notes: whether to tell of characters that a terminal gets otherwise than a file would.
-
-    Raises:
-        OutputError: it cannot be written.
     """
     from binx.storage.output import open_output
 
@@ -200,11 +192,7 @@ class _Pager:
         self._file: TextIO | None = None
 
     def write(self, data: Buffer, /) -> int:
-        """Hand text to the pager.
-
-        Raises:
-            BrokenPipeError: the pager has ended.
-        """
+        """Hand text to the pager."""
         if self._file is None:
             # End where all fits on the screen, pass colours on, and leave the text there, as git does.
             os.environ.setdefault("LESS", "FRX")

@@ -64,10 +64,8 @@ class BackupPosition(NamedTuple):
 
     Attributes:
         file: the log's name; empty where only GTIDs are known.
-        offset: in that log.
         gtids: what the backup holds; empty where the server has no GTIDs, or the backup does not say. Of
             MariaDB the last number of each domain, which stands for all before it.
-        noted_in: the file that says so.
     """
 
     file: str = ""
@@ -102,11 +100,6 @@ def read_backup_position(path: str) -> BackupPosition:
     Args:
         path: the folder of a backup by XtraBackup, mariadb-backup, MySQL Shell or mydumper; the file in it
             that notes the position; or a dump, plain or compressed with gzip or zstd.
-
-    Raises:
-        SourceError: it cannot be read.
-        DamagedError: it is compressed and damaged.
-        UsageError: it does not say where it stands; the message says what makes it do so.
     """
     if not Path(path).is_dir():
         if found := _of_file(Path(path)):

@@ -52,8 +52,6 @@ class Damage(NamedTuple):
             whose end is lost.
         end: offset behind its last byte: where the next whole transaction begins, or the file ends.
         offset: where the first error was met.
-        message: what was expected there and what was found.
-        cause: the kind of the first error.
         gtid: of the transaction that begins at ``start``; None where none does or it has none.
         cut: whether a transaction begins at ``start``.
         ends: ends of transactions that were met on the way, that of the one at ``start`` included.
@@ -88,15 +86,7 @@ class Damage(NamedTuple):
 
 
 class Salvage:
-    """Finds the way on for one scan.
-
-    Args:
-        source: the file's bytes.
-        scanner: the scan's walk, which has stopped at an event that it cannot read.
-
-    Attributes:
-        damage: what was found so far, in the file's order.
-    """
+    """Finds the way on for one scan."""
 
     def __init__(self, source: Source, scanner: Scanner) -> None:
         self.damage: list[Damage] = []
@@ -119,11 +109,7 @@ class Salvage:
         self._spans[-1] |= GtidSet(marked_gtids(table, table.mask()))
 
     def name_lost(self, before: GtidSet) -> None:
-        """Tell which GTIDs each damage took, when the file was read to its end.
-
-        Args:
-            before: the GTIDs of the files before, as the file lists them.
-        """
+        """Tell which GTIDs each damage took, when the file was read to its end."""
         spans = [*self._spans, *[NO_GTIDS] * (len(self.damage) + 1 - len(self._spans))]
         spans[0] |= before
         whole = GtidSet().union(*spans)
@@ -135,10 +121,6 @@ class Salvage:
 
     def recover(self, error: BinxError, description: FormatDescription) -> bool:
         """Set the scan's walk behind the damage; False where nothing that can be read follows.
-
-        Args:
-            error: what the walk met at its position.
-            description: the format in force there.
 
         Raises:
             UnsupportedError: what follows is encrypted, and no damage.
@@ -232,12 +214,6 @@ class EventSearch:
     three more of the same drift must follow. An event that was *moved*, as bytes before it were cut out or
     put in, is believed only if it may begin a transaction and the headers from it on lead exactly to the
     file's end. Time is linear in the file's size: looks and proofs are drawn from a budget.
-
-    Args:
-        source: the file's bytes.
-
-    Attributes:
-        budget: bytes that may still be looked at.
     """
 
     def __init__(self, source: Source) -> None:
@@ -250,9 +226,6 @@ class EventSearch:
         Args:
             drift: of the events before the damage.
             checksum_size: bytes of the checksum that each event ends in: 4 or 0.
-
-        Raises:
-            SourceError: the file cannot be read.
         """
         for expected in dict.fromkeys((drift, 0)):
             found = self._find(position, checksum_size, expected, moved=False)

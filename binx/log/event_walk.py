@@ -36,15 +36,8 @@ class ListedEvent(NamedTuple):
     Attributes:
         position: its offset; of an event within a payload that of the payload.
         inner: of an event within a payload its offset there, after decompression.
-        type: the number of its type.
-        size: bytes.
-        next_position: the position in its header.
-        server_id: of its header.
-        timestamp: of its header, in seconds since 1970.
-        flags: of its header.
         checksum: what became of it, an :class:`EventChecksum`.
         transaction: where its transaction begins; None between transactions, or where that is in another log.
-        gtid: of its transaction.
         expected: whether it can be read, and is valid where it stands.
     """
 
@@ -84,10 +77,6 @@ class _Places:
 class EventWalk:
     """Which transaction each event is of: the state machine of boundaries, which here goes on behind faults.
 
-    Args:
-        verify: whether checksums are compared.
-        inner: whether the events within payloads come behind these.
-
     Attributes:
         position: offset of the next event.
         transaction: where the transaction begins that is not at its end yet; None where in another log.
@@ -124,12 +113,8 @@ class EventWalk:
         """The events of a file from ``position`` on, up to ``limit``.
 
         Args:
-            limit: offset in it.
             description: the format description that rules the first of them.
             goes_on: whether its last transaction may go on in the next log.
-
-        Raises:
-            DamagedError, TruncatedError, UnsupportedError: they cannot be followed any further.
         """
         size = file.own_size
         stop: int = WindowStop.WINDOW_CUTS

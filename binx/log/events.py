@@ -35,7 +35,6 @@ class RawEvent(NamedTuple):
             bytes.
         body: the bytes between header and checksum, of such a payload the first.
         inner: of an event within a payload, which has no checksum, its offset there; None for all others.
-        event: what it says.
     """
 
     header: EventHeader
@@ -54,23 +53,14 @@ def transaction_events(
     position of the payload.
 
     Args:
-        start: offset of the transaction's first event.
-        end: offset behind its last one.
         description: the format description that rules them, as its ``TransactionTable.format`` says.
-
-    Raises:
-        DamagedError, UnsupportedError: an event cannot be read.
     """
     for raw in raw_events(file, start, end, description):
         yield raw.header, raw.event
 
 
 def statement_texts(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[str]:
-    """The texts of the statements of ``[start, end)``, those that its rows were logged with too.
-
-    Raises:
-        DamagedError, UnsupportedError: an event cannot be read.
-    """
+    """The texts of the statements of ``[start, end)``, those that its rows were logged with too."""
     for _, event in transaction_events(file, start, end, description):
         said = event.query if isinstance(event, ExecuteLoadQuery) else event
         if isinstance(said, Query | RowsQuery):
@@ -78,11 +68,7 @@ def statement_texts(file: BinlogFile, start: int, end: int, description: FormatD
 
 
 def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription) -> str:
-    """The text of the first statement of ``[start, end)``; empty without one.
-
-    Raises:
-        DamagedError, UnsupportedError: an event cannot be read.
-    """
+    """The text of the first statement of ``[start, end)``; empty without one."""
     return next(statement_texts(file, start, end, description), "")
 
 
@@ -93,9 +79,6 @@ def raw_events(
 
     Args:
         parse: makes events of their bytes, but for payloads and format descriptions.
-
-    Raises:
-        DamagedError, UnsupportedError: an event cannot be read.
     """
     window, origin, position = memoryview(b""), start, start
     try:
@@ -164,11 +147,9 @@ def stored_payload(
     Args:
         window: bytes of the log; where the event is not whole in it, the rest is read when it is wanted.
         origin: offset in the log of the window's first byte.
-        description: the format description that rules it.
 
     Raises:
         TruncatedError: the event goes beyond the log.
-        DamagedError, UnsupportedError: as :func:`~binx.event.payload.parse_transaction_payload`.
     """
     start, end = header.position + HEADER_SIZE, header.end - description.checksum_size
     if header.end > source.size:
@@ -191,7 +172,6 @@ def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:
 
     Raises:
         TruncatedError: the log ends before.
-        SourceError, DamagedError: they cannot be read.
     """
     while start < end:
         piece = source.window(start, min(end, start + READ_BYTES))
@@ -205,11 +185,7 @@ def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:
 
 
 def sums(source: Source, header: EventHeader) -> tuple[int, int]:
-    """The checksum behind an event, and that of its bytes, which are read piece by piece.
-
-    Raises:
-        TruncatedError, SourceError, DamagedError: as :func:`pieces`.
-    """
+    """The checksum behind an event, and that of its bytes, which are read piece by piece."""
     found, end = 0, header.end - CHECKSUM_SIZE
     for piece in pieces(source, header.position, end):
         found = checksum(piece, found)

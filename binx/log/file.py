@@ -41,12 +41,7 @@ _TYPE_OFFSET = 4
 
 
 class Listed(NamedTuple):
-    """A place in a server's index.
-
-    Attributes:
-        index_path: of the index.
-        place: counts from 0.
-    """
+    """A place in a server's index."""
 
     index_path: str
     place: int
@@ -59,12 +54,7 @@ class BinlogFile:
     """
 
     def __init__(self, source: Source) -> None:
-        """Read the file's first event.
-
-        Raises:
-            NotABinlogError: it is no binary log of version 4.
-            DamagedError: the first event is cut or contradicts itself.
-        """
+        """Read the file's first event."""
         self.source = source
         self.own_size = source.size
         """Bytes of the file itself, also where its last transaction goes on in the next relay logs."""
@@ -112,11 +102,6 @@ class BinlogFile:
 
         Args:
             keys: for encrypted logs; None: those that the environment names.
-
-        Raises:
-            SourceError: it cannot be read.
-            EncryptedError: it is encrypted, and no key fits.
-            NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
         """
         source = open_source(path, keys)
         neighbour = os.environ.get(FORMAT_FROM)
@@ -138,11 +123,7 @@ class BinlogFile:
 
     @classmethod
     def inside(cls, source: Source) -> Self:
-        """The log in a source that is open already; where it is none, the source is closed.
-
-        Raises:
-            NotABinlogError, DamagedError, UnsupportedError: see :class:`BinlogFile`.
-        """
+        """The log in a source that is open already; where it is none, the source is closed."""
         try:
             return cls(source)
         except BinxError:
@@ -220,9 +201,6 @@ class BinlogFile:
 
         Of a compressed payload that is larger than what is read at once they are the first: see
         :mod:`binx.log.events`.
-
-        Raises:
-            SourceError: they cannot be read.
         """
         window = self.source.window(position, min(stop, position + READ_BYTES))
         if len(window) == READ_BYTES:
@@ -256,7 +234,6 @@ class BinlogFile:
 
         Args:
             level: how much must be known of them; an index knows all.
-            verify: whether a scan compares checksums.
             gtids: a scan may leave out what has none of these, see :class:`~binx.log.scan.Scan`.
         """
         is_faster = self._is_plain and gtids is not None
@@ -272,11 +249,7 @@ def _head_of(path: str, keys: Keys | None) -> bytes:
 
 
 def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
-    """Open several files; where one cannot be opened, none stays open.
-
-    Raises:
-        BinxError: as :meth:`BinlogFile.open`.
-    """
+    """Open several files; where one cannot be opened, none stays open."""
     files: list[BinlogFile] = []
     try:
         for path in paths:
@@ -298,11 +271,6 @@ def listen(listener: Callable[[str], None] | None) -> None:
 
 
 def tell(path: str, step: str) -> None:
-    """Tell of a step.
-
-    Args:
-        path: the file's, as the user named it.
-        step: what was done with it, and why.
-    """
+    """Tell of a step."""
     for listener in _listeners:
         listener(f"{path}: {step}")

@@ -171,12 +171,7 @@ class Scan:
         return self._format
 
     def __iter__(self) -> Iterator[TransactionTable]:
-        """Yield tables of transactions, in the file's order.
-
-        Raises:
-            TruncatedError: the file is cut, and was not in use.
-            DamagedError, UnsupportedError: an event is not what the format allows.
-        """
+        """Yield tables of transactions, in the file's order."""
         scanner, source = self._scanner, self.file.source
         if self.file.head_error is not None and self._salvage is None:
             raise self.file.head_error.at(path=self.file.path)
@@ -218,11 +213,7 @@ class Scan:
             raise unreadable.at(path=self.file.path) from unreadable.__cause__
 
     def _judge_end(self) -> None:
-        """Tell a transaction that is still being written from damage.
-
-        Raises:
-            BinxError: what is wrong behind the last whole transaction.
-        """
+        """Tell a transaction that is still being written from damage."""
         scanner, file, whole = self._scanner, self.file, self.accounted
         if scanner.is_seeking and scanner.position < file.size:
             # Behind damage, an event whose size is wrong again.

@@ -34,8 +34,6 @@ class Tail:
     Args:
         start: offset behind its last whole transaction.
         drift: what positions in headers say more than where events end, as they did up to there.
-        description: the format in force there.
-        verify: whether checksums are compared.
     """
 
     def __init__(
@@ -71,11 +69,7 @@ class Tail:
         )
 
     def _check_events(self) -> None:
-        """Look at each event.
-
-        Raises:
-            DamagedError: one is not what a server has written.
-        """
+        """Look at each event."""
         position, size = self._start, self._file.size
         while position + HEADER_SIZE <= size:
             header = self._header_at(position)
@@ -130,11 +124,7 @@ class Tail:
         return checksum(memoryview(event)[:content]) == int.from_bytes(event[content:], "little")
 
     def _check_later_log(self) -> None:
-        """See that the next log of the chain knows of no transaction that is not among the whole ones.
-
-        Raises:
-            TruncatedError: it does, or does not say.
-        """
+        """See that the next log of the chain knows of no transaction that is not among the whole ones."""
         after = self._file.followed_by
         if after is None or not self._file.format.in_use:
             return

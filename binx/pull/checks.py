@@ -112,9 +112,6 @@ class LogChecks:
 
         Returns:
             How many of its bytes were taken; an event that it cuts is left.
-
-        Raises:
-            DamagedError, UnsupportedError: an event is not what a server writes there.
         """
         if self._large is None:
             if len(window) < HEADER_SIZE or event_size(window) <= LARGE_BYTES:
@@ -176,11 +173,7 @@ class LogChecks:
         )
 
     def gtids(self) -> GtidSet:
-        """The GTIDs of the transactions that were checked.
-
-        Raises:
-            DamagedError: one of them came twice.
-        """
+        """The GTIDs of the transactions that were checked."""
         gtids = GtidSet(self._runs)
         if gtids.count != sum(last - first + 1 for _, first, last in self._runs):
             raise DamagedError("expected each GTID once, found one that two transactions have", path=self.log)

@@ -184,11 +184,7 @@ class Pull:
         """Pull until the end that was asked for, or until stopped; whether all went well.
 
         Raises:
-            ServerError: the server refuses; ConnectionLostError: it cannot be reached.
             RefusedError: its logs do not continue what is here.
-            AbsentError: it does not have any more what comes next.
-            DamagedError: the same event arrived damaged again and again, or a log here is damaged.
-            OutputError: the folder cannot be written, or another process is writing to it.
         """
         folder = self.request.folder
         with output_errors(folder):

@@ -53,11 +53,7 @@ class Tls:
 
     @classmethod
     def of(cls, mode: str | None, ca: str | None, certificate: str | None, key: str | None) -> Tls:
-        """What options say; a CA alone asks for a server that it vouches for, as MySQL's clients do.
-
-        Raises:
-            UsageError: they contradict each other.
-        """
+        """What options say; a CA alone asks for a server that it vouches for, as MySQL's clients do."""
         if key is not None and certificate is None:
             raise UsageError("--tls-key requires --tls-cert")
         implied = TlsMode.VERIFY_CA if ca else TlsMode.REQUIRED if certificate else TlsMode.PREFERRED
@@ -91,11 +87,7 @@ class Login:
 
 
 def parse_url(url: str) -> dict[str, str | int]:
-    """The parts of ``mysql://user@host:3306`` by the names of :class:`Login`, without those that it lacks.
-
-    Raises:
-        UsageError: it is no such URL.
-    """
+    """The parts of ``mysql://user@host:3306`` by the names of :class:`Login`, without those that it lacks."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -113,11 +105,7 @@ def parse_url(url: str) -> dict[str, str | int]:
 
 
 def read_defaults(path: str | None) -> dict[str, str]:
-    """The options about connections in one option file, or in those that all clients read.
-
-    Raises:
-        SourceError: a file that was asked for cannot be read.
-    """
+    """The options about connections in one option file, or in those that all clients read."""
     files = [Path(one).expanduser() for one in _SYSTEM_FILES] if path is None else [Path(path)]
     found: dict[str, str] = {}
     for file in files:

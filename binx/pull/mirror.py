@@ -62,8 +62,6 @@ def read_tail(folder: Path) -> Tail | None:
 
     Raises:
         DamagedError: a log that was closed is damaged.
-        SourceError: it cannot be read.
-        OutputError: the folder cannot be written.
     """
     names = [path.name for path in folder.iterdir() if path.is_file() and number_of(path.name)]
     names.sort(key=number_of)
@@ -149,9 +147,6 @@ class LogFile:
     Attributes:
         stored: how many bytes of it were there already; what comes of these is compared.
         is_dirty: whether something was written that is not on the disk yet.
-
-    Raises:
-        OutputError: in all methods, where it cannot be written.
     """
 
     def __init__(self, path: Path, stored: int) -> None:
@@ -183,7 +178,6 @@ class LogFile:
 
         Raises:
             RefusedError: they are not.
-            DiskFullError: there is no room for them.
         """
         with output_errors(self.path):
             while data and position < self.stored:

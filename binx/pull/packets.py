@@ -82,7 +82,6 @@ class Arrivals:
         """Take what waits on the socket; False where nothing does.
 
         Raises:
-            ConnectionLostError: the connection is gone.
             DamagedError: the packet to come is larger than any special one.
         """
         if self._used:
@@ -112,10 +111,6 @@ class Arrivals:
 
         Returns:
             A special event that stands behind those; else whether to call again when the window was emptied.
-
-        Raises:
-            ServerError: the server ends the dump, or refuses it.
-            DamagedError: what came is not what a server sends.
         """
         if self._start:
             left = self._end - self._start
@@ -155,9 +150,6 @@ class Arrivals:
         """Tell the server that all before a place is on the disk.
 
         Source: MySQL's plugin/semisync/semisync_replica.cc (``slaveReply``).
-
-        Raises:
-            ConnectionLostError: the connection is gone.
         """
         self._stream.asked_at = -1
         body = bytes([_ACKNOWLEDGEMENT]) + position.to_bytes(8, "little")

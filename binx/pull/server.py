@@ -83,7 +83,6 @@ class Server:
     """One connection.
 
     Raises:
-        ServerError: the server refuses; ConnectionLostError: it cannot be reached.
         UnsupportedError: it writes no binary log.
         BinxError: PyMySQL is not installed.
     """

@@ -94,12 +94,7 @@ class PullState:
 
 
 def read_state(folder: Path) -> PullState | None:
-    """The state of a folder; None where nothing was pulled there.
-
-    Raises:
-        DamagedError: it cannot be understood.
-        UnsupportedError: a newer binx has written it.
-    """
+    """The state of a folder; None where nothing was pulled there."""
     path = folder / STATE
     try:
         document = json.loads(path.read_bytes())
@@ -117,12 +112,7 @@ def read_state(folder: Path) -> PullState | None:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """What is said of a folder from outside: its state, and whether a pull is running.
-
-    Raises:
-        AbsentError: nothing was pulled there.
-        DamagedError, UnsupportedError: as :func:`read_state`.
-    """
+    """What is said of a folder from outside: its state, and whether a pull is running."""
     state = read_state(folder)
     if state is None:
         raise AbsentError(

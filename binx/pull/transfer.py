@@ -113,15 +113,7 @@ class Transfer:
         self._behind = 0
 
     def run(self) -> None:
-        """Work until the end that was planned, or until it is stopped.
-
-        Raises:
-            ConnectionLostError: the connection is gone, or silent.
-            DamagedError: what came is damaged; nothing of it was written, or is written any more.
-            RefusedError: it does not continue what is here.
-            ServerError: the server refuses.
-            OutputError: the disk does not take it.
-        """
+        """Work until the end that was planned, or until it is stopped."""
         try:
             while not self._is_stopped() and not self._is_reached():
                 if self._arrivals.receive():
@@ -348,12 +340,7 @@ def _next_name(log: str) -> str:
 
 
 def first_log(server: Server, silence: float) -> str:
-    """The log that a server begins a dump with, which was asked for already.
-
-    Raises:
-        ServerError: the server refuses; ConnectionLostError: it is gone.
-        DamagedError: what comes is not what a server sends.
-    """
+    """The log that a server begins a dump with, which was asked for already."""
     arrivals = Arrivals(server.socket, server.name, semi_sync=False)
     begun = monotonic()
     while monotonic() - begun < silence:

@@ -37,11 +37,7 @@ class Identities:
 
 
 def pyrage() -> Any:
-    """The package that encrypts and decrypts.
-
-    Raises:
-        EncryptedError: it is not installed.
-    """
+    """The package that encrypts and decrypts."""
     try:
         import pyrage as package
     except ImportError:
@@ -50,12 +46,7 @@ def pyrage() -> Any:
 
 
 def parse_recipient(text: str) -> str:
-    """A recipient, as age writes it.
-
-    Raises:
-        UsageError: it is none of this kind. What is said does not show the text, which may be a secret.
-        EncryptedError: the package pyrage is not installed.
-    """
+    """A recipient, as age writes it."""
     expected = "expected a recipient (age1…), found"
     if text.upper().startswith(_SECRET):
         raise UsageError(f"{expected} a secret key; age-keygen -y FILE prints the recipient")
@@ -76,13 +67,7 @@ def _parse_identity(text: str) -> str:
 
 
 def read_recipients(path: str) -> list[str]:
-    """The recipients in a file: one a line, empty lines and those that begin with ``#`` passed over.
-
-    Raises:
-        SourceError: it cannot be read.
-        UsageError: a line is no recipient of this kind, or there is none.
-        EncryptedError: the package pyrage is not installed.
-    """
+    """The recipients in a file: one a line, empty lines and those that begin with ``#`` passed over."""
     return list(_keys_in(path, parse_recipient))
 
 
@@ -90,9 +75,6 @@ def given_identities(paths: Sequence[str] = ()) -> Identities:
     """The identities that were given: by argument, else in the environment.
 
     They are taken from files only: a command line is shown to all users of a machine.
-
-    Raises:
-        SourceError, UsageError, EncryptedError: as :func:`read_recipients`.
     """
     if not paths:
         paths = [path for path in os.environ.get(IDENTITY_VARIABLE, "").split(os.pathsep) if path]
@@ -120,13 +102,7 @@ def _keys_in(path: str, parse: Callable[[str], str]) -> Iterator[str]:
 
 
 class AgeFile(UnpackedFile):
-    """What is inside an age file.
-
-    Raises:
-        EncryptedError: no identity is a recipient, or the package that decrypts is not installed.
-        DamagedError: the file is cut, or not as it was written.
-        SourceError: it cannot be read, or the folder for temporary files has no space.
-    """
+    """What is inside an age file."""
 
     def __init__(self, inner: Source, identities: Identities) -> None:
         self._identities = identities
@@ -164,11 +140,7 @@ class AgeFile(UnpackedFile):
 
 
 class CheckedWriter:
-    """What takes bytes from pyrage, which gives on the texts of errors at most, and none of its last write.
-
-    Attributes:
-        problem: the error that it met.
-    """
+    """What takes bytes from pyrage, which passes on texts of errors at most, and none of its last write."""
 
     def __init__(self, write: Callable[[bytes], int | None]) -> None:
         self.problem: Exception | None = None

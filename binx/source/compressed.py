@@ -44,13 +44,7 @@ _MOST_WINDOW = 128 * 1024 * 1024
 
 
 class GzipFile(UnpackedFile):
-    """What a gzip file of one member or several decompresses to.
-
-    Raises:
-        NotABinlogError: something else than a binary log is in it.
-        DamagedError, TruncatedError: it is damaged or cut.
-        SourceError: it cannot be read, or the folder for temporary files has no space.
-    """
+    """What a gzip file of one member or several decompresses to."""
 
     def __init__(self, inner: Source) -> None:
         super().__init__(inner, log_name(inner.name))
@@ -82,8 +76,6 @@ class _FrameDecoder:
     """One frame, decompressed from its beginning.
 
     Args:
-        start: offset in it of the frame.
-        end: offset behind the frame.
         size: bytes that the frame must give; None where it is not known.
     """
 
@@ -136,10 +128,6 @@ class ZstdFile(ChunkedSource):
 
     Args:
         of_logs: whether there must be a binary log inside.
-
-    Raises:
-        NotABinlogError: something else than a binary log is in it.
-        DamagedError, TruncatedError: the compressed bytes are damaged or cut.
     """
 
     def __init__(self, inner: Source, *, of_logs: bool = True) -> None:

@@ -49,12 +49,7 @@ class EncryptionHeader:
 
 
 def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
-    """Read the header.
-
-    Raises:
-        TruncatedError: it is cut.
-        EncryptedError: it is of another version, or damaged.
-    """
+    """Read the header."""
     header = bytes(data[:HEADER_SIZE])
     if len(header) < HEADER_SIZE:
         raise TruncatedError(
@@ -94,12 +89,7 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
 
 
 class EncryptedFile(ChunkedSource):
-    """The binary log inside an encrypted one.
-
-    Raises:
-        EncryptedError: no key fits, or the package that decrypts is not installed.
-        TruncatedError: the file is cut inside its header.
-    """
+    """The binary log inside an encrypted one."""
 
     def __init__(self, inner: Source, keys: Keys) -> None:
         header = parse_header(inner.window(0, HEADER_SIZE), inner.path)

@@ -72,11 +72,6 @@ def given_keys(
         key_file: path of a file that holds a key: 64 hex digits, or 32 bytes.
         identities: paths of files of age identities; those that the environment names are read when there is
             an age file.
-
-    Raises:
-        SourceError: a file cannot be read.
-        EncryptedError: a file is no keyring, or damaged; or the package cryptography is not installed.
-        UsageError: a key is not of the form that it must have.
     """
     if not keyrings:
         keyrings = [path for path in os.environ.get(KEYRING_VARIABLE, "").split(os.pathsep) if path]
@@ -98,12 +93,7 @@ def given_keys(
 
 
 def read_keyring(path: str) -> dict[str, bytes]:
-    """The keys in a keyring file, by name.
-
-    Raises:
-        SourceError: it cannot be read.
-        EncryptedError: it is none of the two kinds, or damaged.
-    """
+    """The keys in a keyring file, by name."""
     data = _contents(path)
     return _plugin_keys(data, path) if data.startswith(_PLUGIN_HEADER) else _component_keys(data, path)
 

@@ -24,14 +24,7 @@ def open_source(path: str, keys: Keys | None = None) -> Source:
     It is decompressed and decrypted as it is read.
 
     Args:
-        path: what the user named.
         keys: for encrypted logs and files; None: those that the environment names.
-
-    Raises:
-        EncryptedError: it is encrypted, and no key fits.
-        SourceError: it cannot be opened or read.
-        NotABinlogError: it is empty, or compressed and no binary log inside.
-        DamagedError: it is compressed, and damaged or cut.
     """
     source = decompressed(decrypted(_opened(path), keys))
     try:
@@ -59,13 +52,7 @@ def is_encrypted(source: Source) -> bool:
 
 
 def decrypted(source: Source, keys: Keys | None = None) -> Source:
-    """The source itself, or what is inside of it where it is an age file.
-
-    Raises:
-        EncryptedError: it is an age file, and no identity is one of its recipients.
-        SourceError, DamagedError, UsageError: as :func:`open_source`, and of the identities; the source is
-            closed then.
-    """
+    """The source itself, or what is inside of it where it is an age file."""
     try:
         head = source.window(0, _ARMOR_HEAD)
         if is_age(head):

@@ -41,12 +41,7 @@ class PlainFile:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Open a file by its path.
-
-        Raises:
-            SourceError: absent, a folder or another thing that is no regular file, no permission.
-            NotABinlogError: the file is empty.
-        """
+        """Open a file by its path."""
         try:
             # A FIFO without a writer would hold the process up; on a regular file O_NONBLOCK has no effect.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -76,11 +71,7 @@ class PlainFile:
             raise
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``, read into a buffer that is used again when the window is given up.
-
-        Raises:
-            SourceError: the file is shorter than it was, or cannot be read.
-        """
+        """The bytes of ``[start, stop)``, read into a buffer that is used again when it is given up."""
         size = min(stop, self.size) - start
         if size <= 0:
             return memoryview(b"")
@@ -161,12 +152,7 @@ def _is_free(buffer: bytearray) -> bool:
 
 
 def spool(stream: IO[bytes], path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
-    """Copy a stream to a temporary file that has no name.
-
-    Raises:
-        SourceError: the stream cannot be read, or the temporary folder has no space.
-        NotABinlogError: the stream was empty.
-    """
+    """Copy a stream to a temporary file that has no name."""
     return _temporary(path, name, lambda file: shutil.copyfileobj(stream, file, _COPIED_AT_ONCE))
 
 
@@ -202,10 +188,6 @@ class UnpackedFile:
     """What is inside a file that can only be read from its beginning to its end: gzip, age.
 
     It is unpacked as a whole into an unnamed file.
-
-    Raises:
-        SourceError: it cannot be read, or the folder for temporary files has no space.
-        DamagedError: it is damaged or cut.
     """
 
     def __init__(self, inner: Source, name: str) -> None:

@@ -64,13 +64,7 @@ class RemoteFile(ChunkedSource):
 
     @classmethod
     def open(cls, uri: str) -> Self:
-        """Open a file by its URI.
-
-        Raises:
-            SourceError: absent, no permission, no answer.
-            UsageError: a file system that is not known, or a secret in the URI.
-            NotABinlogError: the file is empty.
-        """
+        """Open a file by its URI."""
         return cls.inside(*reach(uri, SourceError), uri)
 
     @classmethod
@@ -123,12 +117,7 @@ def is_folder(uri: str) -> bool:
 
 
 def as_folder(uri: str) -> str | None:
-    """The URI that ends in ``/`` of one that names a folder without that; None where it names none.
-
-    Raises:
-        SourceError: no permission, no answer.
-        UsageError: a file system that is not known, or a secret in the URI.
-    """
+    """The URI that ends in ``/`` of one that names a folder without that; None where it names none."""
     from pyarrow import fs
 
     system, path = reach(uri, SourceError)
@@ -154,12 +143,7 @@ def beside(uri: str, name: str) -> str:
 
 
 def list_folder(uri: str) -> list[str]:
-    """The names of the files directly in a folder, sorted.
-
-    Raises:
-        SourceError: no permission, no answer, no such folder.
-        UsageError: a file system that is not known, or a secret in the URI.
-    """
+    """The names of the files directly in a folder, sorted."""
     from pyarrow import fs
 
     system, path = reach(uri, SourceError)
@@ -178,11 +162,6 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
     Args:
         uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``; characters that URIs cannot hold, such as
             spaces, may stand for themselves.
-        error_type: of the error where it cannot be reached.
-
-    Raises:
-        SourceError, OutputError: it cannot be reached.
-        UsageError: a file system that is not known, or a secret in the URI.
     """
     import pyarrow as pa
     from pyarrow import fs

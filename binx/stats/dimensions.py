@@ -80,11 +80,7 @@ def measures_of(by: Sequence[Dimension]) -> tuple[str, ...]:
 
 
 def parse_dimensions(text: str) -> tuple[Dimension, ...]:
-    """Read dimensions with commas between, such as ``hour,table``.
-
-    Raises:
-        UsageError: one is not known.
-    """
+    """Read dimensions with commas between, such as ``hour,table``."""
     found = []
     for name in text.split(","):
         try:

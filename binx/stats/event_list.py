@@ -67,13 +67,8 @@ class EventListing:
     """The events of logs as lines; iterate over :meth:`lines` once.
 
     Args:
-        first: the place of the first that is listed.
-        last: the place of the last one; None for the last of all.
-        types: the numbers of the event types that are listed; None for all.
         start: of the first one, list no event that ends at or before this offset.
         stop: of the last one, list no event that begins at or behind this offset.
-        on_damage: whether the listing goes on behind what cannot be followed.
-        as_json: JSON objects; else fields with tabs between.
 
     Attributes:
         problems: what was found wrong so far, in sentences.
@@ -110,12 +105,7 @@ class EventListing:
         self._second_text = lru_cache(64)(partial(_second_text, zone))
 
     def lines(self) -> Iterator[bytes]:
-        """The lines, many at a time.
-
-        Raises:
-            DamagedError, TruncatedError, UnsupportedError: a log's events cannot be followed any further; all
-                before were yielded.
-        """
+        """The lines, many at a time."""
         place = self._first
         # The transaction inside which the first log begins.
         while place and self._files[place].resumption is not None:

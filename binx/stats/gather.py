@@ -81,21 +81,14 @@ def gather(
     full pass does. Files that cannot hold what was asked for are passed over.
 
     Args:
-        files: the logs, open.
         selection: which transactions; None for all. Those that touch a wanted table count as a whole.
         by: what the figures are broken down by, all of these together.
         zone: by whose clock the hours and days of the breakdown begin.
         quick: read the index alone, so that what rows and events tell is null; no quick look is taken
             where the selection needs a full one.
-        verify: whether checksums are compared.
         on_damage: whether reading goes on behind damage.
         top: how many of the largest and longest transactions and of the connections are kept.
         on_progress: called now and then with the bytes that were read so far, of all files.
-
-    Raises:
-        UsageError: the selection cannot be understood, or rows or statements are to be broken down and not
-            read, or by dimensions that do not go together.
-        AbsentError: the selection has a position in a file that is not there.
     """
     selection = selection or Selection()
     ends = order_ends([known_ends(file) for file in files])

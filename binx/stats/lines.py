@@ -42,11 +42,7 @@ _STATEMENT = 500
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Read a list of columns with commas between.
-
-    Raises:
-        UsageError: one of them is none, or comes twice.
-    """
+    """Read a list of columns with commas between."""
     names = [ALIASES.get(name.strip().lower(), name.strip().lower()) for name in text.split(",")]
     for name in names:
         if name not in COLUMNS:

@@ -58,15 +58,11 @@ class Listing:
 
     Args:
         chain: the logs in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
-        writer: makes the lines.
         selection: which transactions; its limit counts before the order does.
         reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
         quick: read the index alone, so that rows and tables stay unknown.
         where: a condition; only transactions come that change a row which fulfils it.
         tables: the tables known beforehand, for the condition; left as they are.
-
-    Raises:
-        UsageError: the request contradicts itself.
     """
 
     def __init__(
@@ -128,11 +124,7 @@ class Listing:
         return [*self._search.selector.notes, *self._search.warnings, *uncounted]
 
     def __iter__(self) -> Iterator[bytes]:
-        """The lines, many at a time.
-
-        Raises:
-            DamagedError, UnsupportedError: after all that could be read.
-        """
+        """The lines, many at a time."""
         if self._order is Order.LOG:
             return self._in_log_order()
         if self._limit is not None and self._limit <= RANKED_MAXIMUM:

@@ -290,8 +290,6 @@ def element(name: str, /, *children: Child, **attributes: str | int | float | No
     """An element.
 
     Args:
-        name: of the element.
-        children: what is in it.
         attributes: by name, with ``_`` for a hyphen and one at the end of Python's own words (``class_``);
             None leaves one out.
     """

@@ -52,8 +52,6 @@ class Column(NamedTuple):
     """A column of a table.
 
     Attributes:
-        title: its head.
-        form: how its values are written.
         value: the name in a record, or what gives its value; by default what the title says.
         spare: how early it is left out where the terminal is narrow, the highest first; 0 for never.
         cut: whether its texts are cut off where that is not enough.

@@ -86,9 +86,6 @@ class StatementSums:
         Returns:
             The indexes of the transactions, the numbers of digests, and for each of
             STATEMENT_MEASURES behind the number of transactions a sum.
-
-        Raises:
-            DamagedError, UnsupportedError: a transaction cannot be read.
         """
         places, numbers = array("q"), array("q")
         sums = [array("q") for _ in STATEMENT_MEASURES[1:]]

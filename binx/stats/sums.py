@@ -125,7 +125,6 @@ class TableSums:
     """The sums by table of all scans so far, and what table maps say of the tables.
 
     Attributes:
-        complete: False where small tables were given up.
         without_key: names of changed tables that have no primary key.
         without_names: names of changed tables whose columns have no names in at least one map.
         unknown_metadata: names of changed tables by the types of metadata fields that binx does not know.
@@ -144,7 +143,6 @@ class TableSums:
         """Add a scan's sums.
 
         Args:
-            scan: a scan that is over.
             sums: by its table numbers: transactions, inserts, updates, deletes, bytes.
         """
         changed = set()
@@ -229,11 +227,7 @@ class StatementReader:
         self._mixtures_left = MIXTURES_READ
 
     def take(self, part: Selected) -> None:
-        """Look at the marked transactions.
-
-        Raises:
-            DamagedError, UnsupportedError: a statement cannot be read.
-        """
+        """Look at the marked transactions."""
         table, mask = part.table, bytearray(part.mask)
         if self._ddl_left:
             table.keep_values(mask, "kind", [Kind.KIND_DDL])

@@ -9,14 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from itertools import takewhile
 from typing import Any
 
 from binx.log.selection.moments import MICROSECONDS, format_time
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-_AROUND = 8
-"""Characters of a text that show where another begins to differ."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -26,10 +23,8 @@ _LATEST = 253_402_300_799_999_999
 _SECONDS = len("2026-11-21 09:49:11")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that a terminal does not show, or obeys."""
-_COMBINING = frozenset({"Mn", "Me"})
 _PERIODS = (("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _UUID_SHOWN = 8
-_WIDE = frozenset({"W", "F"})
 
 
 def bytes_text(count: int) -> str:
@@ -132,75 +127,21 @@ def short_transaction(transaction: str) -> str:
 
 
 def text_width(text: str) -> int:
-    """Columns that a safe text takes in a terminal: two for wide characters, none for combining ones.
-
-    Source: Unicode Standard Annex #11, East Asian Width.
-    """
+    """Columns that a safe text takes in a terminal: two for wide characters, none for combining ones."""
     if text.isascii():
         return len(text)
-    width = 0
-    for character in text:
-        if unicodedata.category(character) in _COMBINING:
-            continue
-        width += 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-    return width
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def fit_text(text: str, width: int) -> str:
     """A safe text cut to a number of columns, with an ellipsis where something was cut off."""
     if text_width(text) <= width:
         return text
-    kept, taken = [], 0
-    for character in text:
-        taken += text_width(character)
-        if taken > width - 1:
-            break
-        kept.append(character)
-    return "".join(kept) + ELLIPSIS if width > 0 else ""
+    from rich.cells import set_cell_size
 
-
-def fit_difference(one: str, other: str, width: int) -> tuple[str, str]:
-    """Two safe texts cut to a number of columns, so that the first difference between them shows.
-
-    What they have in common before it is left out at the front, but for a few characters, where the cut would
-    come before the difference.
-    """
-    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    first = 0
-    if max(text_width(one), text_width(other)) > width and text_width(one[: common + _AROUND]) > width:
-        first = max(common - _AROUND, 0)
-    ellipsis = ELLIPSIS if first else ""
-    return fit_text(ellipsis + one[first:], width), fit_text(ellipsis + other[first:], width)
-
-
-def wrap_text(text: str, width: int, head: str, indent: str) -> list[str]:
-    """A safe text behind a head, in lines of a number of columns; no word is parted that fits a line.
-
-    Args:
-        text: words with spaces between.
-        width: columns of a line; at least one more than head and indent take.
-        head: what the first line begins with.
-        indent: what the others begin with.
-    """
-    lines, line, is_begun = [], head, False
-    for word in text.split(" "):
-        if text_width(line) + is_begun + text_width(word) <= width:
-            line += f" {word}" if is_begun else word
-            is_begun = True
-            continue
-        if is_begun or text_width(indent) + text_width(word) <= width:
-            lines.append(line)
-            line = indent
-        rest = word
-        while text_width(line) + text_width(rest) > width:
-            size = max(width - text_width(line), 1)
-            while size > 1 and text_width(line) + text_width(rest[:size]) > width:
-                size -= 1
-            lines.append(line + rest[:size])
-            line, rest = indent, rest[size:]
-        line += rest
-        is_begun = True
-    return [*lines, line]
+    return set_cell_size(text, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
 
 
 def pad_text(text: str, width: int, *, right: bool = False) -> str:

@@ -21,9 +21,6 @@ class AgeWriter:
 
     The file is also encrypted to a key of its own, which exists in this process alone, so that whoever has
     written it can prove what it holds without a recipient's secret.
-
-    Raises:
-        EncryptedError: the package pyrage is not installed.
     """
 
     def __init__(self, output: Sink, recipients: Sequence[str]) -> None:
@@ -35,11 +32,7 @@ class AgeWriter:
         self._held = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="binx-")  # noqa: SIM115 - closed by finish
 
     def write(self, data: Buffer, /) -> int:
-        """Add bytes.
-
-        Raises:
-            OutputError: the folder for temporary files has no space.
-        """
+        """Add bytes."""
         try:
             return self._held.write(data)
         except OSError as error:
@@ -49,11 +42,7 @@ class AgeWriter:
             ) from error
 
     def finish(self) -> None:
-        """Encrypt what was written.
-
-        Raises:
-            OutputError: the output cannot be written.
-        """
+        """Encrypt what was written."""
         output = CheckedWriter(self._output.write)
         told: Exception | None = None
         with self._held as held:

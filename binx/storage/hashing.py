@@ -17,11 +17,7 @@ _WRITTEN_AT_ONCE = 256 * 1024
 
 
 class DigestSink:
-    """Passes on what is written to it.
-
-    Attributes:
-        bytes: how many were written.
-    """
+    """Passes on what is written to it."""
 
     def __init__(self, sink: Sink) -> None:
         self.bytes = 0
@@ -43,11 +39,7 @@ class DigestSink:
 
 
 class HashedFile(DigestSink):
-    """A file for one writer, as ``pyarrow`` takes files of Python.
-
-    Raises:
-        OSError: it cannot be made; so do the methods where it cannot be written.
-    """
+    """A file for one writer, as ``pyarrow`` takes files of Python."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "wb", buffering=_WRITTEN_AT_ONCE)  # noqa: SIM115, PTH123
@@ -71,11 +63,7 @@ class HashedFile(DigestSink):
 
 
 def digest_of(source: Source, progress: Callable[[int], None] = lambda position: None) -> str:
-    """The SHA-256 of all bytes of a source.
-
-    Raises:
-        SourceError, DamagedError: it cannot be read.
-    """
+    """The SHA-256 of all bytes of a source."""
     digest = hashlib.sha256()
     for start in range(0, source.size, READ_BYTES):
         stop = min(start + READ_BYTES, source.size)
@@ -86,12 +74,7 @@ def digest_of(source: Source, progress: Callable[[int], None] = lambda position:
 
 
 def object_digest(store: Store, name: str) -> tuple[int, str]:
-    """Size and SHA-256 of a stored object.
-
-    Raises:
-        SourceError: it is not there, or cannot be read.
-        NotABinlogError: it is empty.
-    """
+    """Size and SHA-256 of a stored object."""
     source = store.open(name)
     try:
         return source.size, digest_of(source)

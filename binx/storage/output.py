@@ -156,7 +156,6 @@ def open_output(path: str, *, binary: bool = True, plain: bool = False) -> Itera
 
     Raises:
         RefusedError: something binary would go to a terminal.
-        OutputError: the output cannot be opened or written.
     """
     if path == STANDARD_OUTPUT:
         with _standard_output(binary, plain) as stream:
@@ -302,11 +301,7 @@ def _rename(temporary: str, target: str, path: str) -> None:
 
 
 def synchronize(paths: Iterable[str | Path]) -> None:
-    """Bring files and folders to the disk, many at a time, and return when they are there.
-
-    Raises:
-        OutputError: one cannot be brought there; some file systems say only now that they have no space.
-    """
+    """Bring files and folders to the disk, many at a time, and return when they are there."""
     from concurrent.futures import ThreadPoolExecutor
 
     def bring(path: str | Path) -> None:
@@ -331,9 +326,6 @@ def _create_beside(target: str) -> tuple[str, int]:
     """A new file in the target's folder, with the permissions that the umask gives a new file.
 
     As long as it is open, :func:`remove_leftovers` leaves it alone.
-
-    Raises:
-        OSError: it cannot be made.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for _ in range(_TEMPORARY_ATTEMPTS):
@@ -347,11 +339,7 @@ def _create_beside(target: str) -> tuple[str, int]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes have left half written in a folder; files of living ones stay.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
+    """Remove what killed processes have left half written in a folder; files of living ones stay."""
     for leftover in folder.glob(_TEMPORARY_NAMES):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

@@ -38,10 +38,6 @@ class RemoteStore:
     Its lock holds among the processes of this machine and user. Two machines that bring the same logs to one
     place write the same objects, and do no harm, but where objects are encrypted: no two encryptions are the
     same, and a manifest of one machine may come to lie beside an object of the other.
-
-    Raises:
-        UsageError: a file system that is not known.
-        OutputError: it cannot be reached.
     """
 
     def __init__(self, uri: str) -> None:
@@ -82,11 +78,7 @@ class RemoteStore:
         return self._on_this_machine("")
 
     def make_on_its_way(self) -> None:
-        """Make that folder, which only its user can read.
-
-        Raises:
-            OutputError: it cannot be made, or is another user's.
-        """
+        """Make that folder, which only its user can read."""
         folder = self.on_its_way
         with output_errors(folder):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -163,9 +155,6 @@ class RemoteStore:
         """Give an object another name, in place of one that has it.
 
         Object stores copy it, without its bytes coming here.
-
-        Raises:
-            OutputError: it cannot be moved.
         """
         self._make_folder(to)
         with _output_errors(self._shown(to)):

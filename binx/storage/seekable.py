@@ -38,16 +38,11 @@ def write_seekable(
     """Write all bytes of a binary log as seekable zstd.
 
     Args:
-        source: the log's bytes.
         cuts: offsets at which a frame may end, ascending: the transactions' ends.
         frame_bytes: a frame ends at the first cut behind so many bytes; None for :data:`FRAME_BYTES`.
 
     Returns:
         The SHA-256 of the log's bytes.
-
-    Raises:
-        SourceError: the log cannot be read.
-        OutputError: the output cannot be written, or the table cannot hold so many frames.
     """
     digest, compressor = hashlib.sha256(), zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     entries = bytearray()

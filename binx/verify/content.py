@@ -61,11 +61,7 @@ class ContentCheck:
         self._error: BinxError | None = None
 
     def run(self, progress: Callable[[int], None]) -> FileReport:
-        """Read the file.
-
-        Raises:
-            SourceError: it cannot be read.
-        """
+        """Read the file."""
         try:
             for table in self._scan:
                 self._take(table)

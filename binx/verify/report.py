@@ -143,11 +143,8 @@ class Problem(NamedTuple):
     """A problem that was found.
 
     Attributes:
-        kind: see ProblemKind.
-        message: what was expected, and what was found.
         start: offset where it begins; None if it concerns the whole file.
         end: offset where it ends; None if unknown.
-        gtid: the affected GTIDs.
         transactions: minimum number of transactions lost by it.
     """
 

@@ -47,12 +47,7 @@ def verify(
     rows against their table maps; session variables; and the names and GTIDs of the files against each other.
 
     Args:
-        checksums: whether to verify checksums.
         progress: called from time to time with the number of bytes read and the total.
-
-    Raises:
-        SourceError: a file cannot be opened or read.
-        UsageError, AbsentError: as :func:`binx.log.chain.inputs.named_logs`.
     """
     with ExitStack() as stack:
         files, unreadable, problems = [], [], []

@@ -22,7 +22,6 @@ COMMANDS = [
     ["ls", "--columns", "time,server,thread,duration,tables", "--tz", "Asia/Tokyo"],
     ["ls", "--columns", "gtid,transaction,file,start,uncompressed_bytes,kind"],
     ["events", "--inner"],
-    ["show", "--limit", "40", "--hex"],
     ["stats"],
     ["stats", "--quick", "--top", "3"],
     ["stats", "--by", "hour,table,kind", "--tz", "Asia/Tokyo"],

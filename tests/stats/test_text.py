@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from binx.stats.text import (
     bytes_text,
     duration_text,
-    fit_difference,
     fit_text,
     number_text,
     pad_text,
@@ -19,7 +18,6 @@ from binx.stats.text import (
     text_width,
     time_text,
     transaction_duration_text,
-    wrap_text,
 )
 
 
@@ -143,21 +141,6 @@ def test_what_was_cut_off_is_told_by_an_ellipsis() -> None:
     assert fit_text("注文明細", 4) == "注\N{HORIZONTAL ELLIPSIS}"
 
 
-@given(st.text(), st.integers(20, 60))
-def test_a_text_that_is_wrapped_loses_nothing_and_takes_no_more_columns(text: str, width: int) -> None:
-    shown = safe_text(text)
-    lines = wrap_text(shown, width, "at 4: ", "  ")
-    assert all(text_width(line) <= width for line in lines)
-    assert lines[0].startswith("at 4: ")
-    assert all(line.startswith("  ") for line in lines[1:])
-    whole = lines[0].removeprefix("at 4: ") + "".join(line[2:] for line in lines[1:])
-    assert whole.replace(" ", "") == shown.replace(" ", "")
-
-
-def test_words_that_fit_a_line_are_not_parted() -> None:
-    assert wrap_text("gtid=1-2-3 x y=10", 12, "GTID  ", "  ") == ["GTID  ", "  gtid=1-2-3", "  x y=10"]
-
-
 def test_padding_counts_columns() -> None:
     assert pad_text("注", 4) == "注  "
     assert pad_text("12", 4, right=True) == "  12"
@@ -168,17 +151,3 @@ def test_changes_of_tables_are_signs_and_numbers() -> None:
     other = {"db": "shop", "table": "a\x1bb", "inserts": 0, "updates": 1, "deletes": 0}
     assert tables_text([change, other]) == r"shop.orders +3 ~1,200 -2, shop.a\x1bb ~1"
     assert tables_text(None) == ""
-
-
-@given(st.text(max_size=40), st.text(max_size=9), st.text(max_size=9))
-def test_texts_that_differ_are_cut_so_that_it_shows(common: str, one: str, other: str) -> None:
-    texts = safe_text(f"{common}{one}"), safe_text(f"{common}{other}")
-    cut = fit_difference(*texts, 24)
-    assert all(text_width(text) <= 24 for text in cut)
-    assert (cut[0] == cut[1]) == (texts[0] == texts[1])
-
-
-def test_what_comes_before_a_difference_is_left_out_where_it_has_no_room() -> None:
-    one, other = fit_difference("a" * 50 + " paid, and more of it", "a" * 50 + " sent, and more of it", 20)
-    assert (one, other) == ("…aaaaaaa paid, and …", "…aaaaaaa sent, and …")
-    assert fit_difference("paid" + "a" * 50, "sent", 8) == ("paidaaa…", "sent")

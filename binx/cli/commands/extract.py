@@ -71,11 +71,7 @@ EXAMPLES = (
 
 
 def parse_operations(text: str) -> frozenset[str]:
-    """Some of the operations, joined by commas, each once.
-
-    Raises:
-        UsageError: one of them is none.
-    """
+    """Some of the operations, joined by commas, each once."""
     names = frozenset(name.strip().lower() for name in text.split(","))
     if not names.issubset(OPERATIONS):
         raise UsageError(f"expected some of {','.join(OPERATIONS)}, found {text!r}")

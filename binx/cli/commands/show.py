@@ -68,8 +68,8 @@ def show_command(
         if selection.start is not None:
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
-    width, colour = (None, False) if as_json else screen()
-    text = ShowText(width=width, colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows)
+    is_for_screen, colour = (False, False) if as_json else (screen()[0] is not None, screen()[1])
+    text = ShowText(colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows)
     documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
     with text_output(plain=as_json) as output, logs.opened("show", selection) as (chain, bar):
         showing = Showing(
@@ -81,7 +81,7 @@ def show_command(
             on_damage=logs.on_damage,
         )
         for chunks in _texts(showing, documents if as_json else text):
-            if width is not None:
+            if is_for_screen:
                 bar.hide()
             output.write_chunks(chunks)
     logs.notes([*showing.search.selector.notes, *showing.warnings])

@@ -107,8 +107,7 @@ class _Text:
     """Changes for people, the values as ``binx show`` has them."""
 
     def __init__(self, zone: tzinfo) -> None:
-        width, colour = screen()
-        self._show = ShowText(width=width, colour=colour, zone=zone)
+        self._show = ShowText(colour=screen()[1], zone=zone)
         self._zone = zone
         self._begun = False
 
@@ -121,22 +120,22 @@ class _Text:
         if self._begun:
             yield ""
         self._begun = True
-        row, cut = change.row, self._show.cut
+        row = change.row
         who = f"server {change.server_id}"
         if change.thread_id is not None:
             who += f", thread {change.thread_id}"
         more = ", changes the key" if change.moved else ""
         if row["type"] == "statement":
             more = " logged as text, which may have changed the row"
-        yield cut(f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{more}", BOLD)
-        yield cut(f"  transaction {safe_text(row['transaction'])}")
-        yield cut(f"  {safe_text(change.file)}:{change.start}, {who}")
+        head = f"{time_text(change.commit_timestamp, self._zone)}  {row['type']}{more}"
+        yield self._show.coloured(head, BOLD)
+        yield f"  transaction {safe_text(row['transaction'])}"
+        yield f"  {safe_text(change.file)}:{change.start}, {who}"
         if change.statement is not None:
-            yield cut(f"  {safe_text(' '.join(change.statement.split()))}")
+            yield f"  {safe_text(' '.join(change.statement.split()))}"
         if "sql" in row:
             yield from self._show.statement(row["sql"])
             if change.restored_by is not None:
-                # It is to be copied, and not cut.
                 yield f"  restored by: {safe_text(change.restored_by)}"
         else:
             yield from self._show.values(row)

@@ -39,14 +39,7 @@ class ProblemKind(Enum):
 
 
 class ChainProblem(NamedTuple):
-    """Two files that follow each other, and what does not fit.
-
-    Attributes:
-        kind: see ProblemKind.
-        before: path of the earlier file.
-        after: path of the later file.
-        message: what was expected and what was found.
-    """
+    """Two files that follow each other, and what does not fit."""
 
     kind: ProblemKind
     before: str
@@ -192,11 +185,6 @@ def listed_before(ends: FileEnds) -> GtidSet | None:
 
 def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet] | None:
     """Hold what a log says was before it against what was there.
-
-    Args:
-        before: the log before.
-        content: the GTIDs of its whole transactions.
-        after: the log.
 
     Returns:
         What the log lists and was not there, and what was there and it does not list; None where logs do not

@@ -63,11 +63,7 @@ class FileEnds(NamedTuple):
 
 
 def read_ends(file: BinlogFile) -> FileEnds:
-    """Read a file's first and last events.
-
-    Raises:
-        DamagedError, UnsupportedError: the events at the head cannot be read.
-    """
+    """Read a file's first and last events."""
     previous: GtidSet | None = None
     gtid_list: tuple[MariadbGtidPosition, ...] | None = None
     position = file.first_position

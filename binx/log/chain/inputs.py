@@ -52,9 +52,6 @@ class WatchedSource(WrappedSource):
 
     What is read twice, as by a search for transactions and by a decoder of their rows close behind, counts
     once; where the work goes back to do something else with the same bytes, so does what is told.
-
-    Args:
-        progress: called when bytes are given back.
     """
 
     def __init__(self, source: Source, progress: Progress) -> None:
@@ -74,7 +71,6 @@ class NamedLog(NamedTuple):
     """A log that a user has named, itself or by something else.
 
     Attributes:
-        path: where it is.
         listed: where it stands in the index that it was named by; None where it was not.
     """
 
@@ -82,11 +78,7 @@ class NamedLog(NamedTuple):
     listed: Listed | None = None
 
     def open(self) -> BinlogFile:
-        """Open it.
-
-        Raises:
-            BinxError: as :meth:`BinlogFile.open`.
-        """
+        """Open it."""
         file = BinlogFile.open(self.path)
         file.listed = self.listed
         return file
@@ -100,8 +92,6 @@ def named_logs(paths: Iterable[str]) -> list[NamedLog]:
 
     Raises:
         UsageError: standard input is named twice, or a URI holds a secret.
-        SourceError: an index or a folder cannot be read.
-        AbsentError: an index lists a log that is not there, or there is none in a folder.
     """
     expanded: dict[str, NamedLog] = {}
     given = list(paths)
@@ -133,13 +123,8 @@ def open_chain(
     """Open what paths mean, in the order of the chain, and close it at the end.
 
     Args:
-        progress: told how far the work on the files comes.
         index: where index files are looked for; None reads the logs themselves.
         on_damage: whether a file's first or last events may be damaged.
-
-    Raises:
-        BinxError: as :func:`expand_paths`, :meth:`BinlogFile.open` and
-            :func:`~binx.log.chain.ends.read_ends`.
     """
     with open_logs(paths, index, on_damage=on_damage) as files:
         read = read_ends if on_damage is OnDamage.STOP else known_ends
@@ -162,9 +147,6 @@ def open_logs(
     Args:
         index: where index files are looked for; None reads the logs themselves.
         on_damage: whether a relay log may be damaged.
-
-    Raises:
-        BinxError: as :func:`expand_paths` and :meth:`BinlogFile.open`.
     """
     files = open_named(paths, keys, on_damage)
     try:
@@ -179,11 +161,7 @@ def open_logs(
 def open_named(
     paths: Sequence[str], keys: Keys | None = None, on_damage: OnDamage = OnDamage.STOP
 ) -> list[BinlogFile]:
-    """Open what paths mean, in the order in which they are named; on an error none stays open.
-
-    Raises:
-        BinxError: as :func:`named_logs` and :meth:`BinlogFile.open`.
-    """
+    """Open what paths mean, in the order in which they are named; on an error none stays open."""
     logs = named_logs(paths)
     files = open_files([log.path for log in logs], keys)
     try:

@@ -26,11 +26,7 @@ _INDEX_MAXIMUM = 64 * 1024 * 1024
 
 
 def magic_of(path: str) -> bytes:
-    """A file's first bytes.
-
-    Raises:
-        SourceError: it cannot be read.
-    """
+    """A file's first bytes."""
     try:
         with open(path, "rb") as file:
             return file.read(len(MAGIC))
@@ -49,8 +45,6 @@ def listed_logs(path: str) -> list[str]:
     Those that were moved together with it are found beside it, also compressed.
 
     Raises:
-        SourceError: the index cannot be read.
-        UsageError: it is no list of logs.
         AbsentError: it lists a log that is not there.
     """
     from pathlib import Path
@@ -85,9 +79,6 @@ def folder_indexes(path: str) -> list[str]:
     """The indexes in a folder: of a replica's, which has two, that of the binary logs.
 
     The relay logs hold the same transactions.
-
-    Raises:
-        SourceError: the folder cannot be read.
     """
     indexes = [name for name in _file_names(path) if is_index(os.path.join(path, name))]
     chosen = [name for name in indexes if _RELAY not in name] or indexes
@@ -100,10 +91,6 @@ def folder_logs(path: str) -> list[str]:
     A file that begins otherwise and is named as they are, with another number, is one of them whose beginning
     is damaged; one that is empty is no log yet. A log that is there plain and compressed is taken once,
     plain.
-
-    Raises:
-        SourceError: the folder cannot be read.
-        AbsentError: there is no log in it.
     """
     found = _by_magic(path, _file_names(path))
     if not found:
@@ -119,11 +106,6 @@ def remote_folder_logs(uri: str) -> list[str]:
 
     Args:
         uri: the folder's; it ends in ``/``.
-
-    Raises:
-        SourceError: the folder cannot be read.
-        UsageError: a file system that is not known.
-        AbsentError: there is no log in it.
     """
     from urllib.parse import quote
 

@@ -74,7 +74,6 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
 
     Raises:
         AbsentError: there is such a log.
-        DamagedError, UnsupportedError: a log cannot be read.
     """
     salvages = on_damage is OnDamage.SALVAGE
     read = known_ends if salvages else read_ends

@@ -56,7 +56,6 @@ class IndexFacts(NamedTuple):
     """What an index file says of the log that it was made of.
 
     Attributes:
-        size: the log's bytes.
         covered: offset behind the last whole transaction.
         ending: how the log ends, a number of ``ENDINGS``.
         head: CRC32 of the magic and the first event.
@@ -103,11 +102,7 @@ def encode_facts(facts: IndexFacts) -> str:
 
 
 def decode_facts(text: str) -> IndexFacts:
-    """The facts that :func:`encode_facts` wrote.
-
-    Raises:
-        DamagedError: these are others, or of another version of binx.
-    """
+    """The facts that :func:`encode_facts` wrote."""
     crc, _, encoded = text.partition(" ")
     if crc != f"{checksum(encoded.encode()):08x}":
         raise DamagedError("the checksum of what it says of its log is wrong")
@@ -131,11 +126,7 @@ def decode_facts(text: str) -> IndexFacts:
 
 
 def log_checksums(file: BinlogFile) -> tuple[int, int, int]:
-    """What an index file knows its log by: CRC32 of the start, how many of the last bytes, CRC32 of these.
-
-    Raises:
-        SourceError: the log cannot be read.
-    """
+    """What an index file knows its log by: CRC32 of the start, how many of the last bytes, CRC32 of these."""
     tail_bytes = min(file.size, TAIL_BYTES)
     return (
         checksum(file.source.window(0, file.first_position)),
@@ -148,10 +139,6 @@ class IndexFile:
     """An open index file that is true of its log, which gives what a scan at ``LEVEL_TABLES`` gives.
 
     Attributes:
-        path: where it is.
-        facts: what it says of the log.
-        size: its bytes.
-        ending: how the log ends.
         unfinished: bytes behind the last whole transaction.
         accounted: offset behind that, or behind the last event between transactions.
         position: how far the iteration has come in the log.
@@ -162,11 +149,7 @@ class IndexFile:
     def __init__(self, source: Source, file: BinlogFile) -> None:
         """Take over the bytes of an index file.
 
-        Args:
-            source: its bytes; closed by :meth:`close`.
-
         Raises:
-            DamagedError: it is no whole index file.
             StaleError: it was made of another log, or of this one when it was not as it is now.
         """
         self.path = source.path
@@ -193,15 +176,7 @@ class IndexFile:
 
     @classmethod
     def open(cls, path: str, file: BinlogFile) -> IndexFile | None:
-        """The index file of a log; None where there is none.
-
-        Args:
-            path: where it would be.
-
-        Raises:
-            SourceError: it cannot be read.
-            DamagedError, StaleError: as the class does.
-        """
+        """The index file of a log; None where there is none."""
         stored: Source | None
         stored = RemoteFile.find(path) if is_uri(path) else PlainFile.find(path)
         if stored is None:
@@ -266,11 +241,7 @@ class IndexFile:
         return iter(self.facts.maps)
 
     def __iter__(self) -> Iterator[TransactionTable]:
-        """Yield tables of transactions, a row group each, in the log's order.
-
-        Raises:
-            DamagedError: what stands there is nothing that a log can have.
-        """
+        """Yield tables of transactions, a row group each, in the log's order."""
         made = IndexedTables(list(self.facts.sources), len(self.facts.tables))
         first, size = self.file.first_position, self.facts.size
         self.position = first

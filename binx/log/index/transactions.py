@@ -43,7 +43,6 @@ class TransactionColumn(NamedTuple):
     """A column of the transaction index.
 
     Attributes:
-        name: what it is called everywhere.
         type: Arrow's; words of a short list are strings.
         values: gives the column of a table of transactions.
     """

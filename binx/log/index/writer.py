@@ -77,13 +77,9 @@ class IndexedLog(NamedTuple):
     """What became of a log's index file.
 
     Attributes:
-        log: the log's path.
-        index: the index file's path.
-        state: whether it is true.
         transactions: how many it holds; None where it is not true.
         bytes: its size; None where it is not true.
         unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
-        problem: why it cannot be used.
     """
 
     log: str
@@ -109,11 +105,6 @@ def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexedL
 
     Args:
         path: where to, see :func:`binx.log.index.lookup.index_path`.
-        verify: whether the checksums of all events are compared.
-
-    Raises:
-        DamagedError, UnsupportedError: the log cannot be read to its end; nothing was written.
-        OutputError: the index file cannot be written.
     """
     with open_file(path) as stream:
         transactions, unfinished = write_index_to(file, stream, verify=verify)
@@ -127,10 +118,6 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
 
     Returns:
         How many transactions it has; how many bytes of the log it says nothing of.
-
-    Raises:
-        DamagedError, UnsupportedError: the log cannot be read to its end.
-        OutputError: the sink does not take what is written.
     """
     scan = file.scan(Level.LEVEL_TABLES, verify=verify)
     data = _ChecksumFile(sink)
@@ -215,12 +202,7 @@ def _row_groups(scan: Scan) -> Iterator[TransactionTable]:
 
 
 class _ChecksumFile(io.RawIOBase):
-    """A sink as pyarrow writes files, with the checksum of what it was given.
-
-    Attributes:
-        written: bytes.
-        crc: CRC32 of these.
-    """
+    """A sink as pyarrow writes files, with the checksum of what it was given."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__()
@@ -257,14 +239,10 @@ def index_log(
 
     Args:
         folder: a folder of index files, made where it is not there; None for beside the log.
-        check: write nothing.
         force: write it also where it is true already.
-        verify: whether the checksums of all events are compared.
 
     Raises:
         AbsentError: it is a relay log that begins inside a transaction.
-        DamagedError, UnsupportedError: the log cannot be read to its end.
-        OutputError: the index file cannot be written.
     """
     for found in [] if force and not check else _found(file, folder):
         if check or found.is_true:
@@ -282,11 +260,7 @@ def index_log(
 
 
 def examine_index(file: BinlogFile, path: str) -> IndexedLog:
-    """What state a log's index file is in, and why it cannot be used; all of it is read.
-
-    Args:
-        path: where its index file would be.
-    """
+    """What state a log's index file is in, and why it cannot be used; all of it is read."""
     try:
         index = IndexFile.open(path, file)
         if index is None:

@@ -29,12 +29,7 @@ def _is_short(part: str) -> bool:
 
 
 def with_whole_uuids(text: str, paths: Sequence[str]) -> GtidSet:
-    """A set whose UUIDs are completed from those of the transactions in some logs, and before them.
-
-    Raises:
-        UsageError: none of them begins so, or several do; or the rest of the text is no set.
-        BinxError: a log cannot be read.
-    """
+    """A set whose UUIDs are completed from those of the transactions in some logs, and before them."""
     uuids = _uuids(paths)
 
     def completed(part: str) -> str:
@@ -66,10 +61,6 @@ def _uuids(paths: Sequence[str]) -> set[str]:
 
 def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Position:
     """Where the transaction of a GTID begins, or what stands behind it.
-
-    Args:
-        gtid: one GTID.
-        behind: the place behind it.
 
     Raises:
         UsageError: it is not one GTID.

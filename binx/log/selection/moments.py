@@ -32,9 +32,6 @@ def parse_time(text: str) -> int:
 
     Taken are RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date
     alone, which means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
-
-    Raises:
-        UsageError: the text is no such time, or one before the year 1 or behind the year 9999 in UTC.
     """
     seconds = re.fullmatch(_SECONDS, text.strip())
     if seconds is not None:
@@ -63,10 +60,6 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
     Args:
         zone: of times that have none.
         now: µs since 1970; None asks the system's clock.
-
-    Raises:
-        UsageError: the text is no such time, or the zone's clocks show it twice or never, as when summer time
-            ends or begins.
     """
     ago = re.fullmatch(_AGO, text.strip().lower())
     if ago is not None:
@@ -99,11 +92,7 @@ def _as_shown(text: str) -> datetime | None:
 
 
 def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
-    """The moment when clocks in a zone show a date and time.
-
-    Raises:
-        UsageError: they show it twice or never.
-    """
+    """The moment when clocks in a zone show a date and time."""
     try:
         moments = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
         first = min(moments)
@@ -141,12 +130,7 @@ def format_time(moment: int) -> str:
 
 
 class Position(NamedTuple):
-    """A place in a binary log.
-
-    Attributes:
-        file: the log's name, None where the user gave none.
-        offset: bytes from the file's start.
-    """
+    """A place in a binary log."""
 
     file: str | None
     offset: int
@@ -160,11 +144,9 @@ def place_of(position: Position, files: Sequence[str]) -> int:
 
     Args:
         position: the position; it need not name the file where there is one alone.
-        files: their names.
 
     Raises:
         UsageError: the file cannot be told.
-        AbsentError: it is none of these.
     """
     if position.file is None:
         if len(files) > 1:
@@ -182,11 +164,7 @@ def place_of(position: Position, files: Sequence[str]) -> int:
 
 
 def parse_position(text: str) -> Position:
-    """Read ``POS`` or ``FILE:POS``; of a path only the file's name counts.
-
-    Raises:
-        UsageError: the text is no such position.
-    """
+    """Read ``POS`` or ``FILE:POS``; of a path only the file's name counts."""
     file, colon, offset = text.rpartition(":")
     name = os.path.basename(file)
     if not re.fullmatch(_OFFSET, offset) or int(offset) > _OFFSET_MAXIMUM or (colon and not name):
@@ -199,11 +177,7 @@ _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes, with K, M, G or T for powers of 1024.
-
-    Raises:
-        UsageError: the text is no such number.
-    """
+    """A number of bytes, with K, M, G or T for powers of 1024."""
     found = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
     if found is None:
         raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
@@ -220,11 +194,7 @@ ZoneOffset = Callable[[int], tuple[int, bytes]]
 
 
 def parse_zone(text: str) -> tzinfo:
-    """Read a time zone: ``UTC``, ``Europe/Berlin``, ``+02:00``, or ``local`` for that of this machine.
-
-    Raises:
-        UsageError: there is no such zone.
-    """
+    """Read a time zone: ``UTC``, ``Europe/Berlin``, ``+02:00``, or ``local`` for that of this machine."""
     name = text.strip()
     if name.upper() in ("UTC", "Z"):
         return UTC

@@ -28,7 +28,6 @@ class Selection(NamedTuple):
     """What a transaction must be to be taken; what is None or empty asks nothing.
 
     Attributes:
-        gtids: it is one of these.
         exclude_gtids: it is none of these; transactions without GTID are not.
         since: its commit time, in µs since 1970, is this or later.
         until: its commit time is before this.
@@ -38,11 +37,7 @@ class Selection(NamedTuple):
         tables: patterns; it touches a matching table, in a matching database where those are given too, or
             ends an XA transaction that does.
         server_ids: the server that made the change first is one of these.
-        thread_ids: the connection that made it is one of these.
-        xids: the storage engine's number of the commit is one of these.
-        kinds: it is of one of these kinds, by their numbers.
         texts: the text of a statement of it has one of these, in upper or lower case.
-        min_bytes: it takes at least so many bytes in the file.
         limit: it is one of the first so many that pass all other filters.
     """
 
@@ -87,11 +82,7 @@ class Selection(NamedTuple):
 
 
 def wanted_gtids(text: str) -> GtidSet:
-    """A set of GTIDs that asks for something.
-
-    Raises:
-        UsageError: the text is none, or is empty.
-    """
+    """A set of GTIDs that asks for something."""
     gtids = GtidSet.parse(text)
     if gtids.is_empty:
         raise UsageError("expected a GTID set, found an empty text")
@@ -117,7 +108,6 @@ class Selector:
     """A search for a selection's transactions through the files of a chain, one after another.
 
     Attributes:
-        selection: what is searched.
         notes: what a user should know of how it was understood, such as positions that were moved.
     """
 
@@ -125,15 +115,10 @@ class Selector:
         """Begin a search.
 
         Args:
-            selection: what is wanted.
             files: names of all files in the order in which they will be searched; needed where the selection
                 has positions.
             in_parts: whether others search other parts of the files. Then all ends of XA transactions pass
                 patterns of tables, else those of transactions that do.
-
-        Raises:
-            UsageError: a pattern or a position cannot be understood, or nothing can ever pass.
-            AbsentError: a position is in a file that is not among the files.
         """
         selection.check()
         self.selection = selection
@@ -216,7 +201,6 @@ class Selector:
         """Whether no transaction of a file can pass, as far as its head and name tell.
 
         Args:
-            file: one of the files.
             previous_gtids: the GTIDs of all files before it, as its PREVIOUS_GTIDS says; None where unknown.
         """
         if not self.offsets(file):
@@ -230,9 +214,6 @@ class Selector:
 
         Tables must come in the order of the files and of the scan, whose level must be at least that of
         :func:`required_level`.
-
-        Raises:
-            DamagedError, UnsupportedError: a statement that has to be looked at cannot be read.
         """
         selection = self.selection
         mask = table.mask()
@@ -345,11 +326,7 @@ def _table_filter(selection: Selection) -> TableFilter | None:
 
 
 def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequence[str]) -> bool:
-    """Whether a statement of a transaction, or one that its rows were logged with, has one of some texts.
-
-    Raises:
-        DamagedError, UnsupportedError: an event of it cannot be read.
-    """
+    """Whether a statement of a transaction, or one that its rows were logged with, has one of some texts."""
     from binx.log.events import statement_texts
 
     start, end = table.value("start", index), table.value("end", index)

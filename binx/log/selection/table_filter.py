@@ -37,9 +37,6 @@ def database_pattern(text: str) -> Matcher:
 
     ``*``, ``?`` and ``[…]`` mean what they mean in a shell, upper and lower case differ. Within backticks
     every character means itself; a backtick is written twice.
-
-    Raises:
-        UsageError: the text is no such pattern.
     """
     parts = _parts(text)
     if len(parts) != 1:
@@ -53,9 +50,6 @@ def table_pattern(text: str) -> tuple[Matcher, Matcher]:
     """What the names of a database and of a table in it are matched by.
 
     The text is ``DB.TABLE``, each part as for :func:`database_pattern`.
-
-    Raises:
-        UsageError: the text is no such pattern.
     """
     parts = _parts(text)
     if len(parts) != 2:
@@ -71,9 +65,6 @@ class TableFilter:
 
     A table passes when one of the database patterns, if there are any, and one of the table patterns, if
     there are any, match it.
-
-    Raises:
-        UsageError: a pattern cannot be understood.
     """
 
     def __init__(self, databases: Iterable[str], tables: Iterable[str]) -> None:
@@ -126,11 +117,7 @@ class TableFilter:
     def takes_statements(
         self, file: BinlogFile, start: int, end: int, description: FormatDescription
     ) -> bool:
-        """Whether one of the statements of the transaction at ``[start, end)`` names a table that passes.
-
-        Raises:
-            DamagedError, UnsupportedError: an event of the transaction cannot be read.
-        """
+        """Whether one of the statements of the transaction at ``[start, end)`` names a table that passes."""
         for _, event in transaction_events(file, start, end, description):
             query = event.query if isinstance(event, ExecuteLoadQuery) else event
             if isinstance(query, Query) and self.takes_statement(query):
@@ -194,11 +181,7 @@ class XaEnds:
         The end of what was prepared in no transaction that was looked at passes: it may be wanted.
 
         Args:
-            index: which of them.
             taken: whether the filter takes the transaction for what it holds.
-
-        Raises:
-            DamagedError, UnsupportedError: an event of the transaction cannot be read.
         """
         is_end = table.value("kind", index) != Kind.KIND_XA_PREPARE
         if self._all_pass:

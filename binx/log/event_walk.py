@@ -61,27 +61,13 @@ class ListedEvent(NamedTuple):
         return cls(header.position, None, header.type, *numbers, checksum)
 
 
-class _Places:
-    """How many events have something wrong, and where the first stands."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = -1
-
-    def add(self, position: int) -> None:
-        if self.count == 0:
-            self.first = position
-        self.count += 1
-
-
 class EventWalk:
     """Which transaction each event is of: the state machine of boundaries, which here goes on behind faults.
 
     Attributes:
         position: offset of the next event.
         transaction: where the transaction begins that is not at its end yet; None where in another log.
-        bad_checksums: the events with wrong checksums since :meth:`begin`.
-        unexpected: those that cannot be read, or are not valid at their place.
+        faults: what was wrong since :meth:`begin`: of how many events, and where the first stands.
     """
 
     def __init__(self, *, verify: bool, inner: bool) -> None:
@@ -94,7 +80,7 @@ class EventWalk:
         """Go on in a file, which may begin inside the transaction in which the one before ends."""
         self.position = position
         self.transaction: int | None = None
-        self.bad_checksums, self.unexpected = _Places(), _Places()
+        self.faults: dict[str, tuple[int, int]] = {}
 
     def reset(self) -> None:
         """Take the transaction to be over."""
@@ -106,6 +92,10 @@ class EventWalk:
     def is_inside(self) -> bool:
         """Whether a transaction is not at its end yet."""
         return self._state is not State.OUTSIDE
+
+    def _note_fault(self, what: str, position: int) -> None:
+        count, first = self.faults.get(what, (0, position))
+        self.faults[what] = count + 1, first
 
     def events(
         self, file: BinlogFile, limit: int, description: FormatDescription, *, goes_on: bool
@@ -138,7 +128,12 @@ class EventWalk:
                 listed = self._take(fields, window, origin, description)
                 yield listed
                 if listed.type == EventType.MARIADB_START_ENCRYPTION:
-                    raise _encrypted_rest(listed.position)
+                    raise UnsupportedError(
+                        "the rest of the file is encrypted by MariaDB, headers too; let the server decrypt it"
+                        " (mariadb-binlog --read-from-remote-server)",
+                        offset=listed.position,
+                        event="START_ENCRYPTION",
+                    )
                 if self._inner and listed.type == EventType.TRANSACTION_PAYLOAD:
                     yield from _inner_events(file, listed, window, origin, description)
             file.source.release(origin, self.position)
@@ -179,7 +174,7 @@ class EventWalk:
         """Go on to the next event, which a window holds, or the beginning of a large payload."""
         position, kind, size, written, server, second, flags, checksum, event_class = fields
         if checksum == EventChecksum.CHECKSUM_BAD:
-            self.bad_checksums.add(position)
+            self._note_fault("events with wrong checksums", position)
         step = _STEPS[self._state].get(event_class)
         expected = step is not None
         if step is None and event_class != UNREADABLE:
@@ -199,7 +194,7 @@ class EventWalk:
             if step.action in _ENDS:
                 self.reset()
         if not expected:
-            self.unexpected.add(position)
+            self._note_fault("events that cannot be read or are not valid at their place", position)
         self.position = position + size
         named = (transaction, gtid, expected)
         return ListedEvent(position, None, kind, size, written, server, second, flags, checksum, *named)
@@ -253,15 +248,6 @@ def _inner_events(
             )
             at += header.size
             inner += header.size
-
-
-def _encrypted_rest(position: int) -> UnsupportedError:
-    return UnsupportedError(
-        "the rest of the file is encrypted by MariaDB, headers too; let the server decrypt it"
-        " (mariadb-binlog --read-from-remote-server)",
-        offset=position,
-        event="START_ENCRYPTION",
-    )
 
 
 def next_event(file: BinlogFile, position: int) -> int | None:

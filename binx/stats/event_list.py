@@ -174,12 +174,8 @@ class EventListing:
         return end
 
     def _note_problems(self, file: BinlogFile, walk: EventWalk) -> None:
-        for what, places in (
-            ("events with wrong checksums", walk.bad_checksums),
-            ("events that cannot be read or are not valid at their place", walk.unexpected),
-        ):
-            if places.count:
-                self.problems.append(f"{file.path}: {what}: {places.count:,}, the first at {places.first}")
+        for what, (count, first) in sorted(walk.faults.items(), reverse=True):
+            self.problems.append(f"{file.path}: {what}: {count:,}, the first at {first}")
 
     def _plain_line(self, name: str, event: ListedEvent) -> str:
         position, inner, kind, size, _, server, second, flags, checksum, transaction, gtid, _ = event

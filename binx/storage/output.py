@@ -37,9 +37,24 @@ _NEW_FILE_MODE = 0o666
 _TEMPORARY_ATTEMPTS = 100
 _TEMPORARY_NAMES = ".binx-*.tmp"
 _DRIVING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
-_TOO_MANY = (errno.EMFILE, errno.ENFILE)
+_FULL = "no space left on {where}; free some space or choose another place"
+_FORBIDDEN = "writing there is not permitted ({said}); choose another place"
+_TOO_MANY = "too many files are open ({said}); raise the limit (ulimit -n)"
+_ADVICE = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.EROFS: _FORBIDDEN,
+    errno.EMFILE: _TOO_MANY,
+    errno.ENFILE: _TOO_MANY,
+    errno.ENOENT: "its folder does not exist; create it first or choose another place",
+    errno.ENOTDIR: "a part of its path is a file, not a folder; choose another place",
+    errno.EEXIST: "a file with that name exists; choose another name",
+    errno.EISDIR: "it is a folder; give a file name in it",
+    errno.EFBIG: "it exceeds the maximum file size of {where}; choose another place",
+    errno.ENAMETOOLONG: "its name is too long; choose a shorter one",
+}
 
 
 class ReaderGoneError(OutputError):
@@ -172,28 +187,10 @@ def output_error(error: OSError, path: str) -> OutputError:
     """The error about an output that an error of the system amounts to."""
     folder = os.path.dirname(os.path.abspath(path))
     where = "the output" if path == STANDARD_OUTPUT else f"the file system of {folder}"
+    said = error.strerror or str(error)
     if error.errno == errno.EPIPE:
         return ReaderGoneError("the pipe was closed by its reader", path=path)
-    if error.errno in _FULL:
-        advice = f"no space left on {where}; free some space or choose another place"
-    elif error.errno in _FORBIDDEN:
-        advice = f"writing there is not permitted ({error.strerror}); choose another place"
-    elif error.errno == errno.ENOENT:
-        advice = "its folder does not exist; create it first or choose another place"
-    elif error.errno == errno.ENOTDIR:
-        advice = "a part of its path is a file, not a folder; choose another place"
-    elif error.errno == errno.EEXIST:
-        advice = "a file with that name exists; choose another name"
-    elif error.errno == errno.EISDIR:
-        advice = "it is a folder; give a file name in it"
-    elif error.errno == errno.EFBIG:
-        advice = f"it exceeds the maximum file size of {where}; choose another place"
-    elif error.errno in _TOO_MANY:
-        advice = f"too many files are open ({error.strerror}); raise the limit (ulimit -n)"
-    elif error.errno == errno.ENAMETOOLONG:
-        advice = "its name is too long; choose a shorter one"
-    else:
-        advice = f"{error.strerror or error}"
+    advice = _ADVICE.get(error.errno or 0, "{said}").format(where=where, said=said)
     return OutputError(f"cannot be written: {advice}", path=path)
 
 

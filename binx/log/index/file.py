@@ -67,7 +67,6 @@ class IndexFacts(NamedTuple):
         tables: database and name of each table, as logged, by number.
         maps: each distinct table map: its table's number, its bytes behind table id and flags.
         formats: where in the log the format descriptions stand that rule the transactions.
-        controls: type, position and size of the events about the log itself.
         totals: per event type: type, events, bytes, events within compressed payloads.
         groups: per row group: its rows, the number of the format description that rules them.
     """
@@ -84,7 +83,6 @@ class IndexFacts(NamedTuple):
     tables: tuple[tuple[bytes, bytes], ...]
     maps: tuple[tuple[int, bytes], ...]
     formats: tuple[int, ...]
-    controls: tuple[tuple[int, int, int], ...]
     totals: tuple[tuple[int, int, int, int], ...]
     groups: tuple[tuple[int, int], ...]
 
@@ -116,7 +114,7 @@ def decode_facts(text: str) -> IndexFacts:
             "maps": tuple((int(number), b64decode(body)) for number, body in document["maps"]),
             "formats": tuple(map(int, document["formats"])),
         }
-        for name in ("controls", "totals", "groups"):
+        for name in ("totals", "groups"):
             document[name] = tuple(tuple(map(int, item)) for item in document[name])
         return IndexFacts(**document)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -206,11 +204,6 @@ class IndexFile:
     def transactions(self) -> int:
         """How many the log has."""
         return sum(rows for rows, _ in self.facts.groups)
-
-    @property
-    def control_events(self) -> list[tuple[int, int, int]]:
-        """Type, position and size of the events about the file itself; not FORMAT_DESCRIPTION."""
-        return list(self.facts.controls)
 
     def totals(self) -> Totals:
         """Events and bytes by type, of the whole log."""

@@ -174,7 +174,6 @@ def _facts(
         tables=tuple(scan.table_keys()),
         maps=tuple(scan.table_maps()),
         formats=formats,
-        controls=tuple(scan.control_events),
         totals=tuple(
             (number, totals.events.get(number, 0), totals.bytes.get(number, 0), totals.inner.get(number, 0))
             for number in sorted(totals.events.keys() | totals.inner.keys())

@@ -76,7 +76,6 @@ def test_an_index_file_gives_what_a_full_scan_gives(log: Path, tmp_path: Path) -
         assert stored.ending is scan.ending
         assert stored.unfinished == scan.unfinished
         assert stored.accounted == scan.accounted
-        assert stored.control_events == scan.control_events
         assert stored.totals() == scan.totals()
         assert list(stored.table_maps()) == list(scan.table_maps())
         assert stored.table_count == scan.table_count
@@ -247,7 +246,6 @@ def all_facts(draw: st.DrawFn) -> IndexFacts:
         tables=tuple(draw(names)),
         maps=tuple(draw(st.lists(st.tuples(NUMBER, st.binary(max_size=20)), max_size=3))),
         formats=tuple(draw(st.lists(NUMBER, max_size=2))),
-        controls=tuple(draw(st.lists(st.tuples(NUMBER, NUMBER, NUMBER), max_size=3))),
         totals=tuple(draw(st.lists(st.tuples(NUMBER, NUMBER, NUMBER, NUMBER), max_size=3))),
         groups=tuple(draw(st.lists(st.tuples(NUMBER, NUMBER), max_size=3))),
     )

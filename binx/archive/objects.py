@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from binx.archive.manifest import StoredObject
 from binx.errors import BinxError, DamagedError
 from binx.source import Source
-from binx.source.age import AgeFile, Identities
+from binx.source.age import AgeFile
 from binx.source.names import ENCRYPTION_SUFFIX
 from binx.storage.age import AgeWriter
 from binx.storage.hashing import DigestSink, object_digest
@@ -18,19 +17,12 @@ from binx.storage.output import Sink
 from binx.storage.store import Store
 
 
-class Written(NamedTuple):
-    """An object that was written by this process.
+class ObjectWriter:
+    """An object that this process writes, or has written.
 
     Attributes:
-        key: the one that this process can decrypt it with; None where it is not encrypted.
+        sink: takes its bytes.
     """
-
-    stored: StoredObject
-    key: Identities | None
-
-
-class ObjectWriter:
-    """An object that is being written."""
 
     def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[str, ...]) -> None:
         self._name = name
@@ -45,10 +37,19 @@ class ObjectWriter:
             self._age.finish()
 
     @property
-    def written(self) -> Written:
-        """What was written, when it is all there."""
-        stored = StoredObject(self._name, self._kind, self._digest.bytes, self._digest.sha256)
-        return Written(stored, None if self._age is None else self._age.key)
+    def stored(self) -> StoredObject:
+        """What a manifest says of it, when it is all there."""
+        return StoredObject(self._name, self._kind, self._digest.bytes, self._digest.sha256)
+
+    def decrypted(self, source: Source) -> Source:
+        """What went into it, of what is stored: this process has a key of its own to what it encrypted."""
+        if self._age is None:
+            return source
+        try:
+            return AgeFile(source, self._age.key)
+        except BaseException:
+            source.close()
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +68,9 @@ class Storage:
             yield writer
             writer.finish()
 
-    def open(self, written: Written) -> Source:
-        """What went into an object, read from what is stored.
-
-        Raises:
-            DamagedError: it is not what was written.
-        """
-        source = self.store.open(written.stored.path)
-        if written.key is None:
-            return source
-        try:
-            return AgeFile(source, written.key)
-        except BaseException:
-            source.close()
-            raise
+    def open(self, written: ObjectWriter) -> Source:
+        """What went into an object, read from what is stored."""
+        return written.decrypted(self.store.open(written.stored.path))
 
     def remove_unencrypted(self, names: Iterable[str]) -> None:
         """Remove what a killed run that did not encrypt has left of objects that are encrypted now."""

@@ -17,7 +17,7 @@ from binx.archive.manifest import (
     object_names,
     stem,
 )
-from binx.archive.objects import Storage, Written
+from binx.archive.objects import ObjectWriter, Storage
 from binx.archive.sources import UnreadableLog
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.log.chain.ends import FileEnds
@@ -145,7 +145,7 @@ def _commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
     return committed
 
 
-def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, sha256: str) -> Written:
+def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, sha256: str) -> ObjectWriter:
     """Write a log's bytes, compressed, which must be those that were hashed before."""
     with storage.writing(name, LOG) as output:
         if write_seekable(source, cuts, output.sink) != sha256:
@@ -153,7 +153,7 @@ def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str,
                 "the log changed while it was archived; run again when nothing writes to it",
                 path=source.path,
             )
-    return output.written
+    return output
 
 
 def _cuts(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> Iterator[int]:
@@ -172,7 +172,7 @@ def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
 
 
 def _read_back(
-    storage: Storage, log: Written, name: str | None, sha256: str
+    storage: Storage, log: ObjectWriter, name: str | None, sha256: str
 ) -> tuple[StoredObject | None, list[int]]:
     """Read the compressed log back, and make its index of it where that has a name.
 
@@ -188,9 +188,8 @@ def _read_back(
         with BinlogFile.inside(decompressed(storage.open(log))) as back:
             with storage.writing(name, INDEX) as output:
                 write_index_to(back, output.sink)
-            index = output.written
-            _compare(storage.store, index.stored)
-            times = list(_commit_times(storage, index, back))
+            _compare(storage.store, output.stored)
+            times = list(_commit_times(storage, output, back))
     except OutputError:
         raise
     except BinxError as error:
@@ -199,10 +198,10 @@ def _read_back(
             " and run again",
             path=error.path or storage.store.path(log.stored.path),
         ) from error
-    return index.stored, times
+    return output.stored, times
 
 
-def _commit_times(storage: Storage, index: Written, back: BinlogFile) -> Iterator[int]:
+def _commit_times(storage: Storage, index: ObjectWriter, back: BinlogFile) -> Iterator[int]:
     """The earliest and the latest commit time of each row group of an index file, all of which are read."""
     with closing(IndexFile(storage.open(index), back)) as opened:
         opened.check()

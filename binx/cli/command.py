@@ -31,6 +31,7 @@ class Option(click.Option):
     """An option that stands in a section of its command's help."""
 
     def __init__(self, names: Sequence[str], *args: Any, section: str = OUTPUT, **settings: Any) -> None:
+        settings.setdefault("show_default", settings.get("default") is not None)
         super().__init__(names, *args, **settings)
         self.section = section
         self.long_name = next(name for name in self.opts if name.startswith("--")).removeprefix("--")
@@ -171,8 +172,10 @@ def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Comman
 
 
 def option(*names: str, **settings: Any) -> Callable[[_Function], _Function]:
-    """Give a command an option; see :class:`Option`."""
-    return click.option(*names, cls=Option, **settings)
+    """Give a command an option, such as ``--since TIME``; see :class:`Option`."""
+    plain, metavars = zip(*(name.partition(" ")[::2] for name in names), strict=True)
+    settings.setdefault("metavar", next(filter(None, metavars), None))
+    return click.option(*plain, cls=Option, **settings)
 
 
 def flag(

@@ -112,15 +112,13 @@ _ON_DAMAGE = combined(
         "--on-damage",
         type=click.Choice([one.value for one in OnDamage]),
         default="stop",
-        show_default=True,
         help="On damage: stop, or read on behind it and list what could not be read.",
         section=OTHER,
     ),
     _path_variable("--format-from", FORMAT_FROM, f"With --on-damage salvage: {_FORMAT_HELP}"),
 )
 _SCHEMA = option(
-    "--schema",
-    metavar="FILE[@WHEN]",
+    "--schema FILE[@WHEN]",
     type=PATH,
     help="Table definitions, as written by mysqldump --no-data, as of WHEN: the start or end of the logs, a"
     " GTID or a time; by default as its comments say (--source-data, GTID_PURGED). DDL in the logs goes on"
@@ -129,8 +127,7 @@ _SCHEMA = option(
 _INDEX = combined(
     flag("--no-index", "Ignore index files and read the logs.", section=OTHER),
     option(
-        "--index-dir",
-        metavar="DIR",
+        "--index-dir DIR",
         type=PATH,
         help="Folder of the index files.  [default: next to the logs]",
         section=OTHER,
@@ -260,25 +257,21 @@ def _warn(error: BinxError) -> None:
 
 
 ZONE = option(
-    "--tz",
+    "--tz ZONE",
     "zone",
-    metavar="ZONE",
     type=parsed(parse_zone),
     default="UTC",
-    show_default=True,
     help="Time zone for displayed times: Europe/Berlin, +02:00, local.",
 )
 COMPRESSION = option(
     "--compression",
     type=click.Choice(["zstd", "snappy", "lz4", "none"]),
     default="zstd",
-    show_default=True,
     help="Compression of the Parquet files.",
 )
 DATA_SET = option(
     "-o",
-    "--output",
-    metavar="DIR",
+    "--output DIR",
     required=True,
     type=PATH,
     help="Folder of the data set (created if missing), or a URI such as s3://bucket/lake.",
@@ -287,7 +280,6 @@ UNSIGNED_BIGINT = option(
     "--unsigned-bigint",
     type=click.Choice(["uint64", "decimal"]),
     default="uint64",
-    show_default=True,
     help="Parquet type for BIGINT UNSIGNED.",
 )
 
@@ -338,17 +330,11 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 SPARK_OPTIONS = combined(
+    option("--master URL", section=SPARK, help="Spark master URL.  [default: all cores of this machine]"),
+    option("--driver-memory SIZE", section=SPARK, help="Memory of the Spark driver, such as 4g."),
     option(
-        "--master",
-        metavar="URL",
-        section=SPARK,
-        help="Spark master URL.  [default: all cores of this machine]",
-    ),
-    option("--driver-memory", metavar="SIZE", section=SPARK, help="Memory of the Spark driver, such as 4g."),
-    option(
-        "--conf",
+        "--conf NAME=VALUE",
         "settings",
-        metavar="NAME=VALUE",
         multiple=True,
         type=parsed(_setting),
         section=SPARK,

@@ -185,16 +185,14 @@ def backup_options(section: str) -> Callable[[Any], Any]:
     """The options that say where a backup stands in the logs: ``from_gtid`` and ``from_position``."""
     return combined(
         option(
-            "--from-gtid",
-            metavar="SET",
+            "--from-gtid SET",
             type=parsed(gtid_set),
             section=section,
             help="The GTIDs that the backup holds: its gtid_executed, of MariaDB its gtid_binlog_pos.",
         ),
         option(
-            "--from",
+            "--from FILE:POS",
             "from_position",
-            metavar="FILE:POS",
             type=parsed(parse_position),
             section=section,
             help="The position of the backup in the logs.",

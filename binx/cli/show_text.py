@@ -55,7 +55,7 @@ class ShowText:
         self._rows = 0
         self._checksum_size = 0
 
-    def head(self, shown: ShownTransaction) -> Iterator[bytes]:
+    def begin(self, shown: ShownTransaction) -> Iterator[bytes]:
         """What a transaction is, before its events."""
         return map(_line, self._transaction(shown))
 
@@ -84,7 +84,7 @@ class ShowText:
         ]
         yield f"  made by    {', '.join(about)}; {facts['kind']}"
 
-    def chunks(self, shown: ShownEvent) -> Iterator[bytes]:
+    def event(self, shown: ShownEvent) -> Iterator[bytes]:
         """An event, what it says, its bytes and its rows."""
         lines = self._event(shown.raw, shown.fields)
         yield encoded("".join(f"{line}\n" for line in lines))

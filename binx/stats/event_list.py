@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from fnmatch import fnmatchcase
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 
 from binx.errors import BinxError, UsageError
 from binx.event.format import MAGIC_SIZE
@@ -20,7 +20,7 @@ from binx.kernels.walk.headers import EventChecksum
 from binx.log.event_walk import EventWalk, ListedEvent, last_transaction, next_event
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import zone_offset
+from binx.log.selection.moments import MICROSECONDS, format_in_zone
 from binx.source.names import printable
 from binx.source.wording import encoded
 from binx.stats.text import safe_text
@@ -38,7 +38,6 @@ PLAIN_EVENT_COLUMNS = (
 """The fields of a plain line."""
 
 _CHECKSUMS = tuple(one.name.removeprefix("CHECKSUM_").lower() for one in EventChecksum)
-_EPOCH = datetime(1970, 1, 1)
 _LINES = 4096
 _TYPES = 256
 _NUMBER = re.compile(r"\d{1,3}")
@@ -102,7 +101,7 @@ class EventListing:
         self._verify = verify
         self._on_damage = on_damage
         self._json = as_json
-        self._second_text = lru_cache(64)(partial(_second_text, zone))
+        self._second_text = lru_cache(64)(lambda second: format_in_zone(second * MICROSECONDS, zone))
 
     def lines(self) -> Iterator[bytes]:
         """The lines, many at a time."""
@@ -195,11 +194,6 @@ class EventListing:
 
 
 _type_name = cache(event_name)
-
-
-def _second_text(zone: tzinfo, second: int) -> str:
-    ahead, suffix = zone_offset(zone)(second)
-    return f"{(_EPOCH + timedelta(seconds=second + ahead)).isoformat()}{suffix.decode()}"
 
 
 @cache

@@ -139,9 +139,13 @@ def fit_text(text: str, width: int) -> str:
     """A safe text cut to a number of columns, with an ellipsis where something was cut off."""
     if text_width(text) <= width:
         return text
+    if width <= 0:
+        return ""
     from rich.cells import set_cell_size
 
-    return set_cell_size(text, width - 1).rstrip() + ELLIPSIS if width > 0 else ""
+    # A space stands for half of a wide character.
+    cut = set_cell_size(text, width - 1)
+    return (cut if text.startswith(cut) else cut[:-1]) + ELLIPSIS
 
 
 def pad_text(text: str, width: int, *, right: bool = False) -> str:

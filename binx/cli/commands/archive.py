@@ -67,30 +67,26 @@ _NAMELESS = "-"
 
 @command("archive", examples=EXAMPLES)
 @option(
-    "--to",
+    "--to DEST",
     "archive",
-    metavar="DEST",
     type=PATH,
     required=True,
     help="The archive: a folder or a URI such as s3://bucket/logs.",
 )
 @option(
-    "--parquet",
-    metavar="DIR",
+    "--parquet DIR",
     type=PATH,
     help="Also export row changes to this data set, as to-parquet does; a folder or a URI.",
 )
 @option(
-    "--prune",
+    "--prune DAYS",
     "prune_days",
-    metavar="DAYS",
     type=NUMBER,
     help="Delete logs of SOURCE that are older than this and verified to be archived; see the manual page.",
 )
 @flag("--decrypt", "Also archive logs encrypted by the server, decrypted.")
 @option(
-    "--encrypt-to",
-    metavar="RECIPIENT",
+    "--encrypt-to RECIPIENT",
     multiple=True,
     help="Encrypt with age to this public key (age1…); may be repeated.",
 )
@@ -104,7 +100,6 @@ _NAMELESS = "-"
     "--on-damage",
     type=click.Choice(["leave", "keep"]),
     default="leave",
-    show_default=True,
     help="Damaged logs: leave them out, or archive their bytes unchanged.",
 )
 @flag("--dry-run", "Write nothing; report what would be done.")
@@ -113,41 +108,36 @@ _NAMELESS = "-"
 @option("--max-seconds", type=NUMBER, section=LIMITS, help="Do not start another log after N seconds.")
 @flag("--list", "List the archived logs.", "lists", ASK)
 @option(
-    "--expire",
+    "--expire DAYS",
     "expire_days",
-    metavar="DAYS",
     type=NUMBER,
     help="Delete from the archive the logs whose last transaction is older; often their only copy.",
 )
 @flag("--check", "Check what the archive covers; hashes every object.", section=ASK)
 @option(
-    "--restore",
+    "--restore [LOG]",
     "name",
-    metavar="[LOG]",
     is_flag=False,
     flag_value=_NAMELESS,
     section=ASK,
     help="Restore this log, byte for byte; without a name, the selected transactions.",
 )
 @option(
-    "--gtid",
+    "--gtid SET",
     "gtids",
-    metavar="SET",
     multiple=True,
     type=parsed(wanted_gtids),
     section=ASK,
     help="Restore these transactions.",
 )
 @option(
-    "--since",
-    metavar="TIME",
+    "--since TIME",
     type=parsed(parse_zoned_time),
     section=ASK,
     help="Restore transactions committed at or after this time.",
 )
 @option(
-    "--until",
-    metavar="TIME",
+    "--until TIME",
     type=parsed(parse_zoned_time),
     section=ASK,
     help="Restore transactions committed before this time.",

@@ -29,11 +29,7 @@ EXAMPLES = (
 @command("base", examples=EXAMPLES)
 @DATA_SET
 @option(
-    "--table",
-    "tables",
-    metavar="DB.TABLE",
-    multiple=True,
-    help="Only these tables; * and ? match. May be repeated.",
+    "--table DB.TABLE", "tables", multiple=True, help="Only these tables; * and ? match. May be repeated."
 )
 @backup_options(OUTPUT)
 @COMPRESSION

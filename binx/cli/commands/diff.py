@@ -40,30 +40,15 @@ _IMAGES = ("before", "after")
 @command("diff", examples=EXAMPLES)
 @selection_options
 @flag("--gtids", "Compare only GTIDs, not contents.", "gtids_only")
+@option("--show", "most", type=COUNT, default=10, help="Show details of at most N differing transactions.")
 @option(
-    "--show",
-    "most",
-    type=COUNT,
-    default=10,
-    show_default=True,
-    help="Show details of at most N differing transactions.",
-)
-@option(
-    "--purged-a",
+    "--purged-a SET",
     "purged_left",
-    metavar="SET",
     type=parsed(wanted_gtids),
     section=SELECTION,
     help="GTIDs that A has from before its logs, such as its gtid_purged.",
 )
-@option(
-    "--purged-b",
-    "purged_right",
-    metavar="SET",
-    type=parsed(wanted_gtids),
-    section=SELECTION,
-    help="The same of B.",
-)
+@option("--purged-b SET", "purged_right", type=parsed(wanted_gtids), section=SELECTION, help="The same of B.")
 @LOOK
 @as_json_option("Print one JSON object.")
 @log_options(schema=True, sides=True)

@@ -26,8 +26,8 @@ EXAMPLES = (
 
 
 @command("erase", examples=EXAMPLES)
-@option("--table", metavar="DB.TABLE", required=True, help="The table, as it is called now.")
-@option("--where", metavar="CONDITION", required=True, type=parsed(parse_condition), help="Which rows match.")
+@option("--table DB.TABLE", required=True, help="The table, as it is called now.")
+@option("--where CONDITION", required=True, type=parsed(parse_condition), help="Which rows match.")
 @flag("--break-lock", "Remove the lock of a run that is no longer running.")
 @as_json_option("Print the figures as one JSON object.")
 @QUIET

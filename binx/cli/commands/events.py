@@ -35,26 +35,23 @@ _TRANSACTION = PLAIN_EVENT_COLUMNS.index("transaction")
 
 @command("events", examples=EXAMPLES)
 @option(
-    "--type",
+    "--type TYPE",
     "types",
-    metavar="TYPE",
     multiple=True,
     type=parsed(parse_types),
     section=_SECTION,
     help="Of this type; * and ? match: '*_ROWS*'; separate several by commas.",
 )
 @option(
-    "--start-position",
+    "--start-position POS",
     "start",
-    metavar="POS",
     type=parsed(parse_position),
     section=_SECTION,
     help="Ending after this position: POS, or FILE:POS with several files.",
 )
 @option(
-    "--stop-position",
+    "--stop-position POS",
     "stop",
-    metavar="POS",
     type=parsed(parse_position),
     section=_SECTION,
     help="Starting before this position.",

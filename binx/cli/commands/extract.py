@@ -98,7 +98,6 @@ def parse_renaming(text: str) -> tuple[str, str]:
     "form",
     type=click.Choice([*(one.value for one in SliceFormat)]),
     default=SliceFormat.BINLOG.value,
-    show_default=True,
     help="Output format.",
 )
 @flag("--verbatim", "binlog: copy the bytes unchanged, including positions.")
@@ -112,41 +111,36 @@ def parse_renaming(text: str) -> tuple[str, str]:
     "--on-conflict",
     type=click.Choice([*(one.value for one in OnConflict)]),
     default=OnConflict.STOP.value,
-    show_default=True,
     help="reverse: rows changed since: undo nothing, leave them alone, or overwrite them.",
 )
 @flag("--only-matching", "sql, json: only rows that match --table, --db and --where, not whole transactions.")
 @option(
-    "--operations",
-    metavar="LIST",
+    "--operations LIST",
     type=parsed(parse_operations),
     help="sql, json: only these row changes: some of insert,update,delete.",
 )
 @option(
-    "--rewrite-db",
+    "--rewrite-db OLD=NEW",
     "renamed",
-    metavar="OLD=NEW",
     type=parsed(parse_renaming),
     multiple=True,
     help="binlog, sql: write rows and statements of database OLD for NEW; repeatable.",
 )
 @option(
-    "--statement-bytes",
-    metavar="SIZE",
+    "--statement-bytes SIZE",
     type=parsed(parse_size),
     help="sql: maximum size of an INSERT of several rows.  [default: 1MiB]",
 )
 @option(
-    "--fragment-bytes",
-    metavar="SIZE",
+    "--fragment-bytes SIZE",
     type=parsed(parse_size),
     help="thl: maximum size of a fragment.  [default: 1000000]",
 )
 @option(
     "-o",
-    "--output",
-    metavar="OUT",
+    "--output OUT",
     default="-",
+    show_default=False,
     type=PATH,
     help="Output file; it appears once it is complete.  [default: standard output]",
 )

@@ -35,9 +35,8 @@ EXAMPLES = (
 @flag("--force", "Also rewrite index files that are up to date.")
 @option(
     "-o",
-    "--output",
+    "--output DIR",
     "folder",
-    metavar="DIR",
     envvar="BINX_INDEX_DIR",
     type=PATH,
     help="Write index files to this folder instead of next to the logs.",

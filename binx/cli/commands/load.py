@@ -37,36 +37,32 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 
 
 @command("load", examples=EXAMPLES)
-@option("-o", "--output", metavar="OUT", type=PATH, help="Output folder of the tables.")
-@option("--table", "tables", metavar="DB.TABLE", multiple=True, help="Only these tables; * and ? match.")
+@option("-o", "--output OUT", type=PATH, help="Output folder of the tables.")
+@option("--table DB.TABLE", "tables", multiple=True, help="Only these tables; * and ? match.")
 @option(
-    "--key",
+    "--key DB.TABLE=COLUMN,...",
     "keys",
-    metavar="DB.TABLE=COLUMN,...",
     multiple=True,
     type=parsed(parse_key),
     help="Key columns of a table that has no recorded key; remembered.",
 )
 @option(
-    "--chain",
+    "--chain SERVER",
     "chains",
-    metavar="SERVER",
     multiple=True,
     help="Order in which servers are applied; may be repeated.  [default: by first commit]",
 )
 @option(
-    "--at",
-    metavar="TIME|GTID|FILE:POS",
+    "--at TIME|GTID|FILE:POS",
     help="The tables as of then, into a folder of their own; every load makes them anew."
     "  [default: the end of the logs]",
 )
 @flag("--scd2", "Also write every version of each row.")
 @flag("--soft-deletes", "Keep deleted rows in current/, with _deleted.")
-@option("--rebuild", metavar="DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
+@option("--rebuild DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
 @flag("--compact", "Join small files of history/, those of each table and day.")
 @option(
-    "--keep-history",
-    metavar="DAYS",
+    "--keep-history DAYS",
     type=click.IntRange(min=0),
     help="Remove history/ of earlier days; tables can then not be made anew from it.",
 )
@@ -78,14 +74,13 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     "table_format",
     type=click.Choice(FORMATS),
     default=PARQUET,
-    show_default=True,
     help=f"{DELTA} also writes Delta's transaction logs.",
 )
 @flag("--break-lock", "Remove the lock of a run that is no longer running.")
-@option("--status", metavar="OUT", type=PATH, help="Show what is loaded in OUT, and load nothing.")
+@option("--status OUT", type=PATH, help="Show what is loaded in OUT, and load nothing.")
 @as_json_option("Print the summary as one JSON object.")
 @SPARK_OPTIONS
-@option("--input", "inputs", metavar="DIR", multiple=True, hidden=True)
+@option("--input DIR", "inputs", multiple=True, hidden=True)
 @QUIET
 @click.argument("folders", metavar="DIR...", type=PATH, nargs=-1, required=False)
 def load_command(

@@ -74,18 +74,15 @@ def _parse_sort(text: str) -> tuple[Order, bool]:
 @selection_options
 @WHERE
 @option(
-    "--sort",
-    metavar="KEY[:asc|:desc]",
+    "--sort KEY[:asc|:desc]",
     type=parsed(_parse_sort),
     shell_complete=offered([order.value for order in Order]),
     default=Order.LOG.value,
-    show_default=True,
     help="Sort by size, rows, time, duration or log order.",
 )
 @flag("--reverse", "Reverse the sort order.")
 @option(
-    "--columns",
-    metavar="LIST",
+    "--columns LIST",
     type=parsed(parse_columns),
     help="Columns to show, separated by commas: time,gtid,size,thread and so on.",
 )

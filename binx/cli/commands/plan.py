@@ -42,8 +42,7 @@ TARGET = "The target"
 
 @command("plan", examples=EXAMPLES)
 @option(
-    "--backup",
-    metavar="PATH",
+    "--backup PATH",
     type=PATH,
     section=BACKUP,
     help="The backup: the folder of XtraBackup, mariadb-backup, MySQL Shell or mydumper, or a dump with its"
@@ -51,21 +50,13 @@ TARGET = "The target"
 )
 @backup_options(BACKUP)
 @option(
-    "--to-time",
-    metavar="TIME",
+    "--to-time TIME",
     section=TARGET,
     help="Replay what was committed before this time, up to the first transaction that was not.",
 )
+@option("--to-gtid SET", type=parsed(gtid_set), section=TARGET, help="Replay up to this transaction.")
 @option(
-    "--to-gtid",
-    metavar="SET",
-    type=parsed(gtid_set),
-    section=TARGET,
-    help="Replay up to this transaction.",
-)
-@option(
-    "--before-gtid",
-    metavar="SET",
+    "--before-gtid SET",
     type=parsed(gtid_set),
     section=TARGET,
     help="Replay up to the transaction before this one.",

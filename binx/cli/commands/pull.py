@@ -45,37 +45,21 @@ def _start_gtids(text: str) -> GtidSet | str:
 
 
 @command("pull", examples=EXAMPLES)
-@option("--to", "folder", metavar="DIR", type=PATH, help="The folder that the logs go to.")
-@option(
-    "--archive",
-    metavar="DEST",
-    type=PATH,
-    help="Archive each closed log, as binx archive does; a folder or a URI.",
-)
-@option(
-    "--parquet",
-    metavar="DIR",
-    type=PATH,
-    help="With --archive: also export row changes to this data set.",
-)
+@option("--to DIR", "folder", type=PATH, help="The folder that the logs go to.")
+@option("--archive DEST", type=PATH, help="Archive each closed log, as binx archive does; a folder or a URI.")
+@option("--parquet DIR", type=PATH, help="With --archive: also export row changes to this data set.")
 @option(
     "--sync",
     type=click.Choice(["transaction", "interval"]),
     default="transaction",
-    show_default=True,
     help="Bring files to the disk as transactions arrive, several at once under load, or once per second.",
 )
 @option(
-    "--from",
-    "log",
-    metavar="LOG",
-    section=FROM,
-    help="Begin a new chain with this log.  [default: the server's oldest]",
+    "--from LOG", "log", section=FROM, help="Begin a new chain with this log.  [default: the server's oldest]"
 )
 @option(
-    "--from-gtid",
+    "--from-gtid SET|auto",
     "gtids",
-    metavar="SET|auto",
     type=parsed(_start_gtids),
     section=FROM,
     help="Begin with the log of the first transaction not in SET; auto: where DIR ends, after a failover.",
@@ -88,27 +72,23 @@ def _start_gtids(text: str) -> GtidSet | str:
 )
 @flag("--semi-sync", "Acknowledge transactions, for which commits wait.", section=SERVER)
 @option(
-    "--server-id",
-    metavar="N",
+    "--server-id N",
     type=click.IntRange(1, 2**32 - 1),
     section=SERVER,
     help="What the server knows this replica by.  [default: made from host and DIR]",
 )
 @option(
-    "--heartbeat",
-    metavar="SECONDS",
+    "--heartbeat SECONDS",
     type=click.FloatRange(0.1, 3600),
     default=10.0,
-    show_default=True,
     section=SERVER,
     help="How often an idle server shows that it is alive; after three of these it counts as lost.",
 )
-@option("--socket", metavar="PATH", type=PATH, section=SERVER, help="Unix socket of the server.")
-@option("--user", metavar="NAME", section=SERVER, help="Account.  [default: your own name]")
+@option("--socket PATH", type=PATH, section=SERVER, help="Unix socket of the server.")
+@option("--user NAME", section=SERVER, help="Account.  [default: your own name]")
 @flag("--ask-password", "Ask for the password on the terminal.", section=SERVER)
 @option(
-    "--defaults-file",
-    metavar="FILE",
+    "--defaults-file FILE",
     type=PATH,
     section=SERVER,
     help="Read only this option file, and not /etc/my.cnf, /etc/mysql/my.cnf and ~/.my.cnf.",
@@ -120,15 +100,11 @@ def _start_gtids(text: str) -> GtidSet | str:
     section=SERVER,
     help="Encryption.  [default: verify-ca with --tls-ca, required with --tls-cert, else preferred]",
 )
-@option("--tls-ca", metavar="FILE", type=PATH, section=SERVER, help="Certificates of trusted authorities.")
-@option("--tls-cert", metavar="FILE", type=PATH, section=SERVER, help="Client certificate.")
-@option("--tls-key", metavar="FILE", type=PATH, section=SERVER, help="Its private key.")
+@option("--tls-ca FILE", type=PATH, section=SERVER, help="Certificates of trusted authorities.")
+@option("--tls-cert FILE", type=PATH, section=SERVER, help="Client certificate.")
+@option("--tls-key FILE", type=PATH, section=SERVER, help="Its private key.")
 @option(
-    "--status",
-    metavar="DIR",
-    type=PATH,
-    section=ASK,
-    help="Report how far the pull into DIR is; connects to nothing.",
+    "--status DIR", type=PATH, section=ASK, help="Report how far the pull into DIR is; connects to nothing."
 )
 @as_json_option("With --status: print one JSON object.")
 @QUIET

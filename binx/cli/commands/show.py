@@ -40,8 +40,7 @@ EXAMPLES = (
 @command("show", examples=EXAMPLES)
 @selection_options
 @option(
-    "--position",
-    metavar="POS",
+    "--position POS",
     type=parsed(parse_position),
     section=SELECTION,
     help="The transaction at this position, or else the next one: POS, or FILE:POS.",
@@ -69,8 +68,9 @@ def show_command(
             raise UsageError("--position and --start-position cannot be combined")
         selection = selection._replace(start=position, limit=selection.limit or 1)
     is_for_screen, colour = (False, False) if as_json else (screen()[0] is not None, screen()[1])
-    text = ShowText(colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows)
-    documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
+    writer: ShowText | _Documents = _Documents(zone, with_bytes=with_bytes, most_rows=most_rows)
+    if not as_json:
+        writer = ShowText(colour=colour, zone=zone, with_bytes=with_bytes, most_rows=most_rows)
     with text_output(plain=as_json) as output, logs.opened("show", selection) as (chain, bar):
         showing = Showing(
             chain,
@@ -80,7 +80,7 @@ def show_command(
             verify=logs.verify,
             on_damage=logs.on_damage,
         )
-        for chunks in _texts(showing, documents if as_json else text):
+        for chunks in _texts(showing, writer):
             if is_for_screen:
                 bar.hide()
             output.write_chunks(chunks)
@@ -99,14 +99,8 @@ def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable
     from binx.inspect.show import ShownEvent
 
     for item in showing:
-        if isinstance(writer, ShowText):
-            yield writer.chunks(item) if isinstance(item, ShownEvent) else writer.head(item)
-        elif isinstance(item, ShownEvent):
-            yield safe_chunks(writer.event(item))
-        else:
-            writer.begin(item)
-    if isinstance(writer, ShowText):
-        yield writer.end()
+        yield writer.event(item) if isinstance(item, ShownEvent) else writer.begin(item)
+    yield writer.end()
 
 
 class _Documents:
@@ -119,13 +113,21 @@ class _Documents:
         self._transaction = ""
         self._rows = 0
 
-    def begin(self, shown: ShownTransaction) -> None:
+    def begin(self, shown: ShownTransaction) -> Iterable[bytes]:
         """Nothing is written of its own: each event names its transaction."""
         self._transaction = shown.facts["transaction"]
         self._rows = 0
+        return ()
 
-    def event(self, shown: ShownEvent) -> Iterator[bytes]:
+    def end(self) -> Iterable[bytes]:
+        """Nothing follows."""
+        return ()
+
+    def event(self, shown: ShownEvent) -> Iterable[bytes]:
         """One event, in chunks."""
+        return safe_chunks(self._event(shown))
+
+    def _event(self, shown: ShownEvent) -> Iterator[bytes]:
         header = shown.raw.header
         document: dict[str, Any] = {
             "transaction": self._transaction,

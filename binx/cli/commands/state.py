@@ -30,15 +30,14 @@ EXAMPLES = (
 
 
 @command("state", examples=EXAMPLES)
-@option("--table", metavar="DB.TABLE", required=True, help="The table, as it was called then.")
+@option("--table DB.TABLE", required=True, help="The table, as it was called then.")
 @option(
-    "--at",
-    metavar="TIME|GTID|FILE:POS",
+    "--at TIME|GTID|FILE:POS",
     help="The moment: a time (UTC unless it has a zone), behind a transaction, or where a transaction ends."
     "  [default: the end of the logs]",
 )
-@option("--pk", metavar="VALUE,...", help="Only the row of this primary key.")
-@option("--key", metavar="COLUMN,...", help="Key columns of a table that has no primary key.")
+@option("--pk VALUE,...", help="Only the row of this primary key.")
+@option("--key COLUMN,...", help="Key columns of a table that has no primary key.")
 @option(
     "--format",
     "form",
@@ -47,7 +46,12 @@ EXAMPLES = (
 )
 @flag("--no-create", "SQL: only the rows, for a table that is there.")
 @option(
-    "-o", "--output", metavar="OUT", type=PATH, default=STANDARD_OUTPUT, help="Output; - is standard output."
+    "-o",
+    "--output OUT",
+    type=PATH,
+    default=STANDARD_OUTPUT,
+    show_default=False,
+    help="Output; - is standard output.",
 )
 @as_json_option("Print what was found as one JSON object; needs --output.")
 @QUIET

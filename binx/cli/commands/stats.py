@@ -40,8 +40,7 @@ _TOP = 10
 @command("stats", examples=EXAMPLES)
 @selection_options
 @option(
-    "--by",
-    metavar="LIST",
+    "--by LIST",
     multiple=True,
     type=parsed(parse_dimensions),
     shell_complete=offered([dimension.value for dimension in Dimension]),

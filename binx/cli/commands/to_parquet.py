@@ -62,15 +62,11 @@ _HIGHEST_LEVEL = 22
 @DATA_SET
 @COMPRESSION
 @option(
-    "--compression-level",
-    metavar="N",
-    type=click.IntRange(1, _HIGHEST_LEVEL),
-    help="zstd level, 1 to 22.  [default: 1]",
+    "--compression-level N", type=click.IntRange(1, _HIGHEST_LEVEL), help="zstd level, 1 to 22.  [default: 1]"
 )
 @option("--row-group-rows", type=COUNT, help="Maximum number of rows in a row group.  [default: 131072]")
 @option(
-    "--memory",
-    metavar="MB",
+    "--memory MB",
     type=click.IntRange(_LEAST_MEMORY, _MOST_MEMORY),
     help="Memory for rows before they are written, for each job.  [default: 64]",
 )
@@ -82,17 +78,15 @@ _HIGHEST_LEVEL = 22
 )
 @UNSIGNED_BIGINT
 @option(
-    "--drop-columns",
+    "--drop-columns DB.TABLE.COLUMN[:PATH]",
     "dropped",
-    metavar="DB.TABLE.COLUMN[:PATH]",
     multiple=True,
     type=parsed(parse_rule),
     help="Leave out personal data: a column or a part of its documents; * and ? match. May be repeated.",
 )
 @option(
-    "--hash-columns",
+    "--hash-columns DB.TABLE.COLUMN[:PATH]",
     "hashed",
-    metavar="DB.TABLE.COLUMN[:PATH]",
     multiple=True,
     type=parsed(parse_rule),
     help="Write HMAC-SHA-256 hashes instead of values. May be repeated.",
@@ -101,16 +95,14 @@ _HIGHEST_LEVEL = 22
     "--statements",
     type=click.Choice([*(one.value for one in StatementTexts)]),
     default=StatementTexts.NONE.value,
-    show_default=True,
     help="Of the statements that rows were logged with, if the server logs them: keep nothing, the digest, or"
     " the text, which has values of rows.",
 )
-@option("--hash-key", metavar="FILE", type=PATH, help="File with the secret key of the hashes.")
+@option("--hash-key FILE", type=PATH, help="File with the secret key of the hashes.")
 @option(
     "--engine",
     type=click.Choice(["native", "spark"]),
     default="native",
-    show_default=True,
     section=SPARK,
     help="Decode on this machine, or on Spark executors, one task per log.",
 )

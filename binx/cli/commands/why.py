@@ -38,9 +38,8 @@ EXAMPLES = (
 
 @command("why", examples=EXAMPLES)
 @option(
-    "--pk",
+    "--pk VALUE",
     "key",
-    metavar="VALUE",
     multiple=True,
     section=SELECTION,
     help="Primary key of the row; repeat for each column of the key.",

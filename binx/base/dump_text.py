@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -289,6 +289,33 @@ def open_text(path: str) -> Iterator[DumpText]:
         elif is_zstd(magic):
             text = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         yield DumpText(path, text, raw)
+
+
+class FolderFiles:
+    """The files of a backup, read one after another.
+
+    Args:
+        progress: called with the bytes of all of them that are read.
+    """
+
+    def __init__(self, folder: str, progress: Callable[[int], None]) -> None:
+        self._folder = folder
+        self._progress = progress
+        self._read = 0
+        self._digest = hashlib.sha256()
+
+    def read(self, name: str, use: Callable[[DumpText, Callable[[int], None]], None]) -> None:
+        """Have a file be read by ``use``, which may say how far it is."""
+        with open_text(str(Path(self._folder, name))) as text:
+            use(text, lambda read: self._progress(self._read + read))
+            self._read += text.read
+            self._digest.update(f"{name} {text.sha256}\n".encode())
+        self._progress(self._read)
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the names and digests of the files that were read."""
+        return self._digest.hexdigest()
 
 
 @contextmanager

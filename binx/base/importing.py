@@ -1,4 +1,4 @@
-"""Backups into a data set, each one whole or not at all: a dump, or the folder of mydumper or MySQL Shell.
+"""Backups into a data set, each one whole or not at all: dumps, folders of mydumper or MySQL Shell, Parquet.
 
 In that of mydumper each database, each table and its rows have files of their own (mydumper's documentation,
 "Output Files").
@@ -11,20 +11,23 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from binx.base import mysqlshell
-from binx.base.dump_text import open_text
+from binx.base.dump_text import FolderFiles, open_text
 from binx.base.mysqldump import SqlRows, read_mysqldump, server_of
-from binx.base.source import Backup, BaseSource
+from binx.base.parquet import ParquetPart, feet, parquet_parts
+from binx.base.parquet_rows import ParquetTables
+from binx.base.source import Backup, BaseSource, Name
 from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.errors import AbsentError, UnsupportedError
+from binx.errors import AbsentError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition, read_backup_position
 
 _HEAD_BYTES = 65_536
-MYDUMPER, MYSQL_SHELL = "mydumper", "MySQL Shell"
+MYDUMPER, MYSQL_SHELL, PARQUET = "mydumper", "MySQL Shell", "Parquet"
 _METADATA = "metadata"
 _SQL = r"\.sql(?:\.gz|\.zst)?$"
 _DATABASE = re.compile(r"^(?P<db>.+)-schema-create" + _SQL)
@@ -41,44 +44,110 @@ def import_bases(
     *,
     position: BackupPosition | None = None,
     tables: Sequence[str] = (),
+    schema: str | None = None,
+    table: tuple[str, str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Iterator[SourceReport]:
     """Take in backups, one after another.
 
     Args:
-        paths: dumps, plain or compressed, and folders of mydumper or MySQL Shell.
+        paths: dumps, plain or compressed, folders of mydumper or MySQL Shell, and Parquet files or folders.
         lake: the data set: a folder or a URI.
         position: where they stand in the logs; None: as they say.
         tables: patterns of ``db.table``; all where there are none.
+        schema: a file with the CREATE TABLE statements of Parquet files.
+        table: database and name of the table of all Parquet files; None where these tell it.
         progress: called with the bytes of all backups that are read.
 
     Raises:
-        UsageError: a backup does not say where it stands.
+        UsageError: a backup does not say where it stands, or two of them have the same table.
         BinxError: nothing of a backup was taken, and why.
     """
-    backups = [_found(path, position) for path in paths]
+    backups = [
+        _parquet(path, position, table, by_folders=schema is not None) or _found(path, position)
+        for path in paths
+    ]
+    seen: dict[Name, str] = {}
+    for found in backups:
+        for name in {part.name for part in found.parts}:
+            if name in seen:
+                raise UsageError(
+                    f"expected the files of {'.'.join(name)} in one folder, found {seen[name]} and"
+                    f" {found.backup.path}: give the folder"
+                )
+            seen[name] = found.backup.path
+        if not found.parts and (schema is not None or table is not None):
+            raise UsageError(
+                "expected Parquet files with --schema or --as, found another backup", path=found.backup.path
+            )
+    text = None if schema is None else _schema_text(schema)
+    asked = {} if table is None else {"as": ".".join(table)}
+    if text is not None:
+        asked["schema"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     dataset = DataSet(lake)
     with dataset.locked():
         done = 0
-        for backup, head in backups:
-            source = BaseSource(backup, dataset, options, tables)
+        for backup, head, parts in backups:
+            source = BaseSource(backup, dataset, options, tables, asked)
             source.server_version = server_of(head)
             gtids = backup.position.gtids.sources
-            is_mariadb = "mariadb" in head.lower() or any(isinstance(one, DomainSource) for one in gtids)
+            notes = (head or (text or "")[:_HEAD_BYTES]).lower()
+            is_mariadb = "mariadb" in notes or any(isinstance(one, DomainSource) for one in gtids)
             source.context = source.context._replace(mariadb=is_mariadb)
             report = source.find_kept()
             if report is None:
-                reached = partial(_reached, progress, done)
-                readers = {MYDUMPER: _read_mydumper, MYSQL_SHELL: mysqlshell.read_mysqlshell}
+                readers: dict[str, Callable[..., None]] = {
+                    MYDUMPER: _read_mydumper,
+                    MYSQL_SHELL: mysqlshell.read_mysqlshell,
+                    PARQUET: ParquetTables(parts, options.decoder.arrow, text, schema or "").read,
+                }
                 read = readers.get(backup.tool, partial(read_mysqldump, head=head))
-                report = source.write(partial(read, progress=reached))
+                report = source.write(partial(read, progress=partial(_reached, progress, done)))
             done += backup.size
             progress(done)
             yield report
 
 
-def _found(path: str, given: BackupPosition | None) -> tuple[Backup, str]:
-    """A backup, and its first characters.
+class _Found(NamedTuple):
+    """A backup, its first characters, and of Parquet its files."""
+
+    backup: Backup
+    head: str = ""
+    parts: Sequence[ParquetPart] = ()
+
+
+def _schema_text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "surrogateescape")
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from error
+
+
+def _parquet(
+    path: str, given: BackupPosition | None, table: Name | None, *, by_folders: bool
+) -> _Found | None:
+    """A file or folder of Parquet; None where it is another backup.
+
+    Raises:
+        UsageError: nothing says where it stands.
+    """
+    if Path(path).is_dir() and any(Path(path, name).is_file() for name in (_METADATA, mysqlshell.NOTES)):
+        return None
+    parts = parquet_parts(path, table, by_folders=by_folders)
+    if not parts:
+        return None
+    if given is None:
+        raise UsageError(
+            "Parquet files do not say where they stand in the logs: say it with --from-gtid SET or --from"
+            " FILE:POS",
+            path=path,
+        )
+    size, head = feet(parts)
+    return _Found(Backup(path, PARQUET, given, size, head), "", parts)
+
+
+def _found(path: str, given: BackupPosition | None) -> _Found:
+    """A dump or the folder of a tool.
 
     Raises:
         SourceError: it cannot be read.
@@ -90,18 +159,18 @@ def _found(path: str, given: BackupPosition | None) -> tuple[Backup, str]:
         with open_text(path) as text:
             head = text.head(_HEAD_BYTES)
         size = Path(path).stat().st_size
-        return Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace")
+        return _Found(Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace"))
     tools = {_METADATA: MYDUMPER, mysqlshell.NOTES: MYSQL_SHELL}
     notes = next((Path(path, name) for name in tools if Path(path, name).is_file()), None)
     if notes is None:
         raise UnsupportedError(
-            "expected a dump of mysqldump or mariadb-dump, or a folder of mydumper (with metadata) or MySQL"
-            " Shell (with @.json), found a folder of something else",
+            "expected a dump of mysqldump or mariadb-dump, Parquet files, or a folder of these, of mydumper"
+            " (with metadata) or MySQL Shell (with @.json), found a folder of something else",
             path=path,
         )
     position = read_backup_position(path) if given is None else given
     size = sum(one.stat().st_size for one in Path(path).iterdir())
-    return Backup(path, tools[notes.name], position, size, notes.read_bytes()), ""
+    return _Found(Backup(path, tools[notes.name], position, size, notes.read_bytes()))
 
 
 def _reached(progress: Callable[[int], None], before: int, read: int) -> None:
@@ -134,11 +203,7 @@ def _files_of(folder: str) -> list[tuple[Path, str]]:
 
 def _read_mydumper(source: BaseSource, progress: Callable[[int], None]) -> None:
     """Take in the folder of a dump."""
-    digests = hashlib.sha256()
-    done = 0
+    texts = FolderFiles(source.backup.path, progress)
     for path, db in _files_of(source.backup.path):
-        with open_text(str(path)) as text:
-            SqlRows(source, db).read(text, partial(_reached, progress, done))
-            done += text.read
-            digests.update(f"{path.name} {text.sha256}\n".encode())
-    source.sha256 = digests.hexdigest()
+        texts.read(path.name, SqlRows(source, db).read)
+    source.sha256 = texts.sha256

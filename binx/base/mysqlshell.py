@@ -10,14 +10,13 @@ Loading Utility"; modules/util/dump/dumper.cc of MySQL Shell 8.0.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from binx.base.dump_text import DumpText, open_text
+from binx.base.dump_text import DumpText, FolderFiles
 from binx.base.mysqldump import SqlRows
 from binx.base.source import BaseSource
 from binx.errors import AbsentError, DamagedError, RefusedError, SourceError
@@ -73,29 +72,19 @@ def read_mysqlshell(source: BaseSource, progress: Callable[[int], None]) -> None
     notes, done = read_notes(folder, NOTES), read_notes(folder, _DONE)
     source.server_version = str(notes.get("serverVersion", ""))
     files = list(_field(done, "chunkFileBytes", dict, _DONE))
-    digests = hashlib.sha256()
-    read = 0
-
-    def take(name: str, use: Callable[[DumpText], None]) -> None:
-        nonlocal read
-        with open_text(str(Path(folder, name))) as text:
-            use(text)
-            read += text.read
-            digests.update(f"{name} {text.sha256}\n".encode())
-        progress(read)
-
+    texts = FolderFiles(folder, progress)
     for schema, table, basename in _tables(folder, notes):
         facts = read_notes(folder, f"{basename}.json")
         if not source.wants((schema, table)):
             continue
-        take(f"{basename}.sql", SqlRows(source, schema).read)
+        texts.read(f"{basename}.sql", SqlRows(source, schema).read)
         if not facts.get("includesData", True):
             source.leave_out((schema, table), "the dump has only its CREATE TABLE")
             continue
         lines = _Lines(source, schema, table, facts, is_utc=bool(notes.get("tzUtc", False)))
         for name in _files_of(basename, facts, files):
-            take(name, lines.read)
-    source.sha256 = digests.hexdigest()
+            texts.read(name, lines.read)
+    source.sha256 = texts.sha256
 
 
 def _tables(folder: str, notes: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -154,7 +143,7 @@ class _Lines:
                 path=source.backup.path,
             )
 
-    def read(self, text: DumpText) -> None:
+    def read(self, text: DumpText, progress: Callable[[int], None]) -> None:
         """Take one file.
 
         Raises:
@@ -162,6 +151,7 @@ class _Lines:
         """
         while not text.lines(self._rows.cut, *self._source.most):
             self._source.take(self._rows)
+            progress(text.read)
 
 
 def _field(notes: dict[str, Any], name: str, kind: type[Any], where: str) -> Any:

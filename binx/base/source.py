@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.effects import statement_effects
 from binx.rows.statements import Statement
 from binx.source.names import number_of
-from binx.source.wording import counted
 
 _FILE_BITS = 32
 _BATCH_BYTES = 16 * 1024 * 1024
@@ -85,10 +84,16 @@ class BaseSource:
 
     Args:
         tables: patterns of ``db.table``; all where there are none.
+        asked: what else decides what is written, for the manifest.
     """
 
     def __init__(
-        self, backup: Backup, dataset: DataSet, options: ParquetOptions, tables: Sequence[str] = ()
+        self,
+        backup: Backup,
+        dataset: DataSet,
+        options: ParquetOptions,
+        tables: Sequence[str] = (),
+        asked: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.backup = backup
         self.context = StatementContext()
@@ -99,8 +104,10 @@ class BaseSource:
         self._dataset = dataset
         self._options = options
         self._tables = tuple(tables)
+        self._asked = dict(asked)
         self._catalog = Catalog()
         self._statements: dict[Name, list[Statement]] = {}
+        self._ordinal = 0
         self._sums = Sums()
         self._records: dict[tuple[str, str, str], TableChanges] = {}
         self._counts: dict[Name, int] = {}
@@ -118,7 +125,7 @@ class BaseSource:
         return SourceReport(self.backup.source, self.backup.path, True, known)
 
     def _request(self) -> dict[str, Any]:
-        return {**self._options.facts(), "selection": {}, "tables": list(self._tables)}
+        return {**self._options.facts(), "selection": {}, "tables": list(self._tables), **self._asked}
 
     def write(self, fill: Callable[[BaseSource], None]) -> SourceReport:
         """Write and commit what ``fill`` gives.
@@ -130,11 +137,11 @@ class BaseSource:
         files = self._files = SourceFiles(transaction, self._options, has_thread=True)
         try:
             fill(self)
-            self._end_table()
+            self.end_table()
             self._check_asked()
-            for listed in self._statements.values():
-                for statement in listed:
-                    files.write_statement(statement)
+            listed = {one.ordinal: one for made in self._statements.values() for one in made}
+            for _, statement in sorted(listed.items()):
+                files.write_statement(statement)
             files.close()
             staged = self._staged(files)
             commit_staged(transaction, staged)
@@ -189,21 +196,26 @@ class BaseSource:
         if followed.parsed is None or _SEQUENCE.match(sql):
             return
         arrow = self._options.decoder.arrow
+        self._ordinal += 1
+        made = self._made(sql, db, offset)._replace(followed=followed)
         for effect in statement_effects(followed, sql, db, self.context, arrow):
             name = (effect.db, effect.table or "")
             if effect.action == "dropped":
                 self._statements.pop(name, None)
-            elif self.wants(name) and (effect.action == "created" or name in self._statements):
-                listed = self._statements.setdefault(name, [])
-                made = self._made(sql, db, offset, sum(map(len, self._statements.values())))
-                listed.append(made._replace(followed=followed))
+                continue
+            if effect.action == "renamed" and name in self._statements:
+                former = self._statements.pop(name)
+                name = (effect.new_db or effect.db, effect.new_table or "")
+                self._statements[name] = former
+            if self.wants(name) and (effect.action == "created" or name in self._statements):
+                self._statements.setdefault(name, []).append(made)
 
-    def _made(self, sql: str, db: str, offset: int, ordinal: int) -> Statement:
+    def _made(self, sql: str, db: str, offset: int) -> Statement:
         return Statement(
             commit_version=self.backup.version,
             commit_timestamp=0,
             transaction="",
-            ordinal=ordinal,
+            ordinal=self._ordinal,
             position=offset,
             timestamp=0,
             kind="ddl",
@@ -243,7 +255,22 @@ class BaseSource:
         asked = (db, table, names, raw)
         if rows is not None and (rows.table.db, rows.table.name, rows.names, rows.raw) == asked:
             return rows
-        self._end_table()
+        self.end_table()
+        changes = self.begin_table(db, table)
+        arrow, version = self._options.decoder.arrow, self.backup.version
+        number = self.rows_taken((changes.db, changes.name))
+        rows = TableRows(changes, arrow, names, version, number, raw=raw, encodings=encodings)
+        if not rows.has_key:
+            self.leave_out((changes.db, changes.name), "the backup lacks columns of its key")
+        self._rows = rows
+        return rows
+
+    def begin_table(self, db: str, table: str) -> TableChanges:
+        """A table whose rows come next.
+
+        Raises:
+            DamagedError: its CREATE TABLE was not met.
+        """
         definition = self._catalog.find(db, table)
         if definition is None:
             raise DamagedError(
@@ -251,15 +278,7 @@ class BaseSource:
                 " --no-create-info",
                 path=self.backup.path,
             )
-        arrow, version = self._options.decoder.arrow, self.backup.version
-        changes = table_of(definition, arrow, version)
-        name = (definition.db, definition.name)
-        number = self._counts.get(name, 0)
-        rows = TableRows(changes, arrow, names, version, number, raw=raw, encodings=encodings)
-        if not rows.has_key:
-            self.leave_out(name, "the backup lacks columns of its key")
-        self._rows = rows
-        return rows
+        return table_of(definition, self._options.decoder.arrow, self.backup.version)
 
     def leave_out(self, name: Name, reason: str) -> None:
         """Take nothing of a table, which is not there as a whole."""
@@ -273,22 +292,32 @@ class BaseSource:
             if name not in self.filled:
                 self.leave_out(name, "the dump has only its CREATE TABLE")
 
+    def keep_only(self, names: Collection[Name]) -> None:
+        """Forget all other tables that statements made."""
+        self._statements = {name: made for name, made in self._statements.items() if name in names}
+
+    def rows_taken(self, name: Name) -> int:
+        """How many rows of a table were taken in."""
+        return self._counts.get(name, 0)
+
     def take(self, rows: TableRows) -> None:
         """Take in the rows that were cut."""
         name = (rows.table.db, rows.table.name)
         if name in self._passed:
             rows.cut.finish()
             return
-        if not rows.cut.rows:
-            return
-        count = rows.cut.rows
-        batch = rows.batch()
-        self._counts[name] = rows.number
+        if rows.cut.rows:
+            self.take_batch(rows.batch())
+
+    def take_batch(self, batch: ChangeBatch) -> None:
+        """Take in rows of a table."""
+        name = (batch.table.db, batch.table.name)
+        self._counts[name] = self.rows_taken(name) + batch.rows
         sums = self._sums.tables[name]
-        sums.images += count
+        sums.images += batch.rows
         sums.written += batch.rows
-        sums.take_changes((count, 0, 0))
-        self._records.setdefault((*name, rows.table.version), rows.table)
+        sums.take_changes((batch.rows, 0, 0))
+        self._records.setdefault((*name, batch.table.version), batch.table)
         self._write_held()
         self._held = batch
 
@@ -302,21 +331,16 @@ class BaseSource:
             self._files.write_changes(self._held)
         self._held = None
 
-    def _end_table(self) -> None:
+    def end_table(self) -> None:
         """Write what is left of a table, and close its file: a dump may have many."""
-        if self._rows is None:
-            return
-        self.take(self._rows)
-        name = f"{self._rows.table.db}.{self._rows.table.name}"
-        self._losses += (
-            undecodable_values(name, column, count) for column, count in self._rows.undecodable.items()
-        )
+        if self._rows is not None:
+            self.take(self._rows)
+            name = f"{self._rows.table.db}.{self._rows.table.name}"
+            self._losses += (
+                undecodable_values(name, column, count) for column, count in self._rows.undecodable.items()
+            )
+            self._rows = None
         if self._held is not None and self._files is not None:
             self._files.end_files([self._held.table])
             self._write_held()
             self._files.end_files([])
-        self._rows = None
-
-    def told(self) -> str:
-        """What was taken, in words."""
-        return f"{counted(len(self._counts), 'table')}, {counted(sum(self._counts.values()), 'row')}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from binx.kernels.text.tuples import Encoding, TupleColumns
 from binx.log.arrow import arrow_array
 from binx.rows.absent import absent_value
 from binx.rows.batches import ChangeBatch, TableChanges
-from binx.rows.columns.arrow_schema import MISFITS
+from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.rows.columns.names import ColumnProvenance, ResolvedColumn, ResolvedTable, output_names
 from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type, declared_type
@@ -150,35 +150,54 @@ class TableRows:
         found: dict[int, list[tuple[str, str]]] = {}
         for row, place, text in misfits:
             found.setdefault(row, []).append((columns[self._places[place]].name, text))
-        heads = self._heads(rows)
-        if self.table.alike.can_misfit:
-            listed = [found.get(row) for row in range(rows)] if found else None
-            heads.append(pa.nulls(rows, MISFITS) if listed is None else arrow_array(listed, MISFITS))
+        listed = [found.get(row) for row in range(rows)] if found else None
+        given = None if listed is None else arrow_array(listed, MISFITS)
+        present = present_bits(len(columns), self._places)
+        held = pa.nulls(rows, pa.binary()) if present is None else pa.repeat(present, rows)
         self.number += rows
-        return ChangeBatch(self.table, rows, [*heads, *arrays], 0, 0)
+        return base_batch(self.table, arrays, self._version, self.number - rows, held, given)
 
-    def _heads(self, rows: int) -> list[Any]:
-        """The system columns: nothing tells when the rows came to be."""
 
-        def repeated(value: Any, data_type: pa.DataType) -> pa.Array:
-            return pa.repeat(pa.scalar(value, data_type), rows)
+def present_bits(count: int, places: Iterable[int]) -> bytes | None:
+    """Which of so many columns a row has; None where it has all."""
+    bits = sum(1 << place for place in set(places))
+    return None if bits == (1 << count) - 1 else bits.to_bytes((count + 7) // 8, "little")
 
-        def word(value: str, index: pa.DataType) -> pa.Array:
-            return pa.DictionaryArray.from_arrays(repeated(0, index), arrow_array([value], pa.string()))
 
-        moment = pa.timestamp("us", tz="UTC")
-        numbers = pa.array(range(self.number, self.number + rows), pa.int64())
-        all_places = set(range(len(self.table.resolved.columns)))
-        bits = sum(1 << place for place in self._places).to_bytes((len(all_places) + 7) // 8, "little")
-        has_all = all_places == set(self._places)
-        return [
-            word(BASE, pa.int8()),
-            repeated(self._version, pa.int64()),
-            repeated(0, moment),
-            numbers,
-            word("", pa.int32()),
-            repeated(0, moment),
-            repeated(0, pa.int64()),
-            repeated(0, pa.int32()),
-            pa.nulls(rows, pa.binary()) if has_all else repeated(bits, pa.binary()),
-        ]
+def base_batch(
+    table: TableChanges,
+    columns: Sequence[Any],
+    version: int,
+    number: int,
+    present: Any,
+    misfits: Any | None,
+) -> ChangeBatch:
+    """Rows of a base; nothing tells when they came to be.
+
+    Args:
+        number: of the first row in the table.
+        present: for each row what :func:`present_bits` gives.
+        misfits: for each row the texts of values that are null; None where there are none.
+    """
+    rows = len(present)
+
+    def repeated(value: Any, data_type: pa.DataType) -> pa.Array:
+        return pa.repeat(pa.scalar(value, data_type), rows)
+
+    def word(value: str, index: pa.DataType) -> pa.Array:
+        return pa.DictionaryArray.from_arrays(repeated(0, index), arrow_array([value], pa.string()))
+
+    heads = [
+        word(BASE, pa.int8()),
+        repeated(version, pa.int64()),
+        repeated(0, UTC_TIMESTAMP),
+        pa.array(range(number, number + rows), pa.int64()),
+        word("", pa.int32()),
+        repeated(0, UTC_TIMESTAMP),
+        repeated(0, pa.int64()),
+        repeated(0, pa.int32()),
+        present,
+    ]
+    if table.alike.can_misfit:
+        heads.append(pa.nulls(rows, MISFITS) if misfits is None else misfits)
+    return ChangeBatch(table, rows, [*heads, *columns], 0, 0)

@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -57,6 +59,7 @@ def prepare(folder: Path, shop: Shop) -> Path:
         (folder / name).write_bytes(gzip.compress(dump.encode()))
     (folder / "shop.sql").write_text(dump)
     (folder / "all.sql.zst").write_bytes(zstandard.compress(dump.encode()))
+    pq.write_table(pa.table({"id": [1]}), folder / "shop.orders.parquet")
     (folder / "schema.sql").write_text("CREATE TABLE orders (id BIGINT UNSIGNED NOT NULL PRIMARY KEY);\n")
     return folder
 

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from binx.spark.lake.at_moment import table_at
@@ -226,3 +227,82 @@ def test_a_dump_that_does_not_say_where_it_stands_is_refused(server: Server, tmp
     assert not (tmp_path / "lake").exists()
     given = binx("base", dump, "--from", "mysql-bin.000001:4", "-o", tmp_path / "lake", "--json")
     assert json.loads(given.out)["rows"] > 0
+
+
+COLUMNS = {
+    "id": "INTEGER", "status": "VARCHAR", "tags": "VARCHAR", "total": "DECIMAL(12,3)", "at": "TIMESTAMPTZ",
+    "note": "VARCHAR", "raw": "BLOB", "twice": "DECIMAL(14,3)", "kept": "INTEGER",
+}  # fmt: skip
+SPARK_COLUMNS = COLUMNS | {"id": "INT", "kept": "INT", "at": "TIMESTAMP", "note": "STRING", "raw": "BINARY"}
+
+
+def selected(server: Server) -> list[tuple[Any, ...]]:
+    """The orders as text, bytes in hexadecimal digits."""
+    names = (f"HEX({name})" if name == "raw" else f"CAST({name} AS CHAR)" for name in COLUMNS)
+    return [tuple(row) for row in server.query(f"SELECT {', '.join(names)} FROM shop.orders")]
+
+
+def by_duckdb(rows: list[tuple[Any, ...]], folder: Path, _: Any) -> None:
+    folder.mkdir(parents=True)
+    typed = ", ".join(
+        f'unhex("{name}") AS "{name}"' if kind == "BLOB" else f'CAST("{name}" AS {kind}) AS "{name}"'
+        for name, kind in COLUMNS.items()
+    )
+    with duckdb.connect() as made:
+        made.execute("SET TimeZone = 'UTC'")
+        made.execute("CREATE TABLE told (" + ", ".join(f'"{name}" VARCHAR' for name in COLUMNS) + ")")
+        made.executemany(f"INSERT INTO told VALUES ({', '.join('?' * len(COLUMNS))})", rows)
+        for part in range(2):
+            query = f"SELECT {typed} FROM told WHERE CAST(id AS INTEGER) % 2 = {part}"
+            made.execute(f"COPY ({query}) TO '{folder}/{part}.parquet' (FORMAT parquet)")
+
+
+def by_spark(rows: list[tuple[Any, ...]], folder: Path, spark: Any) -> None:  # noqa: F811 - the fixture
+    typed = [
+        f"unhex(`{name}`) AS `{name}`"
+        if kind == "BINARY"
+        else "CAST(CONCAT(`at`, 'Z') AS TIMESTAMP) AS `at`"
+        if name == "at"
+        else f"CAST(`{name}` AS {kind}) AS `{name}`"
+        for name, kind in SPARK_COLUMNS.items()
+        for kind in (kind.replace("VARCHAR", "STRING"),)
+    ]
+    told = spark.createDataFrame(rows, ", ".join(f"`{name}` STRING" for name in COLUMNS))
+    told.selectExpr(*typed).repartition(3).write.parquet(str(folder))
+
+
+@pytest.mark.parametrize("write", [by_duckdb, by_spark])
+@pytest.mark.parametrize("how", ["gtid", "position"])
+def test_parquet_files_and_the_logs_since_are_what_select_shows(
+    server: Server,
+    how: str,
+    write: Callable[[list[tuple[Any, ...]], Path, Any], None],
+    tmp_path: Path,
+    spark: Any,  # noqa: F811 - the fixture
+) -> None:
+    lake, output, schema = tmp_path / "lake", tmp_path / "tables", tmp_path / "schema.sql"
+    begin(server)
+    schema.write_bytes(server.dump("--no-data", "--databases", "shop", "small"))
+    server.flush_logs()
+    before = tmp_path / "before"
+    export(server, before, schema, 0)
+    for number, table in enumerate(("shop.od`d.na/me", "shop.log", "small.strings", "small.numbers")):
+        file = tmp_path / "base" / f"{number}.parquet"
+        file.parent.mkdir(exist_ok=True)
+        assert binx("state", before, "--table", table, "-o", file, "--quiet").code == 0
+    write(selected(server), tmp_path / "base" / "shop" / "orders", spark)
+    mysql = not isinstance(server, MariaDBServer)
+    gtids = str(server.query(f"SELECT @@GLOBAL.{'gtid_executed' if mysql else 'gtid_binlog_pos'}")[0][0])
+    first = len(server.binlogs()) - 1
+    place = ["--from-gtid", gtids] if how == "gtid" else ["--from", position_of(server)]
+    taken = binx("base", tmp_path / "base", "--schema", schema, *place, "-o", lake, "--json")
+    assert taken.code == 0, taken.err
+    for number in range(MOMENTS):
+        change(server, number)
+    export(server, lake, schema, first)
+    tables = loaded(lake, output, spark)
+    assert reasons(tables) == {}
+    assert differences(server, "shop", output, without_current=["seen"]) == ([], 0)
+    held = table_at(str(lake), "shop.orders", None)
+    assert held.rows.num_rows == len(selected(server))
+    assert not held.missing

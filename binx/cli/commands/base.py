@@ -23,6 +23,10 @@ EXAMPLES = (
         "a dump that does not say where it stands",
         "binx base shop.sql --from mysql-bin.000003:157 -o lake",
     ),
+    Example(
+        "a table that DuckDB read from the server, and where that was in the logs",
+        "binx base shop.orders.parquet --schema schema.sql --from mysql-bin.000003:157 -o lake",
+    ),
 )
 
 
@@ -30,6 +34,18 @@ EXAMPLES = (
 @DATA_SET
 @option(
     "--table DB.TABLE", "tables", multiple=True, help="Only these tables; * and ? match. May be repeated."
+)
+@option(
+    "--schema",
+    metavar="FILE",
+    type=PATH,
+    help="The CREATE TABLE statements of the tables in Parquet files, as mysqldump --no-data writes them.",
+)
+@option(
+    "--as",
+    "name",
+    metavar="DB.TABLE",
+    help="The table that Parquet files are of, where their names do not tell it.",
 )
 @backup_options(OUTPUT)
 @COMPRESSION
@@ -42,6 +58,8 @@ def base_command(
     dumps: tuple[str, ...],
     output: str,
     tables: tuple[str, ...],
+    schema: str | None,
+    name: str | None,
     from_gtid: GtidSet | ShortGtids | None,
     from_position: Position | None,
     compression: str,
@@ -63,11 +81,21 @@ def base_command(
     if isinstance(from_gtid, ShortGtids):
         raise UsageError("expected whole UUIDs behind --from-gtid, found short ones")
     position = backup_position(from_gtid, from_position)
+    db, dot, table = (name or "").partition(".")
+    if name is not None and not (db and dot and table):
+        raise UsageError(f"expected --as DB.TABLE, found {name!r}")
     summary = Summary(as_json=as_json, quiet=quiet)
     with text_output(plain=as_json) as text, progress_bar("base", quiet=quiet) as bar:
         bar.expect(sum(Path(path).stat().st_size for path in dumps if Path(path).is_file()))
         for report in import_bases(
-            dumps, output, options, position=position, tables=tables, progress=bar.reach
+            dumps,
+            output,
+            options,
+            position=position,
+            tables=tables,
+            schema=schema,
+            table=None if name is None else (db, table),
+            progress=bar.reach,
         ):
             summary.take(report, text)
     return summary.exit_code(GtidSet())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
@@ -33,7 +34,11 @@ def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = 
         OutputError: it cannot be written.
     """
     if form == PARQUET:
-        pq.write_table(table.rows, out, compression="zstd", store_schema=False)
+        statements = [] if table.refused else table.definition
+        noted = {"db": table.name.db, "table": table.name.table, "statements": statements}
+        with pq.ParquetWriter(out, table.rows.schema, compression="zstd", store_schema=False) as writer:
+            writer.write_table(table.rows)
+            writer.add_key_value_metadata({"binx.table": json.dumps(noted)})
         return
     lines = _csv(table) if form == CSV else _sql(table, create=create)
     for line in lines:

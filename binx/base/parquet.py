@@ -1,0 +1,174 @@
+"""Parquet files as a backup: which of a folder count, and the tables that they are of."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from binx.base.source import Name
+from binx.errors import DamagedError, RefusedError, SourceError, UsageError
+
+STATE_METADATA = b"binx.table"
+"""In the foot of a file that ``binx state`` wrote: which table it is, and what makes it."""
+
+_MAGIC = b"PAR1"
+_FOOT_BYTES = 64 * 1024
+_READ_BYTES = 1 << 20
+_CODEC = re.compile(r"\.(?:snappy|gz|gzip|zstd|zst|lz4|lz4_raw|lz4raw|brotli|uncompressed)$", re.IGNORECASE)
+_NOT_FILES = {
+    "_delta_log": "a Delta table, which says elsewhere what files count: write its rows as plain Parquet",
+    "_temporary": "what a job of Spark has not finished",
+    "_manifest": "a data set of binx to-parquet, which is none",
+    "_state.json": "what binx load wrote: write its tables with binx state",
+}
+
+
+class OwnNotes(NamedTuple):
+    """What ``binx state`` notes of the table that it writes, with the statements that make it."""
+
+    name: Name
+    statements: list[str]
+
+
+class ParquetPart(NamedTuple):
+    """One file of a table; ``own`` where ``binx state`` wrote it."""
+
+    name: Name
+    path: Path
+    own: OwnNotes | None
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet files do.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
+
+
+def parquet_parts(path: str, table: Name | None, *, by_folders: bool) -> list[ParquetPart]:
+    """The Parquet files of a file or folder and their tables; none where there are no Parquet files.
+
+    Files of ``binx state`` say their table; else the innermost name ``DB.TABLE`` of the file and the folders
+    of the backup does. Two folders ``DB/TABLE`` do where statements can confirm them. What begins with a
+    ``.`` or ``_`` is passed over, as Spark does.
+
+    Args:
+        table: which table all are of; None where they tell it.
+        by_folders: whether two folders may tell it.
+
+    Raises:
+        DamagedError: a file is no whole Parquet file.
+        RefusedError: the folder is one of another kind.
+        UsageError: names do not tell a table.
+    """
+    root = Path(path).absolute()
+    if root.is_dir():
+        files = [one for one in sorted(root.rglob("*")) if _counts(one, root)]
+    else:
+        files = [root] if is_parquet(root) else []
+    parts = []
+    for one in files:
+        own = _noted(one)
+        parts.append(ParquetPart((own and own.name) or table or _table_of(one, root, by_folders), one, own))
+        if own is not None and table not in (None, own.name):
+            called = ".".join(own.name)
+            raise UsageError(f"expected --as {called}, which binx state wrote there", path=str(one))
+    return parts
+
+
+def _noted(path: Path) -> OwnNotes | None:
+    """What ``binx state`` noted of the table that it wrote, where it did."""
+    with open_parquet(path) as file:
+        noted = (file.metadata.metadata or {}).get(STATE_METADATA)
+    if noted is None:
+        return None
+    try:
+        found = json.loads(noted)
+        return OwnNotes((str(found["db"]), str(found["table"])), [str(one) for one in found["statements"]])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(f"expected notes of a table, found others: {error}", path=str(path)) from error
+
+
+def _counts(path: Path, root: Path) -> bool:
+    """Whether a file of a folder has rows."""
+    names = path.relative_to(root).parts
+    kind = _NOT_FILES.get(path.name)
+    if path.name == "metadata" and any(path.glob("*.metadata.json")):
+        kind = "an Iceberg table: write its rows as plain Parquet"
+    if kind is not None:
+        raise RefusedError(f"expected a folder of Parquet files, found {kind}", path=str(path))
+    if any(name.startswith((".", "_")) for name in names) or not path.is_file():
+        return False
+    if path.suffix == ".parquet":
+        return True
+    return not path.suffix and is_parquet(path)
+
+
+def _table_of(path: Path, root: Path, by_folders: bool) -> Name:
+    folders = path.relative_to(root.parent).parts[-2::-1]
+    for name in (path.name, *folders):
+        stem = _CODEC.sub("", name.removesuffix(".parquet"))
+        db, dot, table = stem.partition(".")
+        if dot and db and table and "." not in table:
+            return unquote(db), unquote(table)
+    folders = (*folders, root.parent.name)
+    if not by_folders or len(folders) < 2 or "=" in folders[0] + folders[1]:
+        raise UsageError(
+            "expected a file or folder called DB.TABLE, or with --schema folders DB/TABLE, found neither: say"
+            " which table the files are of with --as DB.TABLE",
+            path=str(path),
+        )
+    return unquote(folders[1]), unquote(folders[0])
+
+
+def feet(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
+    """How large the files are, and a digest of their names, sizes and feet.
+
+    Raises:
+        SourceError: one cannot be read.
+    """
+    digest = hashlib.sha256()
+    total = 0
+    for name, path, _ in parts:
+        try:
+            with path.open("rb") as file:
+                size = file.seek(0, 2)
+                file.seek(max(0, size - _FOOT_BYTES))
+                digest.update(repr((name, path.name, size)).encode("utf-8", "replace") + file.read())
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
+        total += size
+    return total, digest.digest()
+
+
+def open_parquet(path: Path) -> Any:
+    """A Parquet file.
+
+    Raises:
+        DamagedError: it is none, or its foot is damaged.
+        SourceError: it cannot be read.
+    """
+    try:
+        # The numbers of INT96 are nanoseconds, but of years that 64 bits of them do not have.
+        return pq.ParquetFile(
+            path, coerce_int96_timestamp_unit="us", buffer_size=_READ_BYTES, pre_buffer=False
+        )
+    except pa.ArrowInvalid as error:
+        what = str(error).splitlines()[0]
+        raise DamagedError(f"expected a Parquet file, found it damaged ({what})", path=str(path)) from error
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error}", path=str(path)) from error

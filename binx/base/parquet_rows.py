@@ -1,0 +1,259 @@
+"""Rows of Parquet files as those of a base."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from binx.base.parquet import ParquetPart, open_parquet
+from binx.base.parquet_values import exact_values, sql_type
+from binx.base.source import BaseSource, Name
+from binx.base.tables import base_batch, present_bits
+from binx.errors import AbsentError, BinxError, DamagedError, RefusedError
+from binx.log.arrow import arrow_array
+from binx.rows.batches import ChangeBatch, TableChanges
+from binx.rows.columns.arrow_schema import MISFITS
+from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.types import ArrowOptions
+from binx.rows.ddl.dump import statements, used_database
+
+_BATCH_ROWS = 32_768
+_BATCH_BYTES = 16 << 20
+_OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
+"""What ``binx state`` adds to a table's columns."""
+
+
+class ParquetTables:
+    """Takes tables out of Parquet files.
+
+    Args:
+        schema: statements that make the tables; None where their columns are as the files have them.
+        schema_path: the file that these are of.
+    """
+
+    def __init__(
+        self, parts: Sequence[ParquetPart], options: ArrowOptions, schema: str | None, schema_path: str
+    ) -> None:
+        self._parts = parts
+        self._options = options
+        self._schema = schema
+        self._schema_path = schema_path
+
+    def read(self, source: BaseSource, progress: Callable[[int], None]) -> None:
+        """Take them in.
+
+        Raises:
+            BinxError: some of it cannot be taken, and what.
+        """
+        tables: dict[Name, list[ParquetPart]] = {}
+        for part in self._parts:
+            if source.wants(part.name):
+                tables.setdefault(part.name, []).append(part)
+        if self._schema is not None:
+            databases = {db for db, _ in tables}
+            _follow(source, self._schema, databases.pop() if len(databases) == 1 else "")
+        digest = hashlib.sha256()
+        taken: set[Name] = set()
+        done = 0
+        for name, parts in tables.items():
+            table: TableChanges | None = None
+            for part in parts:
+                with open_parquet(part.path) as file:
+                    try:
+                        table = table or self._begin(source, name, part, file)
+                        for batch in _Rows(file, part, table, self._options, source).batches():
+                            source.take_batch(batch)
+                    except BinxError as error:
+                        raise error.at(path=str(part.path)) from error.__cause__
+                done += part.path.stat().st_size
+                digest.update(f"{part.path.name} {_sha256(part.path)}\n".encode("utf-8", "replace"))
+                progress(done)
+            source.end_table()
+            taken |= set() if table is None else {(table.db, table.name)}
+        source.keep_only(taken)
+        source.sha256 = digest.hexdigest()
+
+    def _begin(self, source: BaseSource, name: Name, part: ParquetPart, file: pq.ParquetFile) -> TableChanges:
+        """A table's columns: as the schema says, else as the file does."""
+        if self._schema is None:
+            texts = [_create_table(name[1], file.schema_arrow)] if part.own is None else part.own.statements
+            for text in texts:
+                _follow(source, text, name[0])
+        try:
+            return source.begin_table(*name)
+        except DamagedError:
+            raise AbsentError(
+                f"expected a CREATE TABLE of {'.'.join(name)}, found none in {self._schema_path or 'it'}:"
+                " give one with --schema"
+            ) from None
+
+
+def _follow(source: BaseSource, text: str, db: str) -> None:
+    for number, statement in enumerate(statements(text)):
+        used = used_database(statement)
+        if used is None:
+            source.statement(statement.strip(), db, number)
+        else:
+            db = used
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _create_table(table: str, schema: pa.Schema) -> str:
+    """What makes a table for the columns of a file, which have no key."""
+    columns = []
+    for field in schema:
+        try:
+            kind = sql_type(field.type)
+        except BinxError as error:
+            error.message = f"column {field.name}: {error.message}"
+            raise
+        columns.append(f"{_quoted(field.name)} {kind} {'' if field.nullable else 'NOT '}NULL")
+    return f"CREATE TABLE {_quoted(table)} ({', '.join(columns)}) DEFAULT CHARSET=utf8mb4"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+class _Rows:
+    """The rows of one file as those of a table.
+
+    Raises:
+        RefusedError: it has other columns.
+    """
+
+    def __init__(
+        self,
+        file: pq.ParquetFile,
+        part: ParquetPart,
+        table: TableChanges,
+        options: ArrowOptions,
+        source: BaseSource,
+    ) -> None:
+        self._file = file
+        self._table = table
+        self._options = options
+        self._source = source
+        self._is_own = part.own is not None
+        names = file.schema_arrow.names
+        own = _OWN if self._is_own else ()
+        given = {name.casefold(): place for place, name in enumerate(names) if name not in own}
+        columns = table.resolved.columns
+        called = [(one.name if self._is_own else one.source_name).casefold() for one in columns]
+        odd = [names[place] for name, place in given.items() if name not in called]
+        if odd or len(given) != len([name for name in names if name not in own]):
+            raise RefusedError(
+                f"expected columns of {table.db}.{table.name}, found {', '.join(odd) or 'one twice'}: leave"
+                " them out where the file is written, or give the CREATE TABLE that has them"
+            )
+        self._places = [given.get(name) for name in called]
+        lacking = [
+            one.source_name
+            for one, place in zip(columns, self._places, strict=True)
+            if place is None and (one.generated is None or one.primary_key_position is not None)
+        ]
+        if lacking:
+            raise RefusedError(
+                f"expected all columns of {table.db}.{table.name}, it lacks {', '.join(lacking)}"
+            )
+        # Spark and Hive write instants as INT96, of which Arrow does not say that they are instants.
+        self._instants = {
+            names.index(file.schema.column(number).path)
+            for number in range(len(file.schema))
+            if file.schema.column(number).physical_type == "INT96"
+            and file.schema.column(number).path in names
+        }
+
+    def batches(self) -> Iterator[ChangeBatch]:
+        """All rows.
+
+        Raises:
+            BinxError: the file is damaged, or values are not of their column's type.
+        """
+        notes = self._file.metadata
+        groups = [notes.row_group(number) for number in range(notes.num_row_groups)]
+        widest = max((one.total_byte_size // max(1, one.num_rows) for one in groups), default=0)
+        found = self._file.iter_batches(batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // (widest + 1))))
+        while True:
+            try:
+                batch = next(found, None)
+            except (OSError, pa.ArrowException) as error:
+                what = str(error).splitlines()[0]
+                raise DamagedError(f"expected a Parquet file, found it damaged ({what})") from error
+            if batch is None:
+                return
+            if batch.num_rows:
+                yield self._batch(batch)
+
+    def _batch(self, batch: pa.RecordBatch) -> ChangeBatch:
+        columns = self._table.resolved.columns
+        texts, unknown = self._own(batch, "_misfits"), self._own(batch, "_unknown")
+        misfits = {row: dict(pairs) for row, pairs in texts.items()}
+        arrays = [
+            self._array(batch, column, place, misfits, unknown)
+            for column, place in zip(columns, self._places, strict=True)
+        ]
+        there = [place for place, given in enumerate(self._places) if given is not None]
+        bits = [present_bits(len(columns), there)] * batch.num_rows
+        for row, lacking in unknown.items():
+            bits[row] = present_bits(len(columns), [one for one in there if columns[one].name not in lacking])
+        listed = [list(misfits[row].items()) if row in misfits else None for row in range(batch.num_rows)]
+        return base_batch(
+            self._table,
+            arrays,
+            self._source.backup.version,
+            self._source.rows_taken((self._table.db, self._table.name)),
+            arrow_array(bits, pa.binary()),
+            arrow_array(listed, MISFITS) if misfits else None,
+        )
+
+    def _own(self, batch: pa.RecordBatch, name: str) -> dict[int, Any]:
+        """By row, what a column that ``binx state`` added says of it."""
+        if not self._is_own or name not in batch.schema.names or not _has_values(batch.column(name)):
+            return {}
+        return {row: one for row, one in enumerate(batch.column(name).to_pylist()) if one is not None}
+
+    def _array(
+        self,
+        batch: pa.RecordBatch,
+        column: ResolvedColumn,
+        place: int | None,
+        misfits: Mapping[int, Mapping[str, str]],
+        unknown: Mapping[int, Sequence[str]],
+    ) -> pa.Array:
+        if place is None:
+            return exact_values(pa.nulls(batch.num_rows), column.type, self._options)
+        values = batch.column(place)
+        if place in self._instants:
+            values = values.cast(pa.timestamp("us", tz="UTC"))
+        try:
+            made = exact_values(values, column.type, self._options, is_own=self._is_own)
+        except BinxError as error:
+            error.message = (
+                f"column {column.source_name} of {self._table.db}.{self._table.name}: {error.message}"
+            )
+            raise
+        if made.null_count and (not column.nullable or column.primary_key_position is not None):
+            told = sum(column.name in one for one in misfits.values())
+            told += sum(column.name in one for one in unknown.values())
+            if made.null_count > told:
+                raise RefusedError(
+                    f"column {column.source_name} of {self._table.db}.{self._table.name} is NOT NULL, found"
+                    f" {made.null_count - told} NULL; take tables with values that Parquet cannot hold, as"
+                    " zero dates, from a dump"
+                )
+        return made
+
+
+def _has_values(values: pa.Array) -> bool:
+    return bool(pc.any(values.is_valid()).as_py())

@@ -45,11 +45,7 @@ def make_root(name: str, *packages: str) -> Path:
 
 
 def run(root: Path, *command: str) -> str:
-    """What a command prints in a root.
-
-    Raises:
-        SystemExit: it fails.
-    """
+    """What a command prints in a root."""
     clean = ["env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"]
     done = subprocess.run(["chroot", root, *clean, *command], capture_output=True, text=True, check=False)
     if done.returncode:

@@ -13,11 +13,7 @@ EXTRAS = ("encryption", "pull")
 
 
 def pins(text: str) -> Iterator[str]:
-    """``name==version`` for each dependency of the text of a ``pyproject.toml``.
-
-    Raises:
-        ValueError: a dependency has no lower or no upper bound.
-    """
+    """``name==version`` for each dependency of the text of a ``pyproject.toml``."""
     project = tomllib.loads(text)["project"]
     extras = project["optional-dependencies"]
     found_in = [*project["dependencies"], *(one for extra in EXTRAS for one in extras[extra])]

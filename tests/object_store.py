@@ -32,13 +32,7 @@ def object_store() -> Iterator[tuple[Any, str]]:
 
 
 class Bucket:
-    """An empty bucket.
-
-    Attributes:
-        client: of the store.
-        name: the bucket's.
-        uri: of the place ``logs`` in it.
-    """
+    """An empty bucket."""
 
     def __init__(self, service: tuple[Any, str], test: str) -> None:
         self.client, endpoint = service

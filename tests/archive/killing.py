@@ -4,7 +4,7 @@
 often at random moments, and tells what then was not as it must be: no manifest without its files, the next
 run completes, and what stands there then is what an undisturbed run leaves. ``index-beside`` writes index
 files beside their logs, and ``to-parquet-jobs`` decodes two logs at a time. ``archive-encrypted`` encrypts
-what it archives. ``--s3`` lets the commands write to an object store.
+what it archives.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import logging
 import os
 import random
 import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
 from tests.archive.places import SHOP, check_manifests, contents, copy_logs, revealed
 from tests.cli.process import BINX, binx, binx_with, environment
-from tests.object_store import Bucket, object_store
 from tests.source.ages import EXAMPLE_RECIPIENT
 
 STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate")
@@ -41,14 +39,7 @@ GONE_SECONDS = 20
 
 
 class Victim(NamedTuple):
-    """A command that is killed.
-
-    Attributes:
-        arguments: of the command, given the folder of logs and the place that it writes to.
-        check: holds the place against what must be true of it at any moment.
-        has_logs: whether the logs are in the place, as copies.
-        contents: what two places have in common that hold the same.
-    """
+    """A command that is killed."""
 
     arguments: Callable[[Path, Path], list[str]]
     check: Callable[[Path], None]
@@ -130,13 +121,9 @@ sys.addaudithook(watch)
 
 def finish(victim: Victim, logs: Path, place: Path) -> None:
     """Run a command to its end."""
-    _finish(victim.arguments(logs, place))
-    assert not list(place.rglob(".binx-*.tmp"))
-
-
-def _finish(arguments: list[str]) -> None:
-    done = binx(*arguments)
+    done = binx(*victim.arguments(logs, place))
     assert done.code == 0, done.err
+    assert not list(place.rglob(".binx-*.tmp"))
 
 
 def _compare(victim: Victim, place: Path, expected: Path) -> None:
@@ -146,127 +133,47 @@ def _compare(victim: Victim, place: Path, expected: Path) -> None:
     assert not different, f"these differ: {', '.join(different)}"
 
 
-class Target(NamedTuple):
-    """Where the killed runs write to.
-
-    Attributes:
-        arguments: of the command that is run.
-        check: holds what is there against what must be true at any moment.
-        compare: holds it against what an undisturbed run leaves.
-        clear: removes all that was written.
-    """
-
-    arguments: list[str]
-    check: Callable[[], None]
-    compare: Callable[[Path], None]
-    clear: Callable[[], None]
-
-
-def _in_folder(victim: Victim, place: Path) -> Target:
-    def clear() -> None:
-        shutil.rmtree(place, ignore_errors=True)
-        victim.make(place, *NUMBERS)
-
-    def compare(expected: Path) -> None:
-        assert not list(place.rglob(".binx-*.tmp"))
-        _compare(victim, place, expected)
-
-    clear()
-    return Target(victim.arguments(SHOP, place), lambda: victim.check(place), compare, clear)
-
-
-@contextmanager
-def _in_object_store(victim: Victim, folder: Path) -> Iterator[Target]:
-    """The same in a bucket of moto's server; it is copied to a folder to be looked at."""
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    with object_store() as service:
-        bucket = Bucket(service, str(folder))
-
-        def copied() -> Path:
-            copy = folder / "copy"
-            shutil.rmtree(copy, ignore_errors=True)
-            copy.mkdir()
-            for key in bucket.listed("logs/"):
-                path = copy / key.removeprefix("logs/")
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(bucket.read(key))
-            return copy
-
-        def clear() -> None:
-            for key in bucket.listed("logs/"):
-                bucket.client.delete_object(Bucket=bucket.name, Key=key)
-            begun = folder / "begun"
-            shutil.rmtree(begun, ignore_errors=True)
-            victim.make(begun, *NUMBERS)
-            for path in begun.iterdir():
-                bucket.client.put_object(Bucket=bucket.name, Key=f"logs/{path.name}", Body=path.read_bytes())
-
-        clear()
-        paths = victim.arguments(SHOP, Path("/PLACE"))
-        arguments = [
-            bucket.place(f"logs{path.removeprefix('/PLACE')}" + "/" * victim.has_logs)
-            if path.startswith("/PLACE")
-            else path
-            for path in paths
-        ]
-        yield Target(
-            arguments,
-            lambda: victim.check(copied()),
-            lambda expected: _compare(victim, copied(), expected),
-            clear,
-        )
-
-
-def kill_at_random(name: str, times: int, seed: int, *, s3: bool = False) -> int:
+def kill_at_random(name: str, times: int, seed: int) -> int:
     """Kill a command so often; gives how many runs were killed before they had ended."""
-    victim = VICTIMS[name]
-    with tempfile.TemporaryDirectory() as name_of_folder:
-        folder = Path(name_of_folder)
-        expected = folder / "expected"
+    victim, moments = VICTIMS[name], random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        expected, place = Path(folder, "expected"), Path(folder, "place")
         victim.make(expected, *NUMBERS)
         finish(victim, SHOP, expected)
-        if not s3:
-            return _kill(_in_folder(victim, folder / "place"), expected, times, random.Random(seed))
-        with _in_object_store(victim, folder) as target:
-            return _kill(target, expected, times, random.Random(seed))
 
+        def begin_anew() -> None:
+            finish(victim, SHOP, place)
+            _compare(victim, place, expected)
+            shutil.rmtree(place)
+            victim.make(place, *NUMBERS)
 
-def _kill(target: Target, expected: Path, times: int, moments: random.Random) -> int:
-    begun = monotonic()
-    _finish(target.arguments)
-    lasts = monotonic() - begun
-    target.compare(expected)
-    target.clear()
-    killed = 0
-    while killed < times:
-        process = subprocess.Popen(
-            [*BINX, *target.arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=environment(),
-        )
-        try:
-            process.wait(moments.uniform(0, lasts * 1.1))
-        except subprocess.TimeoutExpired:
-            killed += _kill_one(process, moments)
-            target.check()
-        else:
-            assert process.returncode == 0
-        if process.returncode == 0:
-            _finish(target.arguments)
-            target.compare(expected)
-            target.clear()
-    _finish(target.arguments)
-    target.compare(expected)
+        victim.make(place, *NUMBERS)
+        begun = monotonic()
+        begin_anew()
+        lasts = monotonic() - begun
+        killed = 0
+        while killed < times:
+            process = subprocess.Popen(
+                [*BINX, *victim.arguments(SHOP, place)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=environment(),
+            )
+            try:
+                process.wait(moments.uniform(0, lasts * 1.1))
+            except subprocess.TimeoutExpired:
+                killed += _kill_one(process, moments)
+                victim.check(place)
+            else:
+                assert process.returncode == 0
+            if process.returncode == 0:
+                begin_anew()
+        begin_anew()
     return killed
 
 
 def _kill_one(process: subprocess.Popen[bytes], moments: random.Random) -> bool:
-    """Kill a command, or one of the processes that decode for it; says whether it ended of that.
-
-    Raises:
-        subprocess.TimeoutExpired: a process of the command was left behind.
-    """
+    """Kill a command, or one of the processes that decode for it; says whether it ended of that."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     chosen = moments.choice([process.pid, *map(int, children)])
     with suppress(ProcessLookupError):
@@ -287,10 +194,9 @@ def main() -> None:
     parser.add_argument("command", choices=list(VICTIMS))
     parser.add_argument("times", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=random.randrange(1 << 30))
-    parser.add_argument("--s3", action="store_true", help="write to an object store")
     arguments = parser.parse_args()
     print(f"{arguments.command}: seed {arguments.seed}", flush=True)
-    killed = kill_at_random(arguments.command, arguments.times, arguments.seed, s3=arguments.s3)
+    killed = kill_at_random(arguments.command, arguments.times, arguments.seed)
     print(f"{arguments.command}: {killed} runs killed, nothing lost")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from binx.archive.check import CheckReport, check_archive
-from binx.archive.report import ArchiveRequest, LogReport, RunReport, State
+from binx.archive.report import ArchiveRequest, LogReport, RunReport
 from binx.archive.run import ArchiveRun
 from binx.source import PlainFile
 from binx.source.age import AgeFile, Identities
@@ -92,19 +92,3 @@ def check_manifests(folder: Path) -> None:
         for one in manifest["objects"]:
             data = (folder / one["path"]).read_bytes()
             assert (len(data), hashlib.sha256(data).hexdigest()) == (one["bytes"], one["sha256"])
-
-
-__all__ = [
-    "IN_USE",
-    "IN_USE_OFFSET",
-    "MARIADB_SHOP",
-    "SHOP",
-    "State",
-    "archive",
-    "check_manifests",
-    "contents",
-    "copy_logs",
-    "manifests",
-    "revealed",
-    "states",
-]

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.arguments import DEFAULT_SIZE, parse_arguments
+from bench.arguments import parse_arguments
 from bench.growth import Point
 from bench.growth import render as render_growth
 from bench.growth_logs import UUID, write_log
-from bench.logs import CACHE, Log, cache_key, find_log, need_log
+from bench.logs import Log, cache_key, find_log, need_log
 from bench.measure import Outcome
 from bench.process import Reading
 from bench.recipes import RECIPES
-from bench.report import Measured, machine_facts, ratios, render, to_json
-from bench.tasks import LS, START, TO_PARQUET, Task
+from bench.report import Measured, ratios, render, to_json
+from bench.tasks import LS, TO_PARQUET, Task
 from binx.cli.main import run
 from binx.kernels.transactions.table import FLAG_BY_LENGTH
 from binx.kernels.walk.scan import Level
@@ -55,18 +55,6 @@ def test_a_table_has_a_line_a_task_with_least_and_median_and_ratios_of_the_least
     assert render(Measured("oltp: a log", LOG, contents, OUTCOMES)) == TABLE
 
 
-def test_a_table_of_nothing_but_reasons_has_its_headings() -> None:
-    lines = render(Measured("title", None, {}, [outcome("one", reason="not there")])).splitlines()
-    assert lines[0] == "title"
-    assert lines[1].startswith("task  CPU s")
-    assert lines[2] == "one   not there"
-
-
-def test_ratios_leave_out_what_was_not_measured() -> None:
-    assert ratios(OUTCOMES[1], OUTCOMES) == {"slow": 4.0}
-    assert ratios(OUTCOMES[2], OUTCOMES) == {}
-
-
 def test_a_task_on_two_logs_is_compared_by_wall_time_and_has_read_both() -> None:
     two = outcome("two jobs", 1.0)
     two.task = replace(two.task, wall_against=("slow",), names=("one", "two"))
@@ -86,29 +74,10 @@ def test_the_json_has_every_reading() -> None:
     assert log["tasks"][2]["reason"] == "not there"
 
 
-def test_the_machine_is_named() -> None:
-    facts = machine_facts()
-    assert int(facts["cores"]) >= 1
-    assert all(facts.values())
-
-
-def test_without_arguments_every_log_is_small_and_kept_in_the_cache() -> None:
-    given = parse_arguments([])
-    assert given.size == DEFAULT_SIZE
-    assert given.kinds == (*RECIPES, START)
-    assert given.tasks == ()
-    assert given.keep == CACHE
-    assert given.json is None
-
-
 def test_only_takes_kinds_of_logs_and_tasks_side_by_side() -> None:
     given = parse_arguments(["--only", "bulk", TO_PARQUET, "oltp", LS])
     assert given.kinds == ("oltp", "bulk")
     assert set(given.tasks) == {LS, TO_PARQUET}
-
-
-def test_only_tasks_means_all_kinds() -> None:
-    assert parse_arguments(["--only", LS]).kinds == (*RECIPES, START)
 
 
 def test_size_folder_and_output_are_taken() -> None:
@@ -197,11 +166,6 @@ def test_tables_tell_milliseconds_a_megabyte_without_the_start_and_the_peak() ->
     ]
 
 
-def test_a_log_that_was_measured_again_counts_as_measured_last() -> None:
-    points = [Point("ls", 0, 1, 0.0, 0), Point("ls", 10.0, 10, 9.0, 0), Point("ls", 10.0, 10, 0.01, 0)]
-    assert "| ls | 0 | 1.00, 0 |" in render_growth(points)
-
-
 GTID = "00000000-0000-0000-0000-000000000001:9"
 GTID_BEFORE = "00000000-0000-0000-0000-000000000001:8"
 
@@ -221,13 +185,6 @@ def test_the_key_names_kind_size_and_recipe_version() -> None:
     assert cache_key(replace(RECIPES["oltp"], version=7), 50) == "oltp-50MB-v7"
 
 
-def test_another_kind_size_or_version_is_another_key() -> None:
-    recipe = RECIPES["oltp"]
-    raised = replace(recipe, version=recipe.version + 1)
-    keys = {cache_key(one, size) for one in (*RECIPES.values(), raised) for size in (1, 10, 100)}
-    assert len(keys) == 3 * (len(RECIPES) + 1)
-
-
 def test_a_log_that_was_kept_is_found_with_its_path(tmp_path: Path) -> None:
     kept = keep(tmp_path, cache_key(RECIPES["oltp"], 50))
     assert find_log(RECIPES["oltp"], 50, tmp_path) == kept
@@ -237,11 +194,6 @@ def test_a_log_that_is_there_is_not_made_again(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", "")
     kept = keep(tmp_path, cache_key(RECIPES["oltp"], 50))
     assert need_log("oltp", 50, tmp_path) == kept
-
-
-def test_a_log_of_another_size_is_not_taken_for_it(tmp_path: Path) -> None:
-    keep(tmp_path, cache_key(RECIPES["oltp"], 50))
-    assert find_log(RECIPES["oltp"], 51, tmp_path) is None
 
 
 def test_a_folder_without_facts_is_a_log_that_was_not_finished(tmp_path: Path) -> None:

@@ -61,11 +61,7 @@ class Forking:
     def start(
         self, program: str, arguments: Sequence[str], cwd: Path | None, env: Mapping[str, str], fds: list[int]
     ) -> None:
-        """Let a fork run a program.
-
-        Args:
-            fds: what become its standard input, output and error.
-        """
+        """Let a fork run a program."""
         request = json.dumps([program, ["-c", *arguments], str(cwd or Path.cwd()), dict(env)])
         socket.send_fds(self._channel, [request.encode()], fds)
 

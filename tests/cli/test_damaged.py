@@ -59,12 +59,7 @@ class Answer(NamedTuple):
 
 
 class Asked:
-    """Runs commands in this process, in a folder of their own.
-
-    Args:
-        folder: it; emptied before each command.
-        captured: takes what was printed to both streams.
-    """
+    """Runs commands in this process, in a folder of their own."""
 
     def __init__(self, folder: Path, captured: Callable[[], tuple[str, str]]) -> None:
         self._folder = folder

@@ -32,19 +32,7 @@ WITH_KEYRING = "read with --keyring"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One file.
-
-    Attributes:
-        file: its name.
-        server: the version in its format description; empty where it cannot be told.
-        outcome: read, read with --no-checksums or --keyring, stopped by an error in its middle, or refused
-            when opened.
-        message: the error's message or a part of it, without the option; empty for what is read without.
-        transactions: how many are read.
-        rows: row images that are decoded.
-        events: how many of each type, ``NAME:N`` joined by commas, of what is read.
-        columns: the types of the columns in its table maps, joined by commas.
-    """
+    """One file."""
 
     file: str
     server: str = ""

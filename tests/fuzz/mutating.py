@@ -73,14 +73,7 @@ def split(log: bytes, start: int = _MAGIC) -> tuple[list[bytes], bytes]:
 
 
 def changed_log(data: bytes, most: int, seed: int, change: Change) -> bytes:
-    """A log, changed at some places.
-
-    Args:
-        data: the log.
-        most: bytes that the result may have.
-        seed: decides what is done.
-        change: changes bytes without knowing what they are.
-    """
+    """A log, changed at some places."""
     dice = random.Random(seed)
     events, rest = split(data)
     if len(events) < 2 or dice.random() < 0.15:
@@ -179,6 +172,3 @@ def _with_length(event: bytes, behind: int, checksum: int) -> bytes:
         told = rewrite_gtid(body, header, clock=None, following=behind, checksum_size=checksum)
         return _sized(event[:HEADER_SIZE] + told + event[stop:])
     return event
-
-
-__all__ = ["changed_log", "split"]

@@ -73,6 +73,3 @@ def keyring(data: bytes) -> None:
         file.flush()
         for name, key in read_keyring(file.name).items():
             assert (type(name), type(key)) == (str, bytes)
-
-
-__all__ = ["archive_manifest", "archived", "data_set", "keyring"]

@@ -133,6 +133,3 @@ def _claims_what_is_cut(file: BinlogFile, start: int, described: FormatDescripti
             if isinstance(one.event, Gtid) and 0 < (one.event.transaction_length or 0) <= left:
                 return True
     return False
-
-
-__all__ = ["scans", "slices", "texts"]

@@ -12,11 +12,7 @@ _END = "-- what was asked is answered --"
 
 
 class Connection:
-    """One session of a server.
-
-    Args:
-        server: running.
-    """
+    """One session of a server."""
 
     def __init__(self, server: Server) -> None:
         options = ["--batch", "--raw", "--skip-column-names", "--comments", "--force", "--unbuffered"]
@@ -28,11 +24,7 @@ class Connection:
         )
 
     def run(self, sql: str | bytes) -> list[str]:
-        """The lines that the client prints of statements without a ``;`` at their end; errors are lines too.
-
-        Raises:
-            ServerError: the server is gone, or the client has ended.
-        """
+        """What the client prints of statements without a ``;`` at their end; errors are lines too."""
         text = sql.encode() if isinstance(sql, str) else sql
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -75,13 +75,7 @@ def differences(server: Server, to: Path) -> list[str]:
 
 
 class Proxy:
-    """Stands between a pull and its server, and can fail in the ways that networks do.
-
-    Args:
-        server: the server, which may be started again meanwhile.
-        address: the socket to listen on.
-        flips: bytes between two bits that are changed on the way from the server; 0: none is.
-    """
+    """Stands between a pull and its server, and can fail in the ways that networks do."""
 
     def __init__(self, server: Server, address: Path, flips: int = 0) -> None:
         self._server = server
@@ -174,12 +168,7 @@ class Proxy:
 
 
 class Follower:
-    """A pull that follows its server, until it is ended.
-
-    Args:
-        words: the command.
-        log: takes what it says.
-    """
+    """A pull that follows its server, until it is ended."""
 
     def __init__(self, words: Sequence[str], log: Path) -> None:
         self._words = [*words, "--follow"]

@@ -67,12 +67,7 @@ class Transaction:
 
 
 def read_listing(text: bytes, size: int) -> list[Transaction]:
-    """The transactions of a listing (``-vv --base64-output=decode-rows``) of a log with GTID events.
-
-    Args:
-        text: the listing.
-        size: the log's size, where its last transaction may end.
-    """
+    """The transactions of a listing (``-vv --base64-output=decode-rows``) of a log with GTID events."""
     return list(_transactions(text, size))
 
 
@@ -143,15 +138,7 @@ _YEAR_ZERO = 1900
 def printed(
     value: Any, misfit: str | None, column: LogicalType, type_name: str, *, mariadb: bool
 ) -> bytes | None:
-    """A value as the reader prints it; None where the two cannot be compared.
-
-    Args:
-        value: from a batch whose text is raw; times are integers of microseconds.
-        misfit: the text that stands for a value which its type cannot hold.
-        column: its type.
-        type_name: what the reader calls the type.
-        mariadb: in the spelling of MariaDB's reader.
-    """
+    """A value as the reader prints it; None where the two cannot be compared."""
     # What a compressed column holds is printed as it is stored.
     if type_name.endswith(" COMPRESSED") or column.kind in _STORED_OTHERWISE:
         return b"NULL" if value is None and misfit is None else None
@@ -295,14 +282,7 @@ Read = tuple[tuple[str, str], str, list[LogicalType], list[str], dict[str, Any]]
 
 
 def compare_with_listing(server: Server, path: Path, catalog: Catalog, seen: set[str]) -> list[str]:
-    """Compare one log; returns a line for each difference, up to some.
-
-    Args:
-        server: whose reader prints the log.
-        path: the log.
-        catalog: the tables known so far; moved on.
-        seen: takes in what was compared: each kind of column, and ``skipped``.
-    """
+    """Compare one log; returns a line for each difference, up to some."""
     mariadb = server.daemon == "mariadbd"
     listing = server.mysqlbinlog("-vv", "--base64-output=decode-rows", path)
     theirs = read_listing(listing, path.stat().st_size)

@@ -33,15 +33,7 @@ MODES = ("''", "''", "'STRICT_TRANS_TABLES'", "'ALLOW_INVALID_DATES'")
 
 
 class SchemaRound:
-    """Random traffic, a rotation at a time.
-
-    Args:
-        server: running; the databases of the round are made anew.
-        seed: decides everything.
-
-    Attributes:
-        refused: statements that the server did not take.
-    """
+    """Random traffic, a rotation at a time."""
 
     def __init__(self, server: Server, seed: str) -> None:
         self._server = server

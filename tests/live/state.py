@@ -46,19 +46,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One row image.
-
-    Attributes:
-        table: database and name.
-        change: the change type.
-        columns: the table's columns in order.
-        values: those that the image has.
-        differing: columns of which only parts were logged.
-        place: commit version, number of the row.
-        names: what the server calls the columns.
-        computed: generated columns, which tell no rows apart: MariaDB logs a virtual one's new value in the
-            image before the update.
-    """
+    """One row image."""
 
     table: Name
     change: str
@@ -72,16 +60,7 @@ class Image:
 
 @dataclass(slots=True)
 class TableState:
-    """The rows of a table.
-
-    Attributes:
-        columns: the columns of the last image, in order.
-        names: what the server calls them.
-        rows: values by column.
-        absent: of the first image that removes a row which no image has brought, what is wrong; what came
-            behind it is not followed. Tables that statements were logged for lack rows rightly.
-        ambiguous: whether an image could mean several rows, as their values are unknown in part.
-    """
+    """The rows of a table."""
 
     columns: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)

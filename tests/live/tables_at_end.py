@@ -42,14 +42,7 @@ def read_tables(server: Server) -> dict[Name, TableAtEnd]:
 def compare_servers(
     expected: dict[Name, TableAtEnd], found: dict[Name, TableAtEnd], *, json_as_values: bool
 ) -> list[str]:
-    """How the tables after a replay differ from those before.
-
-    Args:
-        expected: the tables before.
-        found: the tables after.
-        json_as_values: take JSON documents for equal that mean the same; a text does not tell 99.0 from a
-            DECIMAL with more zeros.
-    """
+    """How the tables after a replay differ from those before."""
     if expected.keys() != found.keys():
         return [
             f"tables {sorted(expected.keys() - found.keys())} are missing,"
@@ -74,14 +67,7 @@ def compare_servers(
 
 
 def compare_state(name: Name, table: TableAtEnd, state: TableState, counts: dict[str, int]) -> list[str]:
-    """How a table differs from the state that a data set leads to.
-
-    Args:
-        name: of the table.
-        table: as the server has it.
-        state: as the data set has it.
-        counts: ``known`` and ``unknown`` values are counted in it.
-    """
+    """How a table differs from the state that a data set leads to."""
     columns = table.description["columns"]
     if not table.rows and not state.rows:
         return []
@@ -152,13 +138,7 @@ _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
 
 
 def loaded_state(output: Path, life: Mapping[str, Any], table: TableAtEnd) -> TableState:
-    """The rows of ``current/``; what ``_unknown`` lists is unknown.
-
-    Args:
-        output: the loader's.
-        life: what its state says of the table.
-        table: as the server has it.
-    """
+    """The rows of ``current/``; what ``_unknown`` lists is unknown."""
     parts = [pq.read_table(output / one["path"], partitioning=None) for one in life["ranges"]]
     content = pa.concat_tables(parts)
     columns = [name for name in content.column_names if name not in _OWN]
@@ -174,14 +154,7 @@ def loaded_state(output: Path, life: Mapping[str, Any], table: TableAtEnd) -> Ta
 def differences(
     server: Server, database: str, output: Path, *, without_current: Collection[str] = ()
 ) -> tuple[list[str], int]:
-    """What differs between SELECT and ``current/``, and how many cells the lake says it does not know.
-
-    Args:
-        server: what is right.
-        database: whose tables are compared.
-        output: the lake.
-        without_current: tables that need not have rows here, as they are told to be stopped or have no key.
-    """
+    """What differs between SELECT and ``current/``, and how many cells the lake says it does not know."""
     state = json.loads((output / "_state.json").read_text())
     lives = {tuple(one["name"]): one for one in state["lives"].values()}
     found: list[str] = []

@@ -124,11 +124,7 @@ LOGS = sorted((Path(__file__).resolve().parents[2] / "testdata/mariadb-10.11/sho
 
 
 def said_by(server: MySQLServer, sql: str) -> str:
-    """MySQL's own normal form.
-
-    Raises:
-        ServerError: its grammar does not know the statement.
-    """
+    """MySQL's own normal form."""
     text = f"CONVERT(x'{sql.encode().hex()}' USING utf8mb4)"
     return str(server.query(f"SELECT STATEMENT_DIGEST_TEXT({text})", "digests")[0][0])
 

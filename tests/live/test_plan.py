@@ -35,14 +35,7 @@ START = "# start the server"
 
 
 class Moment(NamedTuple):
-    """What a server had at a moment at which nobody wrote.
-
-    Attributes:
-        gtid: the last transaction's.
-        following: that of the next one.
-        time: behind the last transaction and not behind the next.
-        state: checksums of all tables, and the GTIDs.
-    """
+    """What a server had at a moment at which nobody wrote."""
 
     gtid: str
     following: str
@@ -118,12 +111,7 @@ def write(server: Server, rng: random.Random, number: int) -> None:
 
 
 class Backup(NamedTuple):
-    """A backup, and how it comes back.
-
-    Attributes:
-        path: what ``plan`` is given.
-        folder: a physical backup's data folder.
-    """
+    """A backup, and how it comes back."""
 
     path: Path
     folder: Path | None = None

@@ -268,12 +268,7 @@ def waiting(request: pytest.FixtureRequest, tmp_path: Path) -> Server:
 
 
 class Writer:
-    """A client that writes one transaction after another, and knows which of them the server has confirmed.
-
-    Args:
-        server: the server, which may be started again meanwhile.
-        choose: how long values are.
-    """
+    """Writes one transaction after another, and knows which of them the server has confirmed."""
 
     def __init__(self, server: Server, choose: random.Random) -> None:
         self._server = server

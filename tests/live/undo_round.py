@@ -42,12 +42,7 @@ DOCUMENTS = (
 
 
 class Row(NamedTuple):
-    """A row at one moment.
-
-    Attributes:
-        shown: how scripts list it.
-        image: its values.
-    """
+    """A row at one moment."""
 
     shown: str
     image: str
@@ -59,12 +54,7 @@ Rows = dict[tuple[str, str], Row]
 
 @dataclass
 class UndoRound:
-    """A round on one server.
-
-    Args:
-        server: running; all that it has is dropped.
-        seed: decides what is done.
-    """
+    """A round on one server."""
 
     server: Server
     seed: str
@@ -76,11 +66,7 @@ class UndoRound:
         self._only_tied = self.pick.random() < 0.4
 
     def play(self) -> str:
-        """Play the round; gives what the undo came to.
-
-        Raises:
-            AssertionError: a row is neither as it was nor listed.
-        """
+        """Play the round; gives what the undo came to."""
         pick, server = self.pick, self.server
         drop_databases(server)
         server.reset()

@@ -14,7 +14,7 @@ import pytest
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.transactions.table import Kind
 from binx.kernels.walk.machine import Action, EventClass
-from binx.log.boundary import TRANSITIONS, State, compiled
+from binx.log.boundary import TRANSITIONS, State
 from tests.log import building as b
 
 SAMPLES = {
@@ -253,34 +253,6 @@ def test_the_compiled_scan_runs_the_table(state: State, event_class: EventClass)
 def test_every_class_has_a_sample_and_every_state_a_way() -> None:
     assert set(SAMPLES) == set(EventClass) - {EventClass.CLASSES}
     assert set(WAYS) == set(ENDS) == set(TRANSITIONS) == set(State)
-
-
-def test_a_step_leads_outside_exactly_when_it_ends_a_transaction() -> None:
-    ending = {Action.ACTION_END, Action.ACTION_START_END}
-    for state, steps in TRANSITIONS.items():
-        for event_class, step in steps.items():
-            leaves = step.to == State.OUTSIDE and (state, step.action) != (State.OUTSIDE, Action.ACTION_KEEP)
-            assert (step.action in ending) == leaves, (state, event_class)
-
-
-def test_only_outside_starts_transactions() -> None:
-    starting = {Action.ACTION_START, Action.ACTION_START_END}
-    for state, steps in TRANSITIONS.items():
-        if state is not State.OUTSIDE:
-            assert not any(step.action in starting for step in steps.values())
-
-
-def test_the_compiled_table_marks_what_the_literal_one_leaves_out_as_illegal() -> None:
-    actions, states, kinds = compiled()
-    classes = int(EventClass.CLASSES)
-    assert len(actions) == len(states) == len(kinds) == len(State) * classes
-    illegal = {(at // classes, at % classes) for at, action in enumerate(actions) if action == 255}
-    assert illegal == {
-        (state, event_class)
-        for state in State
-        for event_class in range(classes)
-        if event_class not in TRANSITIONS[state]
-    }
 
 
 def test_a_query_cut_before_its_text_is_damage_and_no_transaction() -> None:

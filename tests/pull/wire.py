@@ -45,12 +45,7 @@ def heartbeat(name: str, position: int) -> bytes:
 
 @dataclass(slots=True)
 class Wire:
-    """Packets, numbered as a server does.
-
-    Attributes:
-        semi_sync: whether events ask for acknowledgements.
-        data: what was sent so far.
-    """
+    """Packets, numbered as a server does."""
 
     semi_sync: bool = False
     data: bytearray = field(default_factory=bytearray)
@@ -93,12 +88,7 @@ def without_beginning(format_event: bytes) -> bytes:
 
 
 class Sender:
-    """A server that sends what was made ready, and then is silent until it is asked no more.
-
-    Args:
-        data: what it sends.
-        ends: whether it closes the connection then.
-    """
+    """A server that sends what was made ready, and then is silent until it is asked no more."""
 
     def __init__(self, data: bytes, *, ends: bool = False) -> None:
         self._ours, self._theirs = socket.socketpair()

@@ -18,13 +18,7 @@ def server_says(columns: list[list[Any]]) -> Described:
 
 
 def binx_says(definition: TableDefinition, columns: list[list[Any]]) -> Described:
-    """What binx says of it.
-
-    Args:
-        definition: the table.
-        columns: what the server says. A collation that nothing names is taken from there, and so are members
-            of which some byte is no character: servers cut them, or show ``?`` or ``x'…'``.
-    """
+    """What binx says of it."""
     theirs = {facts[0]: facts for facts in columns}
     said = []
     for column in _shown(definition):

@@ -255,7 +255,6 @@ HEAD = re.compile(
     r"- METADATA = \[(mysql_server_id=\d+;dbms_type=mysql;.*)\]\n"
     r"- TYPE = com\.continuent\.tungsten\.replicator\.event\.ReplDBMSEvent\n"
 )
-THL_LOGS = [*sorted(TESTDATA.glob("*/small/*.binlog")), TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"]
 SHOP = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000003"
 
 

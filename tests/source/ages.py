@@ -69,16 +69,3 @@ class Key:
 
     def __init__(self, folder: Path, name: str = "key.txt") -> None:
         self.path, self.text = make_key(folder, name)
-
-
-__all__ = [
-    "EXAMPLE_IDENTITY",
-    "EXAMPLE_RECIPIENT",
-    "Key",
-    "decrypted",
-    "encrypted",
-    "everything",
-    "make_key",
-    "opened",
-    "rage",
-]

@@ -108,12 +108,7 @@ class Log:
 
 
 class Server:
-    """A server in miniature: tables as dictionaries by key, and the log of what was done to them.
-
-    Args:
-        server_id: its id, which its GTIDs carry too.
-        image: ``FULL`` or ``MINIMAL``, the row image that it logs; may be changed at any time.
-    """
+    """A server in miniature: tables as dictionaries by key, and the log of what was done to them."""
 
     def __init__(self, server_id: int = 97, image: str = "FULL", first_log: int = 1) -> None:
         self.server_id = server_id
@@ -182,16 +177,7 @@ class Server:
         *,
         before: Name | None = None,
     ) -> None:
-        """Change a table's columns.
-
-        Args:
-            table: its name.
-            sql: the statement.
-            fields: the columns behind it.
-            renamed: new names by old.
-            convert: what it makes of values, by new name.
-            before: the table's name before, where the statement renames it.
-        """
+        """Change a table's columns."""
         former = self.versions[table]
         names = {new: old for old, new in (renamed or {}).items()}
         key = tuple((renamed or {}).get(name, name) for name in former.key)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ from tests.conftest import PROJECT, TESTDATA
 
 SHOP = TESTDATA / "mariadb-10.11" / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.00*"))
-Work = Callable[[Iterable[Share]], Iterator[Answer]]
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -45,13 +45,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What is in a log.
-
-    Attributes:
-        transactions: how many.
-        events: how many of each type; the versions of rows events and the two forms of GTIDs count as one.
-        rows: by table, the rows inserted, updated, deleted.
-    """
+    """What is in a log."""
 
     transactions: int
     events: dict[str, int]
@@ -116,11 +110,7 @@ class _Boundaries:
 
 
 def count_with_binx(path: Path, *, verify: bool = True) -> Counts:
-    """Count the same with binx.
-
-    Raises:
-        BinxError: the file is no binary log.
-    """
+    """Count the same with binx."""
     with BinlogFile.open(str(path)) as file:
         figures = gather([file], verify=verify)
     events: Counter[str] = Counter()
@@ -155,14 +145,7 @@ def find_reader(path: Path) -> list[str] | None:
 
 
 def print_log(reader: list[str], path: Path, folder: Path, *options: str) -> tuple[bytes, str]:
-    """What a reader prints of a log, and what it complains of.
-
-    Args:
-        reader: the words that start it.
-        path: the log.
-        folder: where it may leave the files of LOAD DATA.
-        options: more of its options; times are in UTC.
-    """
+    """What a reader prints of a log, and what it complains of."""
     usual = ["--no-defaults", "-vv", "--base64-output=decode-rows", f"--local-load={folder}"]
     command = [*reader, *usual, *options, str(path)]
     result = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "TZ": "UTC"})

@@ -14,13 +14,7 @@ MOST_CONVERTED = 20
 
 
 class Alters:
-    """Makes statements for tables.
-
-    Args:
-        random: decides.
-        mariadb: for MariaDB.
-        taken: names of tables that are in use, folded.
-    """
+    """Makes statements for tables."""
 
     def __init__(self, random: Random, taken: set[str], *, mariadb: bool) -> None:
         self._random = random

@@ -14,12 +14,7 @@ LOAD_FILE = "rows.txt"
 
 
 class Changes:
-    """Makes statements for tables.
-
-    Args:
-        random: decides.
-        mariadb: for MariaDB.
-    """
+    """Makes statements for tables."""
 
     def __init__(self, random: Random, *, mariadb: bool) -> None:
         self._random = random
@@ -28,15 +23,7 @@ class Changes:
     def statement(
         self, table: Table, others: Sequence[Table], spelling: Spelling, *, safe: bool, whole: bool
     ) -> str:
-        """One statement.
-
-        Args:
-            table: what it changes.
-            others: where INSERT ... SELECT may read from.
-            spelling: of the session that runs it.
-            safe: whether it is logged as it is written, so that it must mean the same once more.
-            whole: whether row images have all columns.
-        """
+        """One statement."""
         makers: list[Callable[[Table, Spelling], str]] = [self.insert] * 6 + [self.update] * 5
         makers += [self.delete, self.delete, self.upsert]
         # MariaDB logs a REPLACE as an update that leaves out, in partial images, what became its default.

@@ -67,12 +67,7 @@ COLUMNS = {
 
 
 class Conditions:
-    """Makes rows and conditions, of which binx says what servers say, or refuses them.
-
-    Args:
-        random: decides.
-        mariadb: for MariaDB, which ignores offsets of moments.
-    """
+    """Makes rows and conditions, of which binx says what servers say, or refuses them."""
 
     def __init__(self, random: Random, *, mariadb: bool) -> None:
         self._random = random

@@ -67,17 +67,7 @@ GENERATED = ("GENERATED ALWAYS AS (1+1)", "AS (concat('a',',)'))", "AS ({})", "A
 
 
 class Declarations:
-    """Makes declarations.
-
-    Args:
-        random: decides.
-        mariadb: for MariaDB.
-
-    Attributes:
-        spelling: of the session.
-        charsets: what may stand behind CHARACTER SET.
-        collations: what may stand behind COLLATE.
-    """
+    """Makes declarations."""
 
     charsets = (
         "latin1",

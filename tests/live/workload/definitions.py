@@ -16,15 +16,7 @@ Columns = Mapping[str, list[str]]
 
 
 class Definitions:
-    """Makes statements.
-
-    Args:
-        random: decides.
-        mariadb: for MariaDB.
-
-    Attributes:
-        spelling: of the session that runs the next statement.
-    """
+    """Makes statements."""
 
     def __init__(self, random: Random, *, mariadb: bool) -> None:
         self._random = random
@@ -33,11 +25,7 @@ class Definitions:
         self._declare = Declarations(random, mariadb=mariadb)
 
     def statement(self, tables: Columns) -> str:
-        """One statement.
-
-        Args:
-            tables: what there is, views and sequences too.
-        """
+        """One statement."""
         chance = self._random.random()
         if chance < 0.08:
             return self._settings()

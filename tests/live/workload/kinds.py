@@ -13,15 +13,7 @@ Literal = Callable[[Random, Spelling], str]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a column holds.
-
-    Attributes:
-        sql: the type, with its character set.
-        literal: a random value as a session spells it.
-        simple_default: whether DEFAULT takes a literal.
-        integer: whether it is a number that can be counted up.
-        json: whether it is MySQL's JSON.
-    """
+    """What a column holds."""
 
     sql: str
     literal: Literal

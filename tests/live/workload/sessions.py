@@ -19,14 +19,7 @@ TIME_ZONES = ("+00:00", "-08:00", "+05:30", "SYSTEM")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """How one session was set up.
-
-    Attributes:
-        settings: the statements that do it.
-        spelling: how its texts must be written.
-        format: ``ROW``, ``MIXED`` or ``STATEMENT``.
-        whole_images: whether row images have all columns.
-    """
+    """How one session was set up."""
 
     settings: str
     spelling: Spelling

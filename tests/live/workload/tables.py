@@ -13,16 +13,7 @@ MANY_COLUMNS = 70
 
 @dataclass(slots=True)
 class Column:
-    """One column.
-
-    Attributes:
-        name: as it is called now.
-        kind: what it holds.
-        options: what stands behind the type, such as ``NOT NULL``.
-        nullable: whether it takes NULL.
-        optional: whether an INSERT may leave it out.
-        generated: whether the server computes it.
-    """
+    """One column."""
 
     name: str
     kind: Kind
@@ -34,21 +25,7 @@ class Column:
 
 @dataclass(slots=True)
 class Table:
-    """One table.
-
-    Attributes:
-        db: its database.
-        name: as it is called now.
-        columns: in the order in which they were declared or added.
-        key: the primary key's columns; empty where there is none.
-        counter: a column that a statement can count up to touch every row.
-        key_values: for each key column, the literals from which its values come.
-        statements: whether sessions in the statement and mixed formats write to it too, so that its rows do
-            not follow from row changes alone.
-        options: what stands behind the columns.
-        counts: whether a column counts up by itself.
-        names: the names of columns that were ever used, folded.
-    """
+    """One table."""
 
     db: str
     name: str

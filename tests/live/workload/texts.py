@@ -64,13 +64,7 @@ _CODECS = {"utf8mb4": "utf-8", "latin1": "cp1252", "cp1251": "cp1251", "koi8r": 
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """How a session wants its texts.
-
-    Attributes:
-        charset: what the client says that it speaks.
-        backslash: whether a backslash escapes.
-        ansi_quotes: whether double quotes hold identifiers.
-    """
+    """How a session wants its texts."""
 
     charset: str = "utf8mb4"
     backslash: bool = True

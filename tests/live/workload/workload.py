@@ -20,12 +20,7 @@ TAGS = ("", ":nightly", ":batch_2")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Statements for one session.
-
-    Attributes:
-        sql: as the client sends them.
-        must: whether none may fail.
-    """
+    """Statements for one session."""
 
     sql: bytes
     must: bool = False
@@ -35,18 +30,6 @@ class Workload:
     """Random traffic for an empty server.
 
     The same seed makes the same statements. Iterate :meth:`steps` once; then the attributes say what is left.
-
-    Args:
-        seed: decides everything.
-        mariadb: for MariaDB.
-        sessions: how many sessions there are.
-        rows_only: all sessions log changes as rows.
-        gtids_only: all transactions have GTIDs.
-
-    Attributes:
-        tables: the tables that are left at the end.
-        sql_refused: whether something was tried that SQL cannot repeat: LOAD DATA as a statement, whose
-            file it cannot hold, or changes of a table with system versioning.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
 from tests.conftest import TESTDATA
 from tests.source.ages import EXAMPLE_RECIPIENT
-from tests.source.test_encrypted import key_of
+from tests.source.test_compressed import key_of
 
 
 @pytest.fixture

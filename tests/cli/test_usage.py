@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pyarrow
@@ -87,6 +88,7 @@ def test_sizes_take_binary_units(shop: Shop) -> None:
 HEAVY = {"pyarrow", "rich", "sqlglot", "pyspark", "pandas", "numpy", "duckdb"}
 
 
+@cache
 def modules_of_python() -> set[str]:
     """Names of the modules that Python has imported before any program."""
     return set(_run("import sys\nprint(*sys.modules, sep='\\n')").stdout.split())
@@ -180,16 +182,21 @@ def groff(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.fixture(scope="module")
+def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("man")
+    write_pages(folder, DOCS)
+    return folder
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_groff_has_nothing_to_say(name: str, tmp_path: Path) -> None:
-    write_pages(tmp_path, DOCS)
-    done = groff("-ww", "-z", "-Tutf8", str(tmp_path / name))
+def test_groff_has_nothing_to_say(name: str, manuals: Path) -> None:
+    done = groff("-ww", "-z", "-Tutf8", str(manuals / name))
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_text_comes_out_as_it_was_written(tmp_path: Path) -> None:
-    write_pages(tmp_path, DOCS)
-    done = groff("-Tascii", "-P-cbou", str(tmp_path / "binx-extract.1"))
+def test_text_comes_out_as_it_was_written(manuals: Path) -> None:
+    done = groff("-Tascii", "-P-cbou", str(manuals / "binx-extract.1"))
     assert done.returncode == 0
     shown = " ".join(done.stdout.split())
     assert "--exclude-gtid, --exclude-gtids SET" in shown

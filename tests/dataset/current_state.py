@@ -26,6 +26,7 @@ from binx.log.file import BinlogFile
 from binx.slices.binlog import SliceReport, write_binlog
 from binx.slices.search import Run
 from testdata.compare import as_integers
+from tests.conftest import TESTDATA
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -130,7 +131,6 @@ def current_state(folder: Path, db: str, table: str, key: list[str]) -> list[Row
     return list(state.values())
 
 
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
 SHOPS = [sorted((folder / "shop").glob("mysql-bin.0*")) for folder in (MYSQL, MARIADB)]
 SMALL = sorted(path for folder in (MYSQL, MARIADB) for path in (folder / "small").glob("*.binlog"))

@@ -268,7 +268,7 @@ def bare(line: str) -> Any:
 @pytest.mark.parametrize("name", ["no_checksum"])
 def test_without_checksums_any_flipped_bit_gives_an_answer_or_an_error(name: str, tmp_path: Path) -> None:
     original = (SMALL / f"{name}.binlog").read_bytes()
-    for bit in range(200 * 8, len(original) * 8, STRIDE // 4):
+    for bit in range(200 * 8, len(original) * 8, STRIDE // 2):
         data = bytearray(original)
         data[bit // 8] ^= 1 << bit % 8
         path = written(tmp_path / "flipped", bytes(data))

@@ -19,10 +19,10 @@ from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import MariaDBServer, Server
 from testdata.small import drop_databases, split_sections
 from tests.cli.process import binx
+from tests.conftest import TESTDATA
 from tests.live.tables_at_end import differences
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 MOMENTS = 6
 SHOP = r"""
 CREATE DATABASE shop DEFAULT CHARACTER SET utf8mb4; USE shop;

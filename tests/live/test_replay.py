@@ -21,8 +21,8 @@ from testdata.expected import rows_document, tables_of
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases
+from tests.conftest import TESTDATA
 
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
 SMALL_OF_MYSQL = ("compressed", "load_data", "partial_json", "tagged_gtids", "xa")
 SMALL_OF_MARIADB = ("compressed", "load_data", "standalone", "statements", "xa")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +11,10 @@ from binx.slices.sql.literals import text_literal
 from testdata.expected import rows_document
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases, split_sections
+from tests.conftest import TESTDATA
 from tests.live.connection import Connection
 from tests.slices.sql.sql_of import sql_of
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 FOLDERS = {"mysql": TESTDATA / "mysql-9.7", "mariadb": TESTDATA / "mariadb-10.11"}
 NOT_WRITTEN = {("mysql", "load_data"), ("mariadb", "load_data"), ("mariadb", "standalone")}
 NOT_WRITTEN |= {("mysql", "if_not_exists"), ("mariadb", "if_not_exists"), ("mysql", "reordered")}

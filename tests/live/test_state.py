@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from testdata.servers import Server
+from binx.kernels.walk.scan import Level
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import ChangeDecoder
+from testdata.servers import MySQLServer, Server
 from testdata.small import drop_databases
 from tests.cli.process import binx
+from tests.conftest import TESTDATA
 
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 MOMENTS = int(os.environ.get("ROUNDS") or 1)
 
 
@@ -91,3 +99,131 @@ def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
         ("1", "eins"),
         ("2", "zwei"),
     ]
+
+
+UPDATES = 150
+"""Of one document; more than a quarter is logged as differences."""
+
+KEYS = [
+    "a",
+    "b",
+    "aa",
+    "ab",
+    "key",
+    "a b",
+    'quo"te',
+    "back\\slash",
+    "dot.ted",
+    "br[0]",
+    "é",
+    "日本",
+    "😀",
+    "",
+    "\n",
+]
+SCALARS = [
+    "NULL", "TRUE", "FALSE", "0", "-1", "65536", "-5000000000", "18446744073709551615", "1.5e0", "0.1e-20",
+    "12.50", "'text'", "'tab\\tquote\"'", "''", "REPEAT('z', 200)", "DATE'2020-02-03'", "TIME'-11:12:13.5'",
+    "TIMESTAMP'2001-02-03 04:05:06'", "CAST(x'00ff10' AS BINARY)", "POINT(1, 2)", "JSON_ARRAY()",
+    "JSON_OBJECT()",
+]  # fmt: skip
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def value(chance: random.Random, depth: int) -> str:
+    """An SQL expression of a JSON value."""
+    kind = chance.random()
+    if depth == 0 or kind < 0.4:
+        return chance.choice(SCALARS)
+    members = [value(chance, depth - 1) for _ in range(chance.randrange(6))]
+    if kind < 0.7:
+        return f"JSON_ARRAY({', '.join(members)})"
+    keys = chance.sample(KEYS, len(members))
+    pairs = (f"{quoted(key)}, {member}" for key, member in zip(keys, members, strict=True))
+    return f"JSON_OBJECT({', '.join(pairs)})"
+
+
+def path(chance: random.Random, document: Any) -> str:
+    """A path to something in the document, or to something that could be."""
+    legs = "$"
+    while True:
+        if isinstance(document, dict):
+            name = chance.choice([*document, chance.choice(KEYS)])
+            legs += "." + json.dumps(name, ensure_ascii=False)
+            document = document.get(name)
+        elif isinstance(document, list):
+            place = chance.randrange(len(document) + 2)
+            legs += f"[{place}]" if chance.random() < 0.8 else f"[last-{place}]"
+            document = document[place] if place < len(document) else None
+        else:
+            return legs if legs != "$" else "$.a"
+        if chance.random() < 0.2:
+            return legs
+
+
+def change(chance: random.Random, document: Any) -> str:
+    """An SQL expression that changes the document ``d``."""
+    expression = "d"
+    for _ in range(chance.choice([1, 1, 2, 3])):
+        function = chance.choice(["SET", "SET", "REPLACE", "REPLACE", "REMOVE"])
+        where = quoted(path(chance, document))
+        if function == "REMOVE":
+            expression = f"JSON_REMOVE({expression}, {where})"
+        else:
+            expression = f"JSON_{function}({expression}, {where}, {value(chance, 2)})"
+    return expression
+
+
+def documents_after(file: Path) -> tuple[list[str], int]:
+    """The documents of the after images of all updates, in order; and how many differences are left."""
+    texts: list[str] = []
+    left = 0
+    with BinlogFile.open(str(file)) as opened:
+        decoder = ChangeDecoder(opened, Catalog())
+        for table in opened.scan(Level.LEVEL_TABLES):
+            items = [*decoder.decode(table, table.mask())]
+        items += decoder.finish()
+        for item in items:
+            if isinstance(item, ChangeBatch):
+                # The name depends on binlog_row_metadata, which other tests set.
+                document = item.batch.schema.names[-1]
+                rows = pa.table(item.batch).select(["_change_type", "_json_diff", document]).to_pylist()
+                texts += [row[document] for row in rows if row["_change_type"] == "update_postimage"]
+                left += sum(row["_json_diff"] is not None for row in rows)
+    return texts, left
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("members", [4, 3000], ids=["small", "offsets of four bytes"])
+def test_differences_applied_give_what_select_gives(mysql: MySQLServer, seed: int, members: int) -> None:
+    chance = random.Random(f"{seed} {members}")
+    mysql.sql("DROP DATABASE IF EXISTS partial; CREATE DATABASE partial")
+    mysql.sql("CREATE TABLE t (id INT PRIMARY KEY, n INT, d JSON)", "partial")
+    small = f"JSON_OBJECT('long', REPEAT('x', 300), 'list', {value(chance, 3)}, 'deep', {value(chance, 4)})"
+    mysql.sql(f"INSERT INTO t VALUES (1, 0, {small})", "partial")
+    mysql.sql(
+        f"SET cte_max_recursion_depth = {members}; UPDATE t SET d = (WITH RECURSIVE numbers (n) AS"
+        f" (SELECT 1 UNION SELECT n + 1 FROM numbers WHERE n < {members}) SELECT JSON_SET(d, '$.wide',"
+        " JSON_ARRAYAGG(REPEAT('w', 20)), '$.keys', JSON_OBJECTAGG(n, n)) FROM numbers)",
+        "partial",
+    )
+    mysql.flush_logs()
+    expected: list[str] = []
+    document = json.loads(mysql.query("SELECT d FROM t", "partial")[0][0] or "")
+    while len(expected) < UPDATES:
+        statements = [change(chance, document) for _ in range(30)]
+        session = "SET binlog_row_value_options = PARTIAL_JSON;\n"
+        session += "".join(
+            f"UPDATE t SET n = n + 1, d = {one};\nSELECT HEX(CAST(d AS CHAR)) FROM t;\n" for one in statements
+        )
+        expected += [bytes.fromhex(line).decode() for line in mysql.sql(session, "partial").split()]
+        document = json.loads(expected[-1])
+    mysql.flush_logs()
+    log = mysql.binlogs()[-2]
+    assert mysql.mysqlbinlog("-v", log).count(b"@3=JSON_") > UPDATES // 4
+    found, left = documents_after(log)
+    assert left == 0
+    assert found == expected

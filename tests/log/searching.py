@@ -13,9 +13,8 @@ from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
 from binx.log.scanning import Ending
 from binx.log.selection.selection import Selection, Selector, required_level
-from tests.conftest import PROJECT
+from tests.conftest import TESTDATA
 
-TESTDATA = PROJECT / "testdata"
 SHOPS = {
     name: sorted((TESTDATA / name / "shop").glob("mysql-bin.0*")) for name in ("mysql-9.7", "mariadb-10.11")
 }

@@ -25,10 +25,9 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
-from tests.conftest import CORPUS, PROJECT
+from tests.conftest import CORPUS, TESTDATA
 from tests.log.searching import Bytes, listed_transactions, read
 
-TESTDATA = PROJECT / "testdata"
 SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))
 SHOP = sorted(TESTDATA.glob("*/shop/mysql-bin.0*"))
 ALL = [*SMALL, *SHOP, *sorted(TESTDATA.glob("*/in-use/*"))]

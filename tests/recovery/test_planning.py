@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import binx
@@ -18,8 +18,8 @@ from binx.log.backup_position import BackupPosition
 from binx.log.chain.inputs import open_chain
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
 from binx.recovery.planning import plan_recovery
+from tests.conftest import TESTDATA
 
-TESTDATA = Path(__file__).resolve().parent.parent.parent / "testdata"
 SHOPS = ["mysql-9.7", "mariadb-10.11"]
 
 
@@ -64,6 +64,7 @@ def ends_with(one: TransactionRecord) -> Edge:
 
 
 @pytest.mark.parametrize("shop", SHOPS)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_replay_begins_behind_the_backup_and_ends_at_the_target(shop: str, data: st.DataObject) -> None:
     transactions = LISTED[shop]

@@ -27,6 +27,7 @@ from binx.slices.reverse_binlog import ReversePart, ReverseReport, write_reverse
 from binx.storage.output import Sink
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.conftest import TESTDATA
 from tests.dataset.current_state import (
     MARIADB,
     MYSQL,
@@ -177,7 +178,6 @@ def test_files_that_differ_by_checksum_are_joined_under_the_first_ones(
     assert changes(target) == changes(paths[0]) + changes(paths[1])
 
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 LOGS = [
     TESTDATA / server / "small" / f"{name}.binlog"
     for server in ("mysql-9.7", "mariadb-10.11")

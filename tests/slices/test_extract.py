@@ -19,6 +19,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.slices.search import Search
 from binx.where.condition import Condition
+from tests.conftest import TESTDATA
 from tests.log import building as b
 
 
@@ -124,7 +125,6 @@ def test_names_come_from_ddl_before_the_wanted_transaction(testdata: Path, tmp_p
     assert "`c1`" not in text
 
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 SERVERS = ("mysql-9.7", "mariadb-10.11")
 EVERYTHING = Selection()
 ORDERS = Selection(tables=("shop.orders",))

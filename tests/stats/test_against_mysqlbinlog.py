@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import BinxError
-from tests.conftest import CORPUS, PROJECT
+from tests.conftest import CORPUS, PROJECT, TESTDATA
 from tests.stats.mysqlbinlog import Counts, count_listing, count_with_binx, find_reader, print_log
 
 NO_METADATA = (
@@ -58,8 +58,6 @@ REFUSED = {
     "unreadable-8e1454.binlog": "encrypted by MySQL",
 }
 """Files that binx says it cannot read; the readers print nothing of most of them."""
-
-TESTDATA = PROJECT / "testdata"
 
 
 def corpus_files() -> list[Path]:

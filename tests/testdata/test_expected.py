@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from testdata.small import split_sections
+from tests.conftest import TESTDATA
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 SERVERS = ("mysql-9.7", "mariadb-10.11")
 RECIPES = sorted(TESTDATA.glob("*/small/*.sql"))
 LOGS = sorted(

@@ -28,9 +28,9 @@ from binx.slices.sql.literals import SqlValues
 from binx.where.condition import Condition
 from binx.where.literals import literal_of
 from binx.where.values import COMPARISONS, Literal, Operand, compared
+from tests.conftest import TESTDATA
 from tests.slices.spelled import texts_of
 
-TESTDATA = Path(__file__).resolve().parents[2] / "testdata"
 SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
 
 

@@ -18,11 +18,10 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, missing_gtids, order_ends
 from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile, Listed, open_files
-from tests.conftest import PROJECT
+from tests.conftest import TESTDATA
 from tests.log import building as b
 from tests.log.searching import Bytes
 
-TESTDATA = PROJECT / "testdata"
 SHOPS = {
     name: sorted((TESTDATA / name / "shop").glob("mysql-bin.0*")) for name in ("mysql-9.7", "mariadb-10.11")
 }

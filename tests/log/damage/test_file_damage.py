@@ -14,10 +14,9 @@ from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.scanning import Ending, OnDamage
-from tests.conftest import PROJECT
+from tests.conftest import TESTDATA
 from tests.log.searching import Bytes, read
 
-TESTDATA = PROJECT / "testdata"
 IN_USE_FLAG_AT = 4 + 17
 LEVELS = list(Level)
 

@@ -16,11 +16,10 @@ from binx.errors import UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_batch, index_schema
-from tests.conftest import PROJECT
+from tests.conftest import TESTDATA
 from tests.log.index.index_files import index_table
 from tests.log.searching import Bytes, listed_transactions
 
-TESTDATA = PROJECT / "testdata"
 SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))
 SHOP = sorted(TESTDATA.glob("*/shop/mysql-bin.0*"))
 COMPRESSED = TESTDATA / "mysql-9.7/small/compressed.binlog"

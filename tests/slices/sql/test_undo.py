@@ -30,9 +30,9 @@ from binx.slices.sql.foreign_keys import Child, Gone, Place
 from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
 from binx.slices.sql.undo import UndoReport, write_undo
 from binx.slices.sql.write import check_sql, write_sql
+from tests.conftest import TESTDATA
 from tests.slices.sql.sql_of import everything
 
-TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
 STATEMENT = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM|BEGIN|COMMIT)[^\n]*;$", re.MULTILINE)
 CHANGE = re.compile(r"^(INSERT INTO|UPDATE|DELETE FROM) (`[^.]+`\.`[^ ]+`)", re.MULTILINE)

@@ -29,11 +29,11 @@ from binx.slices.search import Selected
 from binx.slices.sql.literals import SqlValues, comment_text, identifier, text_literal
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.write import check_sql, write_sql
+from tests.conftest import TESTDATA
 from tests.event import samples
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import everything, json_of, sql_of
 
-TESTDATA = Path(__file__).resolve().parents[3] / "testdata"
 SERVERS = ("mysql-9.7", "mariadb-10.11")
 CHANGE = re.compile(rb"^(INSERT INTO|UPDATE|DELETE FROM) `((?:[^`]|``)*)`\.`((?:[^`]|``)*)`", re.MULTILINE)
 LISTED = re.compile(rb"^### (INSERT INTO|UPDATE|DELETE FROM) `(.*)`\.`(.*)`$", re.MULTILINE)

@@ -132,13 +132,6 @@ def test_cut_file_is_listed_up_to_the_cut(shop: Shop, tmp_path: Path) -> None:
     assert ended.lines == whole.lines[: len(ended.lines)]
 
 
-def test_cut_file_has_figures_up_to_the_cut_and_exit_code_3(shop: Shop, tmp_path: Path) -> None:
-    ended = binx("stats", cut_log(shop, tmp_path))
-    assert ended.code == 3
-    assert ended.err.startswith("binx: warning: ")
-    assert "the file is truncated inside" in ended.err
-
-
 def test_a_transaction_before_the_cut_can_be_taken_out(shop: Shop, tmp_path: Path) -> None:
     path = cut_log(shop, tmp_path)
     first = binx("ls", "--limit", "1", path).out.split("\t")[1]

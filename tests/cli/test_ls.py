@@ -39,16 +39,6 @@ def test_a_line_in_a_pipe_has_plain_fields_with_tabs_between(shop: Shop) -> None
     assert "shop.order_items +3 -1" in tables
 
 
-def test_json_has_the_names_of_the_data_set(shop: Shop) -> None:
-    import pyarrow as pa
-
-    from binx.log.index.transactions import index_schema
-
-    (one,) = listed("--gtid", shop.demo["gtid"], *shop.logs)
-    schema: pa.Schema = index_schema()
-    assert list(one) == schema.names
-
-
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [("--gtid", "--include-gtids"), ("--exclude-gtid", "--exclude-gtids"), ("--db", "--database")],

@@ -183,22 +183,6 @@ def test_an_unknown_type_keeps_its_number() -> None:
     assert header.name == event_name(200) == "event type 200"
 
 
-@pytest.mark.parametrize(
-    ("number", "name"),
-    [
-        (2, "QUERY"),
-        (19, "TABLE_MAP"),
-        (40, "TRANSACTION_PAYLOAD"),
-        (41, "HEARTBEAT_V2"),
-        (42, "GTID_TAGGED"),
-        (160, "MARIADB_ANNOTATE_ROWS"),
-        (171, "MARIADB_DELETE_ROWS_COMPRESSED"),
-    ],
-)
-def test_type_numbers_are_those_of_the_servers(number: int, name: str) -> None:
-    assert EventType(number).name == event_name(number) == name
-
-
 SAMPLES = sample_events()
 OBSOLETE = {
     EventType.UNKNOWN,

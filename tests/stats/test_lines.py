@@ -215,21 +215,6 @@ def test_columns_that_are_none_are_refused(text: str) -> None:
 FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 
 
-def test_the_demos_transaction_is_described_as_its_server_made_it(testdata: Path) -> None:
-    for flavour in FLAVOURS:
-        demo = json.loads((testdata / flavour / "shop" / "demo.json").read_text())
-        with BinlogFile.open(str(testdata / flavour / "shop" / demo["file"])) as file:
-            (one,) = [one for one in listing_of([file]) if one.gtid == demo["gtid"]]
-        assert (one.file, one.start, one.end, one.kind) == (demo["file"], demo["start"], demo["end"], "dml")
-        found = {
-            f"{change.db}.{change.table}": {name: getattr(change, name) for name in counts}
-            for change in one.tables
-            for counts in [demo["tables"][f"{change.db}.{change.table}"]]
-        }
-        assert found == demo["tables"]
-        assert one.rows == sum(sum(counts.values()) for counts in demo["tables"].values())
-
-
 def test_the_chain_is_listed_in_its_order_without_a_gap(shop: list[BinlogFile]) -> None:
     listed = list(listing_of(shop))
     assert [one.seqno for one in listed] == list(range(1, len(listed) + 1))

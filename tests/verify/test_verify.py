@@ -153,13 +153,6 @@ def test_it_finds_what_mysqlbinlog_finds(tmp_path: Path, offset: int) -> None:
     assert judge.returncode != 0 or b"error" in judge.stderr.lower()
 
 
-def test_a_cut_log_is_told(tmp_path: Path) -> None:
-    report = verify([written(tmp_path, LOG.read_bytes()[:-60])])
-    assert kinds(report) == ["cut"]
-    assert report.files[0].ending == "damaged"
-    check_account(report)
-
-
 def test_a_damaged_format_description_leaves_the_file_unread(tmp_path: Path) -> None:
     data = bytearray(LOG.read_bytes())
     data[30] ^= 1
@@ -344,16 +337,6 @@ def test_every_kind_of_problem_says_what_it_means_and_what_to_do() -> None:
     for advice in ADVICE.values():
         assert advice.meaning.endswith(".")
         assert advice.action
-
-
-def test_the_report_is_one_json_object(tmp_path: Path) -> None:
-    data = bytearray(LOG.read_bytes())
-    data[1000] ^= 1
-    document = json.loads(verify([written(tmp_path, bytes(data))]).to_json())
-    assert document["ok"] is False
-    assert set(document) == {"ok", "checksums", "files", "problems", "notes"}
-    (problem,) = document["problems"]
-    assert {"kind", "path", "start", "end", "gtid", "message", "meaning", "action"} <= set(problem)
 
 
 def test_progress_reaches_the_end() -> None:

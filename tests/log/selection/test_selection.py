@@ -213,12 +213,6 @@ def test_a_higher_level_gives_the_same_selection(level: Level) -> None:
     assert search(selection, paths, level=level).transactions == search(selection, paths).transactions
 
 
-def test_an_empty_selection_is_everything() -> None:
-    assert Selection().is_everything
-    assert not Selection(limit=1).is_everything
-    assert len(search(Selection(), SHOPS["mysql-9.7"]).transactions) == 1629
-
-
 def test_positions_take_what_lies_between_them() -> None:
     path = SHOPS["mysql-9.7"][2]
     everything = search(Selection(), [path]).transactions

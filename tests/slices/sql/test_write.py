@@ -105,13 +105,6 @@ def test_lines_tabs_and_backslashes_of_a_row_can_be_read(charset: str) -> None:
     assert literals[1] == b"_utf8mb4 x'62656c6c07'"
 
 
-@given(st.lists(st.none() | st.binary(), min_size=1), st.integers(0, 3))
-def test_bytes_are_hexadecimal(values: list[bytes | None], cut: int) -> None:
-    array = pa.array([b"before"] * cut + values, pa.binary())[cut:]
-    literals = literals_of(array, LogicalType(Kind.BINARY, "blob"))
-    assert literals == [b"NULL" if value is None else b"x'%b'" % value.hex().encode() for value in values]
-
-
 @given(
     st.lists(st.none() | st.binary(), min_size=1), st.sampled_from(["latin1", "gbk", "utf8mb4", "ucs2", None])
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,10 @@ from hypothesis import settings
 
 PROJECT = Path(__file__).resolve().parent.parent
 TESTDATA = PROJECT / "testdata"
+SERVERS = ("mysql-9.7", "mariadb-10.11")
+SHOPS = {server: sorted((TESTDATA / server / "shop").glob("mysql-bin.0*")) for server in SERVERS}
+"""The logs of the shop on each server."""
+
 CORPUS = Path(os.environ.get("BINX_CORPUS") or PROJECT.parent / "shared" / "corpus")
 """Where the corpus is, which is no part of the project; BINX_CORPUS names another place."""
 
@@ -93,3 +100,17 @@ def corpus() -> Path:
     if not (CORPUS / "catalogue.tsv").exists():
         pytest.skip(f"the corpus of foreign binary logs is not at {CORPUS}; BINX_CORPUS names its folder")
     return CORPUS / "files"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount program")
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("file systems cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

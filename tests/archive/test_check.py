@@ -35,6 +35,7 @@ from tests.archive.places import (
     states,
 )
 from tests.cli.process import binx, binx_with
+from tests.log.building import flip
 
 
 @pytest.fixture
@@ -312,9 +313,7 @@ def _change(path: Path, how: str) -> None:
     if how == "cut":
         os.truncate(path, path.stat().st_size - 1000)
     elif how == "changed":
-        data = bytearray(path.read_bytes())
-        data[100_000] ^= 1
-        path.write_bytes(data)
+        flip(path, 100_000)
     elif how == "grown":
         with path.open("ab") as file:
             file.write(bytes(100))
@@ -382,9 +381,7 @@ def test_an_archive_that_does_not_give_back_what_was_written_is_told(
 
     def flipped(store: Any, stored: Any) -> None:
         path = place / stored.path
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 1
-        path.write_bytes(data)
+        flip(path)
         compare(store, stored)
 
     with monkeypatch.context() as patch:

@@ -36,6 +36,7 @@ from tests.archive.places import (
     states,
 )
 from tests.cli.process import binx
+from tests.log.building import flip
 from tests.object_store import Bucket, object_store
 from tests.source.ages import Key, decrypted
 
@@ -205,9 +206,7 @@ class TestRuns:
             os.utime(path, (0, 0))
         archive(source, place, recipients=(key.text,))
         (stored,) = place.glob("*000001*.zst.age")
-        data = bytearray(stored.read_bytes())
-        data[-1] ^= 1
-        stored.write_bytes(data)
+        flip(stored, -1)
         assert archive(source, place, recipients=(key.text,), prune_days=1)[1].pruned == 0
 
 
@@ -252,9 +251,7 @@ class TestCheck:
         self, sealed: Path, suffix: str
     ) -> None:
         (stored,) = sealed.glob(f"*000002*{suffix}")
-        data = bytearray(stored.read_bytes())
-        data[len(data) // 2] ^= 1
-        stored.write_bytes(data)
+        flip(stored)
         assert [problem.kind for problem in check(sealed).problems][:1] == ["object_changed"]
         stored.unlink()
         assert check(sealed).lacks

@@ -20,6 +20,7 @@ from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.storage.store import LocalStore, open_store
 from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, UUID, archive, check, copy_logs, states
+from tests.log.building import flip
 
 ACROSS = Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
 
@@ -32,9 +33,7 @@ def store(tmp_path: Path) -> LocalStore:
 
 def damage(store: LocalStore, number: int) -> None:
     (path,) = Path(store.where).glob(f"mysql-bin.{number:06}.*.zst")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    flip(path)
 
 
 def test_every_log_comes_back_byte_for_byte(store: LocalStore, tmp_path: Path) -> None:
@@ -183,9 +182,7 @@ def test_nothing_goes_that_is_changed_until_it_is_archived_again(
 ) -> None:
     archive(source, tmp_path / "archive")
     (path,) = (tmp_path / "archive").glob(f"{LOGS[1]}.*{suffix}")
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
+    flip(path)
     reports, run = archive(source, tmp_path / "archive", prune_days=7)
     assert states(reports)[0] == (LOGS[0], "pruned")
     assert [report.state.value for report in reports[1:]] == ["failed"]
@@ -198,9 +195,7 @@ def test_nothing_goes_that_is_changed_until_it_is_archived_again(
 
 def test_a_log_that_differs_in_its_middle_stays(source: Path, tmp_path: Path) -> None:
     archive(source, tmp_path / "archive")
-    data = bytearray((source / LOGS[0]).read_bytes())
-    data[100_000] ^= 1
-    (source / LOGS[0]).write_bytes(data)
+    flip((source / LOGS[0]), 100_000)
     os.utime(source / LOGS[0], (0, 0))
     reports, run = archive(source, tmp_path / "archive", prune_days=7)
     assert (left(source), run.failed) == (LOGS, 1)
@@ -266,9 +261,7 @@ def test_a_dry_run_only_tells(place: Path) -> None:
 
 def test_nothing_goes_where_the_first_log_that_stays_is_not_whole(place: Path) -> None:
     (log,) = place.glob(f"{NAMES[-1]}.*.zst")
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 1
-    log.write_bytes(data)
+    flip(log)
     (report,) = expire(open_store(str(place)), 0)
     assert report.state is State.FAILED
     assert held(place) == NAMES

@@ -30,6 +30,7 @@ from tests.archive.places import (
     manifests,
     states,
 )
+from tests.log.building import flip
 
 
 def found_in(file: BinlogFile) -> list[tuple[int, int, str | None]]:
@@ -217,9 +218,7 @@ class TestClosed:
 class TestRefusals:
     def test_a_damaged_log_is_not_taken_and_the_others_are(self, tmp_path: Path) -> None:
         source = copy_logs(tmp_path / "logs", 1, 2, 3)
-        data = bytearray((source / "mysql-bin.000002").read_bytes())
-        data[100_000] ^= 1
-        (source / "mysql-bin.000002").write_bytes(data)
+        flip((source / "mysql-bin.000002"), 100_000)
         reports, run = archive(source, tmp_path / "archive")
         assert [state for _, state in states(reports)] == ["archived", "damaged", "archived"]
         assert (run.held, run.damaged) == (2, 1)

@@ -10,7 +10,6 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,20 +19,6 @@ from tests.cli.process import BINX, binx, binx_with, environment
 
 RAISED = re.compile(r"binx: interrupted(; [\d.]+ [KM]?i?B of [\d.]+ [KM]?i?B done)?\n")
 """How far it got is told where it is known."""
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if shutil.which("mount") is None:
-        pytest.skip("there is no mount program")
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(folder)]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("file systems cannot be mounted here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
 
 
 def files_in(folder: Path) -> set[str]:

@@ -16,6 +16,7 @@ from tests.cli.conftest import Shop
 from tests.cli.process import binx, binx_with
 from tests.cli.test_usage import HEAVY, modules_after
 from tests.conftest import TESTDATA
+from tests.log.building import flip
 
 
 @pytest.fixture
@@ -81,9 +82,7 @@ def test_index_files_are_made_anew_where_the_log_has_changed(logs: list[Path], s
 
 
 def test_a_damaged_log_gets_none_and_the_others_do(logs: list[Path]) -> None:
-    data = bytearray(logs[0].read_bytes())
-    data[len(data) // 2] ^= 0xFF
-    logs[0].write_bytes(data)
+    flip(logs[0], bits=0xFF)
     ended = binx("index", *logs)
     assert ended.code == 1
     assert str(logs[0]) in ended.err

@@ -32,7 +32,7 @@ from binx.slices.json_lines import write_json
 from binx.slices.search import Search
 from binx.where.condition import Condition
 from binx.where.rows import key_literal
-from tests.conftest import TESTDATA
+from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
 from tests.slices.sql.sql_of import json_of
 
@@ -178,7 +178,6 @@ def test_transactions_that_go_on_in_the_next_relay_log_are_shown_whole(server: s
 
 
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
-SHOPS = {folder.name: sorted((folder / "shop").glob("mysql-bin.0*")) for folder in (MYSQL, MARIADB)}
 
 
 def life_of(paths: Sequence[Path], table: str, *key: str, condition: str | None = None) -> list[RowChange]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 
 import zstandard
 
@@ -183,3 +185,28 @@ def compressed(*events: bytes, claimed: int | None = None) -> bytes:
     size = len(plain) if claimed is None else claimed
     fields = b"\x02\x01\x00" + b"\x03\x09\xfe" + struct.pack("<Q", size)
     return event(40, fields + b"\x01\x09\xfe" + struct.pack("<Q", len(stream)) + b"\x00" + stream)
+
+
+def split(data: bytes, start: int = 0) -> list[bytes]:
+    """The events that stand from some place on."""
+    events = []
+    while start < len(data):
+        events.append(data[start : start + HEADER.unpack_from(data, start)[3]])
+        start += len(events[-1])
+    return events
+
+
+def flip(path: Path, at: int | None = None, bits: int = 1) -> None:
+    """Flip bits of one byte of a file, the one in its middle where nothing else is said."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 if at is None else at] ^= bits
+    path.write_bytes(data)
+
+
+def flipped(data: bytes, first: int = 0, stride: int = 1) -> Iterator[tuple[int, bytes]]:
+    """The data with each of its bits flipped in turn, behind the place of its byte."""
+    damaged = bytearray(data)
+    for bit in range(first * 8, len(data) * 8, stride):
+        damaged[bit // 8] ^= 1 << bit % 8
+        yield bit // 8, bytes(damaged)
+        damaged[bit // 8] ^= 1 << bit % 8

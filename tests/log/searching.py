@@ -15,9 +15,6 @@ from binx.log.scanning import Ending
 from binx.log.selection.selection import Selection, Selector, required_level
 from tests.conftest import TESTDATA
 
-SHOPS = {
-    name: sorted((TESTDATA / name / "shop").glob("mysql-bin.0*")) for name in ("mysql-9.7", "mariadb-10.11")
-}
 SMALL = TESTDATA / "mysql-9.7/small"
 
 

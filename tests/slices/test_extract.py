@@ -19,7 +19,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.slices.search import Search
 from binx.where.condition import Condition
-from tests.conftest import TESTDATA
+from tests.conftest import SERVERS, SHOPS, TESTDATA
 from tests.log import building as b
 
 
@@ -125,13 +125,12 @@ def test_names_come_from_ddl_before_the_wanted_transaction(testdata: Path, tmp_p
     assert "`c1`" not in text
 
 
-SERVERS = ("mysql-9.7", "mariadb-10.11")
 EVERYTHING = Selection()
 ORDERS = Selection(tables=("shop.orders",))
 
 
 def logs_of(server: str) -> list[str]:
-    return sorted(str(path) for path in (TESTDATA / server / "shop").glob("mysql-bin.0*"))
+    return [str(path) for path in SHOPS[server]]
 
 
 def run(logs: list[str], tmp_path: Path, selection: Selection, **options: Any) -> tuple[str, ExtractReport]:

@@ -27,13 +27,12 @@ from binx.slices.json_lines import write_json
 from binx.slices.search import Search
 from binx.slices.thl import write_thl
 from binx.slices.values import JsonValues
-from tests.conftest import TESTDATA
+from tests.conftest import SERVERS, TESTDATA
 from tests.slices.make_thl import CASES, golden, listing
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import json_of
 from tests.stats.logs import Statement, log_of
 
-SERVERS = ("mysql-9.7", "mariadb-10.11")
 LOGS = [
     "all_types",
     "all_types_minimal_metadata",

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.log.building import flip
 from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Name, Server, renumbered
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
@@ -343,9 +344,7 @@ def test_a_changed_file_is_found_by_its_hash(tmp_path: Path, load: Load) -> None
     server = busy()
     server.export_all(tmp_path / "in")
     file = next((tmp_path / "in/changes/shop/orders").iterdir())
-    content = bytearray(file.read_bytes())
-    content[10] ^= 1
-    file.write_bytes(content)
+    flip(file, 10)
     code, summary = load(tmp_path / "in", tmp_path / "out", "--verify")
     assert code == 1
     assert file.name in summary["tables"][0]["error"]

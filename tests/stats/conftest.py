@@ -9,15 +9,13 @@ import pytest
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
-from tests.stats.logs import shop_of
-
-FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
+from tests.conftest import SERVERS, SHOPS
 
 
-@pytest.fixture(params=FLAVOURS)
+@pytest.fixture(params=SERVERS)
 def shop(request: pytest.FixtureRequest) -> Iterator[list[BinlogFile]]:
     """The shop's logs, opened, in their order."""
-    opened = [BinlogFile.open(str(path)) for path in shop_of(request.param)]
+    opened = [BinlogFile.open(str(path)) for path in SHOPS[request.param]]
     files = [ends.file for ends in order_ends(map(read_ends, opened))]
     yield files
     for file in files:

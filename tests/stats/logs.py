@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,7 @@ from binx.log.file import BinlogFile
 from binx.stats.gather import gather
 from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Listing
-from tests.conftest import PROJECT, TESTDATA
+from tests.conftest import PROJECT
 
 _HEADER = struct.Struct("<IBIIIH")
 _QUERY = 2
@@ -102,8 +101,3 @@ def record(document: dict[str, Any]) -> SimpleNamespace:
     """A JSON object, and all those in it, with attributes."""
     found: SimpleNamespace = json.loads(json.dumps(document), object_hook=lambda one: SimpleNamespace(**one))
     return found
-
-
-def shop_of(flavour: str) -> list[Path]:
-    """The shop's logs that a kind of server wrote."""
-    return sorted((TESTDATA / flavour / "shop").glob("mysql-bin.0*"))

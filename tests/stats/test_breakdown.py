@@ -33,9 +33,9 @@ from binx.stats.dimensions import (
     size_step,
 )
 from binx.stats.gather import gather, incomplete
-from tests.stats.logs import Statement, figures_of, log_of, shop_of
+from tests.conftest import SERVERS, SHOPS
+from tests.stats.logs import Statement, figures_of, log_of
 
-FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 BERLIN = ZoneInfo("Europe/Berlin")
 
 
@@ -54,7 +54,7 @@ def groups_of(
 ) -> dict[tuple[Any, ...], SimpleNamespace]:
     """The groups by their keys."""
     dimensions = parse_dimensions(by)
-    with opened(shop_of(flavour)) as files:
+    with opened(SHOPS[flavour]) as files:
         found = gather(files, by=dimensions, selection=selection, zone=zone, quick=quick)["breakdown"]
     assert found["complete"]
     groups = {
@@ -67,10 +67,10 @@ def groups_of(
     return groups
 
 
-@pytest.fixture(scope="module", params=FLAVOURS)
+@pytest.fixture(scope="module", params=SERVERS)
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("lake")
-    with opened(shop_of(request.param)) as files:
+    with opened(SHOPS[request.param]) as files:
         list(to_parquet(files, folder))
     return request.param, folder
 
@@ -138,9 +138,9 @@ def test_tables_are_grouped_as_a_database_groups_them(lake: tuple[str, Path], by
     assert all(group.rows == sum(group.measures[3:]) for group in found.values())
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_groups_by_table_and_db_are_the_figures_of_both(flavour: str) -> None:
-    with opened(shop_of(flavour)) as files:
+    with opened(SHOPS[flavour]) as files:
         figures = figures_of(files)
     tables, databases = groups_of(flavour, "table"), groups_of(flavour, "db")
     for table in figures.tables:
@@ -155,9 +155,9 @@ def test_groups_by_table_and_db_are_the_figures_of_both(flavour: str) -> None:
     assert len(tables) == len(figures.tables)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_sizes_are_the_classes_of_the_figures(flavour: str) -> None:
-    with opened(shop_of(flavour)) as files:
+    with opened(SHOPS[flavour]) as files:
         figures = figures_of(files)
     expected = {(one.from_bytes, one.below_bytes): (one.transactions, one.bytes) for one in figures.sizes}
     found = groups_of(flavour, "size")
@@ -173,7 +173,7 @@ def test_every_size_is_in_the_class_of_its_bits() -> None:
 def test_a_source_is_the_server_of_the_gtids() -> None:
     assert list(groups_of("mariadb-10.11", "source")) == [("0-10",)]
     (keys,) = groups_of("mysql-9.7", "source")
-    with opened(shop_of("mysql-9.7")) as files:
+    with opened(SHOPS["mysql-9.7"]) as files:
         assert figures_of(files).gtid_set.partition(":")[0] == keys[0]
 
 
@@ -225,7 +225,7 @@ def test_an_unknown_dimension_is_told_with_those_there_are() -> None:
 
 
 def selected(selection: Selection, flavour: str = "mysql-9.7", *, quick: bool = False) -> SimpleNamespace:
-    with opened(shop_of(flavour)) as files:
+    with opened(SHOPS[flavour]) as files:
         return figures_of(files, selection=selection, quick=quick)
 
 
@@ -268,7 +268,7 @@ def test_figures_of_a_table_are_those_of_whole_transactions(lake: tuple[str, Pat
 def test_gtids_pass_over_files_and_tell_what_is_not_there() -> None:
     from binx.event.gtid.sets import GtidSet
 
-    with opened(shop_of("mysql-9.7")) as files:
+    with opened(SHOPS["mysql-9.7"]) as files:
         whole = figures_of(files)
     uuid = whole.gtid_set.partition(":")[0]
     wanted = GtidSet.parse(f"{uuid}:2,{uuid}:999999")

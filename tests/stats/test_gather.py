@@ -23,7 +23,7 @@ from binx.stats import gather as gather_module
 from binx.stats import sums as tables_module
 from binx.stats.gather import figures_json, gather, incomplete
 from binx.stats.text import moment_of
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, SERVERS, SHOPS
 from tests.log import building
 from tests.stats.logs import (
     BytesSource,
@@ -33,10 +33,8 @@ from tests.stats.logs import (
     log_bytes,
     log_of,
     record,
-    shop_of,
 )
 
-FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
 CONTRACT = [
     "files", "transactions", "events", "bytes", "first", "last", "tables", "kinds", "largest",
     "longest", "histogram", "warnings",
@@ -60,7 +58,7 @@ def codes(figures: SimpleNamespace) -> dict[str, int]:
     return {finding.code: finding.count for finding in figures.warnings}
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_the_shops_tables_have_the_rows_that_its_servers_reader_printed(flavour: str) -> None:
     expected: Counter[tuple[str, str]] = Counter()
     folder = PROJECT / "testdata" / flavour / "shop" / "expected"
@@ -68,7 +66,7 @@ def test_the_shops_tables_have_the_rows_that_its_servers_reader_printed(flavour:
     for facts in files.values():
         for table, counts in facts["tables"].items():
             expected.update({(table, name): count for name, count in counts.items()})
-    figures = statistics_of(shop_of(flavour))
+    figures = statistics_of(SHOPS[flavour])
     found: Counter[tuple[str, str]] = Counter()
     for one in figures.tables:
         for name in ("inserts", "updates", "deletes"):
@@ -80,14 +78,14 @@ def test_the_shops_tables_have_the_rows_that_its_servers_reader_printed(flavour:
 
 def test_the_shops_gtids_are_those_that_its_server_executed() -> None:
     facts = json.loads((PROJECT / "testdata/mysql-9.7/shop/expected/tables.json").read_text())
-    figures = statistics_of(shop_of("mysql-9.7"))
+    figures = statistics_of(SHOPS["mysql-9.7"])
     assert figures.gtid_set == facts["gtid_executed"]
     assert figures.missing_gtids == ""
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_the_same_logs_in_any_order_give_the_same_text(flavour: str) -> None:
-    paths = shop_of(flavour)
+    paths = SHOPS[flavour]
     text = figures_json(document_of(paths))
     assert figures_json(document_of(paths[::-1])) == text
     document = json.loads(text)
@@ -111,18 +109,18 @@ def test_every_byte_of_every_readable_log_is_accounted_for(corpus: Path, quick: 
         assert bool(file.damaged_bytes) == (not figures.complete) == (file.problem is not None)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_the_bytes_of_events_by_type_add_up_to_the_files(flavour: str) -> None:
-    figures = statistics_of(shop_of(flavour))
+    figures = statistics_of(SHOPS[flavour])
     magics = 4 * len(figures.files)
     assert sum(one.bytes for one in figures.event_types) + magics == figures.bytes
     assert sum(one.events for one in figures.event_types) == figures.events
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_every_breakdown_adds_up_to_the_listing(flavour: str) -> None:
-    figures = statistics_of(shop_of(flavour))
-    files = [BinlogFile.open(str(path)) for path in shop_of(flavour)]
+    figures = statistics_of(SHOPS[flavour])
+    files = [BinlogFile.open(str(path)) for path in SHOPS[flavour]]
     listed = list(listing_of(files))
     size = sum(one.bytes for one in listed)
     kinds = Counter(one.kind for one in listed)
@@ -143,9 +141,9 @@ def test_every_breakdown_adds_up_to_the_listing(flavour: str) -> None:
     assert figures.ddl == kinds["ddl"] == len(figures.ddl_statements)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_quick_figures_are_the_same_as_far_as_they_go(flavour: str) -> None:
-    full, quick = statistics_of(shop_of(flavour)), statistics_of(shop_of(flavour), quick=True)
+    full, quick = statistics_of(SHOPS[flavour]), statistics_of(SHOPS[flavour], quick=True)
     assert (quick.transactions, quick.bytes, quick.gtid_set) == (full.transactions, full.bytes, full.gtid_set)
     assert (quick.first, quick.last, quick.sizes) == (full.first, full.last, full.sizes)
     assert [one.transaction for one in quick.largest] == [one.transaction for one in full.largest]
@@ -161,7 +159,7 @@ def test_quick_figures_are_the_same_as_far_as_they_go(flavour: str) -> None:
 
 
 def test_the_shop_on_mysql_gives_its_dba_three_hints() -> None:
-    assert codes(statistics_of(shop_of("mysql-9.7"))) == {
+    assert codes(statistics_of(SHOPS["mysql-9.7"])) == {
         "no_primary_key": 1,
         "statements_as_text": 2,
         "rolled_back": 1,
@@ -169,14 +167,14 @@ def test_the_shop_on_mysql_gives_its_dba_three_hints() -> None:
 
 
 def test_a_file_that_is_not_there_is_a_gap_in_the_chain_and_in_the_gtids() -> None:
-    paths = shop_of("mysql-9.7")
+    paths = SHOPS["mysql-9.7"]
     facts = json.loads((PROJECT / "testdata/mysql-9.7/shop/expected/files.json").read_text())["files"]
     found = codes(statistics_of([paths[2], paths[4]]))
     assert found["chain"] == 1
     assert found["missing_gtids"] == facts[paths[3].name]["transactions"]
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", SERVERS)
 def test_a_log_that_its_server_has_open_is_told(flavour: str) -> None:
     figures = statistics_of([PROJECT / "testdata" / flavour / "in-use" / "mysql-bin.000001"])
     assert codes(figures)["in_use"] == 1
@@ -242,7 +240,7 @@ def test_a_statement_that_cannot_be_read_leaves_all_figures_of_the_same_transact
 )
 def test_progress_ends_with_all_bytes(selection: Selection | None) -> None:
     seen: list[int] = []
-    files = [BinlogFile.open(str(path)) for path in shop_of("mysql-9.7")]
+    files = [BinlogFile.open(str(path)) for path in SHOPS["mysql-9.7"]]
     gather(files, selection=selection, on_progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == sum(file.size for file in files)
@@ -308,7 +306,7 @@ def test_transactions_of_over_a_minute_are_told() -> None:
 
 def test_too_many_intervals_of_gtids_are_given_up_and_not_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     selection = Selection(tables=("shop.payments",))
-    files = [BinlogFile.open(str(path)) for path in shop_of("mysql-9.7")[:1]]
+    files = [BinlogFile.open(str(path)) for path in SHOPS["mysql-9.7"][:1]]
     whole = figures_of(files, selection=selection).gtid_set
     assert whole is not None
     intervals = whole.count(":")
@@ -318,9 +316,9 @@ def test_too_many_intervals_of_gtids_are_given_up_and_not_cut_short(monkeypatch:
 
 
 def test_more_tables_than_can_be_kept_leave_those_with_most_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = document_of(shop_of("mysql-9.7")[:1])
+    whole = document_of(SHOPS["mysql-9.7"][:1])
     monkeypatch.setattr(tables_module, "TABLES_MAXIMUM", 2)
-    figures = document_of(shop_of("mysql-9.7")[:1])
+    figures = document_of(SHOPS["mysql-9.7"][:1])
     assert figures["tables"] == whole["tables"][:2]
     assert incomplete(figures) == ["tables"]
 

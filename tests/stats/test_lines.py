@@ -212,9 +212,6 @@ def test_columns_that_are_none_are_refused(text: str) -> None:
         parse_columns(text)
 
 
-FLAVOURS = ["mysql-9.7", "mariadb-10.11"]
-
-
 def test_the_chain_is_listed_in_its_order_without_a_gap(shop: list[BinlogFile]) -> None:
     listed = list(listing_of(shop))
     assert [one.seqno for one in listed] == list(range(1, len(listed) + 1))

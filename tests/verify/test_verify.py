@@ -391,7 +391,9 @@ def test_a_relay_log_with_the_sources_rotate_and_its_own_alone_is_intact(server:
     """A replica that rotates its relay log right after it has connected leaves such ones."""
     logs = [path.read_bytes() for path in sorted((TESTDATA / server / "relay").glob("relay-bin.0*"))]
     events = next(
-        events for events in map(events_of, logs) if [one[4] for one in events].count(EventType.ROTATE) > 1
+        events
+        for events in (b.split(log, 4) for log in logs)
+        if [one[4] for one in events].count(EventType.ROTATE) > 1
     )
     rotates = [event for event in events if event[4] == EventType.ROTATE]
     path = tmp_path / "relay-bin.000001"
@@ -430,13 +432,3 @@ def test_relay_logs_are_joined_behind_one_that_is_damaged(tmp_path: Path) -> Non
     report = verify([str(tmp_path / "relay" / "relay-bin.index")])
     assert {problem.path for problem in report.problems} == {str(first)}
     assert sum(file.transactions for file in report.files) == 8
-
-
-def events_of(data: bytes) -> list[bytes]:
-    """The events of a log, header and checksum included."""
-    found, at = [], 4
-    while at < len(data):
-        size = int.from_bytes(data[at + 9 : at + 13], "little")
-        found.append(data[at : at + size])
-        at += size
-    return found

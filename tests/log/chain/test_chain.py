@@ -18,13 +18,10 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, missing_gtids, order_ends
 from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile, Listed, open_files
-from tests.conftest import TESTDATA
+from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
 from tests.log.searching import Bytes
 
-SHOPS = {
-    name: sorted((TESTDATA / name / "shop").glob("mysql-bin.0*")) for name in ("mysql-9.7", "mariadb-10.11")
-}
 FIRST_EVENTS = (TESTDATA / "mysql-9.7/small/no_checksum.binlog").read_bytes()[:127]
 TRANSACTION = b.gtid() + b.CREATE
 

@@ -20,10 +20,8 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, extract
 from binx.source.base import JoinedSource
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, SERVERS
 from tests.log.searching import Bytes
-
-SERVERS = ["mysql-9.7", "mariadb-10.11"]
 
 
 def relay_logs(server: str) -> list[str]:

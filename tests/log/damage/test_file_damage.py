@@ -15,6 +15,7 @@ from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.scanning import Ending, OnDamage
 from tests.conftest import TESTDATA
+from tests.log.building import flipped
 from tests.log.searching import Bytes, read
 
 IN_USE_FLAG_AT = 4 + 17
@@ -74,14 +75,6 @@ def test_the_error_about_a_cut_log_says_where_the_last_whole_transaction_ends() 
 
 
 # What a scan does with bits that fell over.
-
-
-def flipped(data: bytes) -> Iterator[tuple[int, bytes]]:
-    damaged = bytearray(data)
-    for bit in range(len(data) * 8):
-        damaged[bit // 8] ^= 1 << bit % 8
-        yield bit // 8, bytes(damaged)
-        damaged[bit // 8] ^= 1 << bit % 8
 
 
 @pytest.mark.parametrize("level", [Level.LEVEL_EVENTS, Level.LEVEL_TABLES])

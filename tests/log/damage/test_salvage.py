@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import tracemalloc
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import process_time
@@ -99,18 +98,10 @@ def test_a_log_without_damage_is_read_as_ever(path: Path) -> None:
         ]
 
 
-def flipped(data: bytes) -> Iterator[tuple[int, bytes]]:
-    damaged = bytearray(data)
-    for bit in range(4 * 8, len(data) * 8, STRIDE if STRIDE > 1 else 1):
-        damaged[bit // 8] ^= 1 << bit % 8
-        yield bit // 8, bytes(damaged)
-        damaged[bit // 8] ^= 1 << bit % 8
-
-
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_flipped_bit_costs_its_own_transaction_and_no_other(name: str) -> None:
     whole = Salvaged(read(name))
-    for offset, data in flipped(whole.data):
+    for offset, data in b.flipped(whole.data, 4, STRIDE):
         if offset < whole.file.first_position:
             continue
         salvaged = Salvaged(data)
@@ -128,7 +119,7 @@ def test_a_flipped_bit_costs_its_own_transaction_and_no_other(name: str) -> None
 def test_a_damaged_format_description_is_an_error(name: str) -> None:
     data = read(name)
     first = BinlogFile(Bytes(data)).first_position
-    for offset, damaged in flipped(data):
+    for offset, damaged in b.flipped(data, 4, STRIDE):
         if offset < first and offset != IN_USE_FLAG_AT:
             with pytest.raises((DamagedError, NotABinlogError, UnsupportedError)):
                 Salvaged(damaged)

@@ -29,6 +29,7 @@ from binx.log.index.writer import examine_index, write_index, write_index_to
 from binx.log.scan import Scan
 from binx.log.scanning import TransactionScan
 from tests.conftest import TESTDATA
+from tests.log.building import flip
 from tests.log.index.index_files import (
     EVERY,
     IN_USE,
@@ -160,9 +161,7 @@ def test_an_index_file_cut_anywhere_is_not_used(tmp_path: Path) -> None:
 def test_a_damaged_block_is_told_and_the_log_is_read(tmp_path: Path) -> None:
     log = indexed(LOG, tmp_path)
     index = index_of(log)
-    data = bytearray(index.read_bytes())
-    data[100] ^= 1
-    index.write_bytes(data)
+    flip(index, 100)
     warnings: list[BinxError] = []
     with open_logs([str(log)], IndexUse(warn=warnings.append)) as (file,):
         scan = file.transactions(Level.LEVEL_TABLES)

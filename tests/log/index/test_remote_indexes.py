@@ -27,7 +27,8 @@ from binx.source import remote
 from binx.storage.seekable import write_seekable
 from tests.archive.places import SHOP, archive
 from tests.cli.process import binx
-from tests.log.searching import SHOPS, gtid_of
+from tests.conftest import SHOPS
+from tests.log.searching import gtid_of
 from tests.object_store import Bucket, at_request, object_store, timed_out
 
 LOGS = sorted(SHOP.glob("mysql-bin.0*"))

@@ -32,8 +32,8 @@ from binx.log.selection.moments import (
     zone_offset,
 )
 from binx.log.selection.selection import Selection, Selector
-from tests.conftest import PROJECT, TESTDATA
-from tests.log.searching import SHOPS, SMALL, Bytes
+from tests.conftest import PROJECT, SHOPS, TESTDATA
+from tests.log.searching import SMALL, Bytes
 
 
 @pytest.mark.parametrize(

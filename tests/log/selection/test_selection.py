@@ -14,7 +14,8 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import Position, parse_position
 from binx.log.selection.selection import Selection, Selector, required_level
-from tests.log.searching import SHOPS, SMALL, demo, gtid_of, listed_transactions, search
+from tests.conftest import SHOPS
+from tests.log.searching import SMALL, demo, gtid_of, listed_transactions, search
 
 
 @pytest.mark.parametrize("server", SHOPS)

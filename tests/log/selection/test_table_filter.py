@@ -143,18 +143,8 @@ EVENTS = (
 def log(tmp_path: Path) -> Path:
     path = tmp_path / "mysql-bin.000001"
     # The events of each transaction have positions of their own.
-    path.write_bytes(b.whole_log(*(event for one in EVENTS for event in split(one))))
+    path.write_bytes(b.whole_log(*(event for one in EVENTS for event in b.split(one))))
     return path
-
-
-def split(data: bytes) -> list[bytes]:
-    """The events of a transaction."""
-    events = []
-    while data:
-        size = b.HEADER.unpack_from(data)[3]
-        events.append(data[:size])
-        data = data[size:]
-    return events
 
 
 def numbers(gtids: list[str | None]) -> list[int]:

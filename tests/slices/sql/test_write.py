@@ -29,12 +29,11 @@ from binx.slices.search import Selected
 from binx.slices.sql.literals import SqlValues, comment_text, identifier, text_literal
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.write import check_sql, write_sql
-from tests.conftest import TESTDATA
+from tests.conftest import SERVERS, SHOPS, TESTDATA
 from tests.event import samples
 from tests.slices.spelled import texts_of
 from tests.slices.sql.sql_of import everything, json_of, sql_of
 
-SERVERS = ("mysql-9.7", "mariadb-10.11")
 CHANGE = re.compile(rb"^(INSERT INTO|UPDATE|DELETE FROM) `((?:[^`]|``)*)`\.`((?:[^`]|``)*)`", re.MULTILINE)
 LISTED = re.compile(rb"^### (INSERT INTO|UPDATE|DELETE FROM) `(.*)`\.`(.*)`$", re.MULTILINE)
 OPERATIONS = {"INSERT INTO": "inserts", "UPDATE": "updates", "DELETE FROM": "deletes"}
@@ -51,10 +50,6 @@ INSERT = re.compile(rb"^INSERT INTO .*?;\n", re.MULTILINE | re.DOTALL)
 
 UNSAFE = [*map(chr, range(0x20)), "\\", "\x7f"]
 TEXT = LogicalType(Kind.TEXT, "text", charset="utf8mb4")
-
-
-def shop(server: str) -> list[Path]:
-    return sorted((TESTDATA / server / "shop").glob("mysql-bin.0*"))
 
 
 def name_of(path: Path) -> str:
@@ -237,7 +232,7 @@ def test_a_remark_stays_in_its_line(text: str) -> None:
 @pytest.mark.parametrize("server", SERVERS)
 def test_each_row_change_of_the_shop_is_one_statement(server: str) -> None:
     expected = json.loads((TESTDATA / server / "shop" / "expected" / "files.json").read_text())
-    text = sql_of(*shop(server))
+    text = sql_of(*SHOPS[server])
     found = Counter(
         (f"{db.decode()}.{table.decode()}".replace("``", "`"), OPERATIONS[operation.decode()])
         for operation, db, table in CHANGE.findall(text)
@@ -265,8 +260,8 @@ def test_rows_of_several_tables_follow_one_another_as_in_the_log(path: Path) -> 
 def test_the_pieces_that_are_decoded_at_a_time_do_not_show(
     server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = shop(server)[3:4]
-    catalog = known_before(shop(server)[:3])
+    files = SHOPS[server][3:4]
+    catalog = known_before(SHOPS[server][:3])
     whole, objects = sql_of(*files, catalog=catalog.copy()), json_of(*files)
     monkeypatch.setattr(changes_module, "PIECE_ROWS", 1)
     monkeypatch.setattr(changes_module, "PIECE_BYTES", 1000)
@@ -297,7 +292,7 @@ def test_a_table_without_names_is_refused_and_the_message_says_what_helps() -> N
 
 def test_checking_leaves_the_catalog_as_it_is() -> None:
     catalog = Catalog()
-    check_sql(everything(shop("mysql-9.7")[:1]), catalog)
+    check_sql(everything(SHOPS["mysql-9.7"][:1]), catalog)
     assert len(catalog) == 0
 
 
@@ -444,8 +439,8 @@ def test_a_statement_has_the_session_that_it_ran_in() -> None:
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_every_gtid_is_set_once_and_before_its_transaction(server: str) -> None:
-    path = shop(server)[2]
-    text = sql_of(*shop(server)[:3]).decode()
+    path = SHOPS[server][2]
+    text = sql_of(*SHOPS[server][:3]).decode()
     remarks = re.findall(r"^-- \S+ \d+-\d+, (\S+), committed", text, re.MULTILINE)
     if server.startswith("mysql"):
         found = re.findall(r"^SET @@session.gtid_next='(\w.*:\d+)';$", text, re.MULTILINE)

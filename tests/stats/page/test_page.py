@@ -22,7 +22,8 @@ from binx.stats.gather import gather
 from binx.stats.page import Markup, element, escaped, html_page, meter, time_charts
 from binx.stats.sums import bursts
 from binx.stats.text import bytes_text, moment_json, number_text
-from tests.stats.logs import Statement, log_of, shop_of
+from tests.conftest import SHOPS
+from tests.stats.logs import Statement, log_of
 
 Figures = dict[str, Any]
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -79,7 +80,7 @@ def figures_of(paths: Sequence[Path], **settings: object) -> Figures:
 
 @pytest.fixture(scope="module")
 def shop() -> Figures:
-    return figures_of(shop_of("mysql-9.7"), by=[Dimension.HOUR, Dimension.TABLE])
+    return figures_of(SHOPS["mysql-9.7"], by=[Dimension.HOUR, Dimension.TABLE])
 
 
 def test_a_page_is_well_formed_and_takes_nothing_from_elsewhere(shop: Figures) -> None:
@@ -137,7 +138,7 @@ def test_times_are_those_of_the_zone(shop: Figures) -> None:
 
 
 def test_a_quick_look_and_a_selection_are_told() -> None:
-    paths = shop_of("mariadb-10.11")
+    paths = SHOPS["mariadb-10.11"]
     text = Reader(html_page(figures_of(paths, quick=True))).text
     assert "Quick overview" in text
     assert "Databases" not in text

@@ -63,10 +63,10 @@ def begin(server: Server) -> None:
 
 
 def change(server: Server, number: int) -> None:
-    """Some of what an application does."""
+    """Some of what an application does; the first rows are never updated, and the logs never tell them."""
     server.sql(
         f"USE shop; {ROWS}{VALUES[number % 4]}; UPDATE orders SET total = total + {number}, note = 'changed'"
-        f" WHERE id % 7 = {number % 7}; DELETE FROM orders WHERE id = {number * 3 + 1};"
+        f" WHERE id % 7 = {number % 7} AND id > 9; DELETE FROM orders WHERE id = {number * 3 + 1};"
         f" REPLACE INTO `od``d.na/me` VALUES ('{number % 5}', '[{number}]', {number % 32});"
         " UPDATE small.strings SET v1 = 'x' WHERE id = 1;"
     )

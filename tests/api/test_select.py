@@ -1,4 +1,4 @@
-"""``select``: of opened logs, the transactions that the servers' readers and the commands select too."""
+"""The library: opened logs, and of them what the servers' readers and the commands select too."""
 
 from __future__ import annotations
 

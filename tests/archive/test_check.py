@@ -1,4 +1,4 @@
-"""``--check``: what it proves of an archive, and what it finds where something is wrong."""
+"""What ``--check`` proves of an archive, and what kills, full disks and changing logs leave of one."""
 
 from __future__ import annotations
 

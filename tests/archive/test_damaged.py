@@ -1,4 +1,4 @@
-"""``--on-damage keep``: a damaged log is kept byte for byte, and never taken for a whole one."""
+"""Damaged and unreadable logs: kept byte for byte where that is wanted, and never taken for whole ones."""
 
 from __future__ import annotations
 

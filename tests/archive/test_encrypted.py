@@ -1,4 +1,4 @@
-"""Archives that are encrypted with age: what stands there, who reads it, and what is told without a key."""
+"""Archives that are encrypted with age: what stands there, who reads it, what is told without a key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives in an object store: a server of moto's that speaks S3, in this process."""
+"""Archives in an object store, the tables that grow with an archive, and the page about cron."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an archive gives back is what went in, or an error and nothing."""
+"""What an archive gives back is what went in, and what it lets go is held elsewhere."""
 
 from __future__ import annotations
 

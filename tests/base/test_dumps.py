@@ -1,4 +1,4 @@
-"""Dumps are read as a stream, and what cannot be taken is refused as a whole."""
+"""Backups as the base of a data set: dumps of mysqldump, and folders of MySQL Shell."""
 
 from __future__ import annotations
 

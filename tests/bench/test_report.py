@@ -1,4 +1,4 @@
-"""The tables and the JSON of the measurements."""
+"""The benchmark's arguments, logs, tables and JSON."""
 
 from __future__ import annotations
 

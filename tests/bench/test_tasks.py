@@ -1,4 +1,4 @@
-"""The tasks, and how they are run in turns."""
+"""The tasks, how they are run in turns, and pyarrow's writer among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``binx archive`` as cron and monitors see it."""
+"""``binx archive``, ``plan`` and ``load``: options, summaries, exit codes."""
 
 from __future__ import annotations
 

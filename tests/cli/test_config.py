@@ -1,4 +1,4 @@
-"""Defaults that a user sets: which one holds, what is refused, and how they are shown."""
+"""Settings, keys and what ``--verbose`` tells."""
 
 from __future__ import annotations
 

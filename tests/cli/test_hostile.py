@@ -1,4 +1,4 @@
-"""Small files made to do harm: none takes much memory or time, moves a cursor, or writes elsewhere."""
+"""Small files made to do harm, and large rows: none takes much memory or time, or writes elsewhere."""
 
 from __future__ import annotations
 

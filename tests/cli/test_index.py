@@ -1,4 +1,4 @@
-"""``binx index``, and what other commands make of index files."""
+"""``binx index`` and ``binx extract``: options and outputs, of compressed logs too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``binx show``: the events of transactions, with names and values."""
+"""``binx show`` and ``binx events``: transactions and events, with names and values."""
 
 from __future__ import annotations
 

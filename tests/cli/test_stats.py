@@ -1,4 +1,4 @@
-"""``binx stats``: figures for people and programs."""
+"""``binx stats`` and ``binx verify``: figures and problems for people and programs."""
 
 from __future__ import annotations
 

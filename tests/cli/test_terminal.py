@@ -1,4 +1,4 @@
-"""What a person sees: narrow and wide terminals, with and without colours."""
+"""What a person sees: narrow and wide terminals, pagers, colours, and no name that drives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``binx to-parquet``: options, summaries, exit codes; the data set itself is held by the exports' tests."""
+"""``binx to-parquet``, ``diff`` and ``why``: options, summaries, exit codes."""
 
 from __future__ import annotations
 

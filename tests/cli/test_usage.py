@@ -1,4 +1,4 @@
-"""Command lines that cannot be understood: exit code 2, and a word on what may have been meant."""
+"""Command lines that cannot be understood, help, manual pages, completion, and what a start loads."""
 
 from __future__ import annotations
 

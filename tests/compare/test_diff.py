@@ -1,4 +1,4 @@
-"""Two servers' logs compared: what one lacks, what neither will get by waiting, what is otherwise."""
+"""Two sets of logs: what each lacks, what differs, and what is the same in other bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The current state that a data set's changes lead to.
+"""What tests ask of data sets and slices: the rows that changes lead to, and a slice's transactions.
 
 A second, plain reading of the data set: it knows Parquet and the rules of the data set's columns, and
 nothing of the code that wrote them.

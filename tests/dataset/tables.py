@@ -1,4 +1,4 @@
-"""Tables of every type that the data set's files have, with nulls, and nested."""
+"""Tables of all types that a data set has, and files of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs decoded side by side, and files written beside the decoding: the same data set as in one pass."""
+"""Logs of a chain, together or one run after another: the same data set."""
 
 from __future__ import annotations
 

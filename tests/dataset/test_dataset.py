@@ -1,4 +1,4 @@
-"""The data set's commit: at any moment a manifest lists only whole files, and a killed run leaves none."""
+"""The folder of a data set: commits, leftovers, staging, and work in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row groups are gathered: small batches are set aside, and the rows come back in their order."""
+"""Parquet files: encodings, values and statistics, as pyarrow and DuckDB read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``statements/`` of a data set: what each statement did stands in columns, as the server's log has it."""
+"""Statements in the data set, digests, slices that add up, and personal data that is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event that says how the others are read."""
+"""The event that says how the others are read, and transaction payloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements and their sessions, and LOAD DATA under statement-based logging."""
+"""Statements and their sessions, what stands around them, LOAD DATA, and the normal form of SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading fields within an event's bounds, and MariaDB's compressed parts, against zlib."""
+"""Headers, fields within an event's bounds, and events of all types, whole and damaged."""
 
 from __future__ import annotations
 

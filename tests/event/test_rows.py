@@ -1,4 +1,4 @@
-"""What stands before row images."""
+"""What stands before row images, MariaDB's events, and those of replication."""
 
 from __future__ import annotations
 

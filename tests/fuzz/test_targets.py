@@ -1,4 +1,4 @@
-"""Each fuzzing target takes its seeds, cut and changed at places, and whatever was once found with it."""
+"""The fuzzer's targets and its changes to logs, each tried for a moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions event by event: their events, their rows, their bytes."""
+"""Transactions and the life of a row, as people read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions and row changes as the servers' own readers print them."""
+"""Transactions, changes and values as the servers' own readers print them, and how binx's are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that a server has, and how they differ from those that a data set or another server has."""
+"""The tables of a server at the end, beside those of a data set and of a lake, cell by cell."""
 
 from __future__ import annotations
 

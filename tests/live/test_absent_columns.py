@@ -1,4 +1,4 @@
-"""Columns that an inserted row's image leaves out: the recorded value is the one that SELECT gives."""
+"""Columns that images lack or that were added later have the values that the server gave them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After any schema statements the catalog knows the tables, columns and keys that the server has.
+"""What binx knows of schema statements, and of the normal form of SQL, is what the servers say.
 
 ``make test-live SEED=… ROUNDS=…`` runs as many series as asked, each of its own seed.
 """

@@ -1,4 +1,4 @@
-"""A server and one that ran its log have the same transactions in other bytes; what differs is found."""
+"""A server and its replica have the same transactions in other bytes; what differs is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that Spark makes of a random workload's logs are those that SELECT shows.
+"""What a load makes of random work and of cascades is what SELECT shows.
 
 The same seeds as in ``test_differential``: ``make test-live SEED=… ROUNDS=…``.
 """

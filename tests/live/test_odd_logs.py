@@ -1,4 +1,4 @@
-"""Logs with what is rare in them, counted by binx and by the servers' own readers."""
+"""Odd logs, chains, relay logs, encrypted logs and partitions of real servers."""
 
 from __future__ import annotations
 

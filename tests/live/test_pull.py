@@ -1,4 +1,4 @@
-"""Logs pulled from real servers are those that the servers have, whatever is in them and whoever asks."""
+"""Logs pulled from live servers, which are killed meanwhile, are those on the servers' disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables at moments of a log are what a server has that has run the log up to there."""
+"""A table as of a moment, and documents that were logged in part, as the server had them."""
 
 from __future__ import annotations
 

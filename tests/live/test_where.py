@@ -1,4 +1,4 @@
-"""Random conditions on rows choose the rows that a server's SELECT chooses.
+"""Conditions and the life of a row choose what the servers' own WHERE chooses.
 
 ``make test-live SEED=… ROUNDS=…`` asks as many series as given. What binx refuses is not compared.
 """

@@ -1,4 +1,4 @@
-"""Searches through the shop's logs, as a command would make them."""
+"""Logs in memory, what the servers' listings say of transactions, and searches through the shop's logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events of a transaction one by one, compared with the listing of the server's own reader."""
+"""Events and identifiers of logs, batches in Arrow's layout, and the positions that backups note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads larger than what is read at once: read piece by piece, to the same end as small ones."""
+"""Large logs and large payloads are read in bounded memory."""
 
 from __future__ import annotations
 

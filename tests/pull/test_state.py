@@ -1,4 +1,4 @@
-"""A folder says whose logs it has, and how far the pull is; what went wrong says what to do."""
+"""What a pull leaves on the disk, what it checks, and what it is asked for."""
 
 from __future__ import annotations
 

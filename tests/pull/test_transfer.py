@@ -1,4 +1,4 @@
-"""What a server sends ends up on the disk whole, or not at all; nothing here needs a server."""
+"""What a server sends, packet by packet, becomes its log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an inserted row holds in columns that its image leaves out; tests/live holds it against servers."""
+"""Columns that images lack, savepoints, and the statements beside rows."""
 
 from __future__ import annotations
 

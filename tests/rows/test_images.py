@@ -1,4 +1,4 @@
-"""Images of all columns are decoded in short ways, those that lack some value by value; both say the same."""
+"""Row images: layouts, columns that are absent, and decimals."""
 
 from __future__ import annotations
 

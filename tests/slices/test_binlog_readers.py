@@ -1,4 +1,4 @@
-"""Slices read by the servers' own readers say what the same part of the source says."""
+"""Slices as the servers' own readers take them, and logs that are reversed."""
 
 from __future__ import annotations
 

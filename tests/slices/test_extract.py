@@ -1,4 +1,4 @@
-"""Extraction: which files are walked, where the search ends, and what is missing."""
+"""Extraction: which files are walked, where the search ends, and which rows are chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON out of binary logs: the values that the server's SELECT gave, in one object a line."""
+"""JSON and THL out of binary logs: the values that the server's SELECT gave."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that others encrypted with age: any change of them is met."""
+"""Files encrypted with age, and the keys that open them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compressed logs are read as what they hold; damaged ones are refused with their place."""
+"""Compressed logs, and logs that their server encrypted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources: what can be opened, what cannot, and what a window shows."""
+"""Where bytes come from: files, pipes and object stores."""
 
 from __future__ import annotations
 

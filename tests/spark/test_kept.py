@@ -1,4 +1,4 @@
-"""What of a table is kept: deleted rows with ``--soft-deletes``, days of history with ``--keep-history``."""
+"""Rows that stay behind a delete, values of other types, and what is told of both."""
 
 from __future__ import annotations
 

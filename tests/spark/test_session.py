@@ -1,4 +1,4 @@
-"""A session that cannot start says what is missing and how to get it."""
+"""Sessions that cannot start, and what else a session of Spark reads."""
 
 from __future__ import annotations
 

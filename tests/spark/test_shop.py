@@ -1,4 +1,4 @@
-"""From a server's own binary logs through Parquet and Spark: the tables equal what SELECT said there."""
+"""From a server's own logs through Parquet and Spark, on disks and in object stores: as SELECT said there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions as lines, against the same transactions as Arrow."""
+"""Transactions as lines, in any order, against the same transactions as Arrow."""
 
 from __future__ import annotations
 

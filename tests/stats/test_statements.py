@@ -1,4 +1,4 @@
-"""Figures by statement, beside what the data set of the same logs has of each statement."""
+"""Figures of statements, of damaged logs, and what the documentation says of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How exports are written: whole or not at all, and what each failure says."""
+"""Output appears whole under its name or not at all: plain, encrypted, and on the disk for good."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from binx.storage.output import ReaderGoneError, open_output
 try:
     with open_output(sys.argv[1]) as output:
         for _ in range(int(sys.argv[2])):
-            output.write(b"x" * 32768)
+            output.write(b"x" * 65536)
 except ReaderGoneError as error:
     sys.exit(int(error.exit_code))
 """

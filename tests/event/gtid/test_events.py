@@ -1,4 +1,4 @@
-"""MySQL's GTID events."""
+"""GTIDs: MySQL's events, how they are written again, and sets of both servers."""
 
 from __future__ import annotations
 

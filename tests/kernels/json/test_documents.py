@@ -1,4 +1,4 @@
-"""MySQL's binary JSON against the text that a server printed for the same bytes.
+"""Documents in MySQL's binary JSON, and partial updates of them.
 
 ``make_documents.py`` beside this file wrote the documents.
 """

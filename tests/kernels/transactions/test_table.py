@@ -1,4 +1,4 @@
-"""The table of transactions: its fields, and masks against the same questions asked in Python."""
+"""The table of transactions: its fields, masks, sums, rankings, and the columns of an index file."""
 
 from __future__ import annotations
 

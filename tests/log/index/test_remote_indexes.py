@@ -1,4 +1,4 @@
-"""Logs in an object store with their index files: every command finds them, and a folder names its logs."""
+"""Index files in an object store and in folders: every command finds them, and a search finds the same."""
 
 from __future__ import annotations
 

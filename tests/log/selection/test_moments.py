@@ -1,4 +1,4 @@
-"""Times and positions as a user writes them."""
+"""Times, positions and GTIDs: how they are read, and what a search for them looks at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What columns are called and what they hold, from the best source that says so."""
+"""Names and character sets of columns, from the log or from definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kind of column becomes in SQL, Arrow and Avro."""
+"""The types of columns, and what one type holds the values of several."""
 
 from __future__ import annotations
 

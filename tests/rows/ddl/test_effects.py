@@ -1,4 +1,4 @@
-"""What statements did to tables, as the data set's ``statements/`` records it."""
+"""What statements did to tables, as ``statements/`` records it, and temporary tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schema statements: which they are, and that no text breaks the parser."""
+"""Schema statements, dumps of schemas, and that tables are those which servers made of them."""
 
 from __future__ import annotations
 

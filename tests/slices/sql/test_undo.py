@@ -1,4 +1,4 @@
-"""SQL that undoes transactions: order, what rows are found by, refusals. Servers run it in ``tests/live``."""
+"""SQL that undoes, what is checked before, and rows that refer to others."""
 
 from __future__ import annotations
 

@@ -54,31 +54,28 @@ class ListedEvent(NamedTuple):
     gtid: str | None = None
     expected: bool = True
 
-    @classmethod
-    def of(cls, header: EventHeader, checksum: int) -> ListedEvent:
-        """An event that belongs to no transaction."""
-        numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
-        return cls(header.position, None, header.type, *numbers, checksum)
-
 
 class EventWalk:
     """Which transaction each event is of: the state machine of boundaries, which here goes on behind faults.
 
     Attributes:
         position: offset of the next event.
+        format: the format description in force there.
         transaction: where the transaction begins that is not at its end yet; None where in another log.
         faults: what was wrong since :meth:`begin`: of how many events, and where the first stands.
     """
 
+    format: FormatDescription
+
     def __init__(self, *, verify: bool, inner: bool) -> None:
         self._verify = verify
         self._inner = inner
-        self.begin(MAGIC_SIZE)
         self.reset()
 
-    def begin(self, position: int) -> None:
+    def begin(self, position: int, description: FormatDescription) -> None:
         """Go on in a file, which may begin inside the transaction in which the one before ends."""
         self.position = position
+        self.format = description
         self.transaction: int | None = None
         self.faults: dict[str, tuple[int, int]] = {}
 
@@ -97,13 +94,10 @@ class EventWalk:
         count, first = self.faults.get(what, (0, position))
         self.faults[what] = count + 1, first
 
-    def events(
-        self, file: BinlogFile, limit: int, description: FormatDescription, *, goes_on: bool
-    ) -> Iterator[ListedEvent]:
+    def events(self, file: BinlogFile, limit: int, *, goes_on: bool) -> Iterator[ListedEvent]:
         """The events of a file from ``position`` on, up to ``limit``.
 
         Args:
-            description: the format description that rules the first of them.
             goes_on: whether its last transaction may go on in the next log.
         """
         size = file.own_size
@@ -112,20 +106,17 @@ class EventWalk:
             origin = self.position
             window = file.events_window(origin, size)
             found, stop = window_events(
-                *(window, origin, origin, size, description.checksum_size, self._verify),
-                description.post_header_lengths,
+                *(window, origin, origin, size, self.format.checksum_size, self._verify),
+                self.format.post_header_lengths,
             )
             if stop == WindowStop.WINDOW_AT_FORMAT and not found:
-                # A relay log holds the source's format description behind its own.
-                event, description = self._format(window, origin)
-                self.position += event.size
-                yield event
+                found = [self._format(window, origin)]
             elif stop == WindowStop.WINDOW_CUTS and not found:
-                found = [self._large_payload(file, window, origin, description)]
+                found = [self._large_payload(file, window, origin)]
             for fields in found:
                 if self.position >= limit:
                     break
-                listed = self._take(fields, window, origin, description)
+                listed = self._take(fields, window, origin)
                 yield listed
                 if listed.type == EventType.MARIADB_START_ENCRYPTION:
                     raise UnsupportedError(
@@ -135,44 +126,39 @@ class EventWalk:
                         event="START_ENCRYPTION",
                     )
                 if self._inner and listed.type == EventType.TRANSACTION_PAYLOAD:
-                    yield from _inner_events(file, listed, window, origin, description)
+                    yield from self._inner_events(file, listed, window, origin)
             file.source.release(origin, self.position)
         _check_end(file, self, truncated=stop == WindowStop.WINDOW_TRUNCATED, goes_on=goes_on)
 
-    def _format(self, window: memoryview, position: int) -> tuple[ListedEvent, FormatDescription]:
-        """A format description, which belongs to no transaction."""
-        description = parse_format(window, position, origin=position)
+    def _format(self, window: memoryview, position: int) -> HeaderFields:
+        """A relay log holds the source's format description behind its own."""
+        self.format = parse_format(window, position, origin=position)
         header = parse_header(window, position, origin=position)
         checksum = EventChecksum.CHECKSUM_NONE
-        if description.has_checksum_field:
+        if self.format.has_checksum_field:
             checksum = EventChecksum.CHECKSUM_UNVERIFIED
         if checksum and self._verify:
             try:
-                verify_format_checksum(window[: header.size], description)
+                verify_format_checksum(window[: header.size], self.format)
                 checksum = EventChecksum.CHECKSUM_OK
             except ChecksumError:
                 checksum = EventChecksum.CHECKSUM_BAD
-        return ListedEvent.of(header, checksum), description
+        return _fields(header, checksum, EventClass.CLASS_CONTROL)
 
-    def _large_payload(
-        self, file: BinlogFile, window: memoryview, position: int, description: FormatDescription
-    ) -> HeaderFields:
+    def _large_payload(self, file: BinlogFile, window: memoryview, position: int) -> HeaderFields:
         """A payload that is larger than what is read at once; all of it is read for its checksum."""
         header = parse_header(window, position, origin=position)
         checksum = EventChecksum.CHECKSUM_UNVERIFIED
-        if not description.checksum_size:
+        if not self.format.checksum_size:
             checksum = EventChecksum.CHECKSUM_NONE
         elif self._verify:
             stored, found = sums(file.source, header)
             checksum = EventChecksum.CHECKSUM_OK if stored == found else EventChecksum.CHECKSUM_BAD
-        numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
-        return position, header.type, *numbers, checksum, EventClass.CLASS_PAYLOAD
+        return _fields(header, checksum, EventClass.CLASS_PAYLOAD)
 
-    def _take(
-        self, fields: HeaderFields, window: memoryview, origin: int, description: FormatDescription
-    ) -> ListedEvent:
+    def _take(self, fields: HeaderFields, window: memoryview, origin: int) -> ListedEvent:
         """Go on to the next event, which a window holds, or the beginning of a large payload."""
-        position, kind, size, written, server, second, flags, checksum, event_class = fields
+        position, kind, size, *numbers, checksum, event_class = fields
         if checksum == EventChecksum.CHECKSUM_BAD:
             self._note_fault("events with wrong checksums", position)
         step = _STEPS[self._state].get(event_class)
@@ -184,11 +170,14 @@ class EventWalk:
             self.transaction = position
             if event_class in _NAMING:
                 try:
-                    self._gtid = _gtid(window, position, origin, description)
+                    self._gtid = _gtid(window, position, origin, self.format)
                 except BinxError:
                     self.reset()
                     expected, step = False, None
         transaction, gtid = self.transaction, self._gtid
+        if kind == EventType.FORMAT_DESCRIPTION:
+            # It is of the log, also where that begins inside a transaction.
+            transaction = gtid = None
         if step is not None:
             self._state = step.to
             if step.action in _ENDS:
@@ -196,8 +185,30 @@ class EventWalk:
         if not expected:
             self._note_fault("events that cannot be read or are not valid at their place", position)
         self.position = position + size
-        named = (transaction, gtid, expected)
-        return ListedEvent(position, None, kind, size, written, server, second, flags, checksum, *named)
+        return ListedEvent(position, None, kind, size, *numbers, checksum, transaction, gtid, expected)
+
+    def _inner_events(
+        self, file: BinlogFile, payload: ListedEvent, window: memoryview, origin: int
+    ) -> Iterator[ListedEvent]:
+        """The events within a payload, whose beginning a window holds."""
+        header = parse_header(window, payload.position, origin=origin)
+        inner = 0
+        for events in whole_events(stored_payload(file.source, header, window, origin, self.format)):
+            at = 0
+            while at < len(events):
+                with told_of(payload.position):
+                    header = parse_header(events, at)
+                _, *numbers, checksum, _ = _fields(header, EventChecksum.CHECKSUM_NONE, UNREADABLE)
+                named = (payload.transaction, payload.gtid)
+                yield ListedEvent(payload.position, inner, *numbers, checksum, *named)
+                at += header.size
+                inner += header.size
+
+
+def _fields(header: EventHeader, checksum: EventChecksum, event_class: int) -> HeaderFields:
+    """An event as the kernel gives those of a window."""
+    numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
+    return header.position, header.type, *numbers, checksum, event_class
 
 
 def _gtid(window: memoryview, position: int, origin: int, description: FormatDescription) -> str | None:
@@ -230,29 +241,9 @@ def last_transaction(file: BinlogFile, offset: int) -> tuple[int, FormatDescript
     return begin, description
 
 
-def _inner_events(
-    file: BinlogFile, payload: ListedEvent, window: memoryview, origin: int, description: FormatDescription
-) -> Iterator[ListedEvent]:
-    """The events within a payload, whose beginning a window holds."""
-    header = parse_header(window, payload.position, origin=origin)
-    stored = stored_payload(file.source, header, window, origin, description)
-    inner = 0
-    for events in whole_events(stored):
-        at = 0
-        while at < len(events):
-            with told_of(payload.position):
-                header = parse_header(events, at)
-            listed = ListedEvent.of(header, EventChecksum.CHECKSUM_NONE)
-            yield listed._replace(
-                position=payload.position, inner=inner, transaction=payload.transaction, gtid=payload.gtid
-            )
-            at += header.size
-            inner += header.size
-
-
-def next_event(file: BinlogFile, position: int) -> int | None:
+def next_event(file: BinlogFile, position: int, checksum_size: int) -> int | None:
     """The offset of the file's next event at or behind a position."""
-    found = EventSearch(file.source).find(position, 0, file.format.checksum_size)
+    found = EventSearch(file.source).find(position, 0, checksum_size)
     return None if found is None or found >= file.own_size else found
 
 
@@ -261,7 +252,7 @@ def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: b
 
     That of a relay log may go on in the next one.
     """
-    if truncated and (follows := next_event(file, walk.position + 1)) is not None:
+    if truncated and (follows := next_event(file, walk.position + 1, walk.format.checksum_size)) is not None:
         raise DamagedError(
             f"expected an event that ends within the file, found another one at {follows:,}: its size was"
             " changed",

@@ -128,15 +128,15 @@ class EventListing:
         held: list[str] = []
         following = self._files[place + 1 : place + 2]
         goes_on = bool(following) and following[0].resumption is not None
-        begin, description = MAGIC_SIZE, file.format
+        begin = MAGIC_SIZE, file.format
         if 0 < start < file.own_size:
-            begin, description = last_transaction(file, start)
-        if begin > MAGIC_SIZE:
+            begin = last_transaction(file, start)
+        if begin[0] > MAGIC_SIZE:
             walk.reset()
-        walk.begin(begin)
+        walk.begin(*begin)
         while True:
             try:
-                for event in walk.events(file, stop, description, goes_on=goes_on):
+                for event in walk.events(file, stop, goes_on=goes_on):
                     end = walk.position if event.inner is not None else event.position + event.size
                     if not self._wanted[event.type] or end <= start:
                         continue
@@ -155,18 +155,18 @@ class EventListing:
                 yield encoded("".join(held))
                 held = []
                 self._note_problems(file, walk)
-                found = self._behind_damage(file, walk.position, error.at(path=file.path))
+                found = self._behind_damage(file, walk, error.at(path=file.path))
                 if found is None:
                     raise
                 walk.reset()
-                walk.begin(found)
-                description = file.format
+                walk.begin(found, walk.format)
 
-    def _behind_damage(self, file: BinlogFile, damaged: int, error: BinxError) -> int | None:
+    def _behind_damage(self, file: BinlogFile, walk: EventWalk, error: BinxError) -> int | None:
         """Where the next event is, which is told; None where damage ends the listing."""
         if self._on_damage is OnDamage.STOP:
             return None
-        found = next_event(file, damaged + 1)
+        damaged = walk.position
+        found = next_event(file, damaged + 1, walk.format.checksum_size)
         end = file.own_size if found is None else found
         passed_over = f"; bytes {damaged:,} to {end:,} are passed over" if damaged < end else ""
         self.problems.append(f"{error}{passed_over}")

@@ -16,6 +16,7 @@ from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
+from binx.log.scanning import OnDamage
 from binx.stats import event_list
 from binx.stats.event_list import (
     EVENT_COLUMNS,
@@ -316,3 +317,29 @@ def test_damage_anywhere_gives_lines_or_an_error_that_says_where(testdata: Path,
         except BinxError as error:
             errors.append(error)
     assert {error.path for error in errors} == {"made.000001"}
+
+
+def test_behind_damage_events_are_read_as_the_last_format_says() -> None:
+    """A relay log of a source without checksums holds two format descriptions."""
+    own = (TESTDATA / "mysql-9.7" / "small" / "ddl.binlog").read_bytes()
+    own = own[: 4 + int.from_bytes(own[13:17], "little")]
+    sources = log_bytes([Statement(thread_id=number) for number in range(40)])
+    log = bytearray(own + sources[4:])
+    first = len(own) + int.from_bytes(sources[13:17], "little")
+    log[first + 9 : first + 13] = bytes(4)
+    with BinlogFile(BytesSource(bytes(log), "relay-bin.000001")) as file:
+        listing = EventListing([file], as_json=True, on_damage=OnDamage.SALVAGE)
+        found = [json.loads(line) for text in listing.lines() for line in text.splitlines()]
+    assert [one["type"] for one in found].count("QUERY") == 39
+    assert {one["checksum"] for one in found if one["type"] == "QUERY"} == {"none"}
+    assert len(listing.problems) == 1
+
+
+def test_a_wrong_checksum_of_the_format_description_is_told() -> None:
+    log = bytearray((TESTDATA / "mysql-9.7" / "small" / "ddl.binlog").read_bytes())
+    log[4 + int.from_bytes(log[13:17], "little") - 1] ^= 1
+    with BinlogFile(BytesSource(bytes(log), "mysql-bin.000001")) as file:
+        listing = EventListing([file], as_json=True)
+        first = json.loads(b"".join(listing.lines()).splitlines()[0])
+    assert first["checksum"] == "bad"
+    assert listing.problems == ["mysql-bin.000001: events with wrong checksums: 1, the first at 4"]

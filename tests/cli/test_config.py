@@ -10,8 +10,8 @@ from pathlib import Path
 import pyrage
 import pytest
 
+from binx.archive.objects import AgeWriter
 from binx.source.keyring import read_keyring
-from binx.storage.age import AgeWriter
 from tests.cli.conftest import Shop
 from tests.cli.process import binx, on_terminal
 from tests.conftest import TESTDATA

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from binx.archive.objects import AgeWriter
 from binx.errors import EncryptedError, ExitCode, OutputError
 from binx.source.age import AgeFile
-from binx.storage.age import AgeWriter
 from binx.storage.output import (
     OutputStream,
     ReaderGoneError,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 
-from binx.archive.chains import open_archived, without_superseded
+from binx.archive.chains import archived_chains, manifest_ends, open_archived, without_superseded
 from binx.archive.manifest import ArchivedLog, read_manifests
 from binx.archive.objects import check_object
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import order_ends
+from binx.log.chain.chain import ProblemKind, ends_problems, order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import format_time
@@ -22,6 +23,8 @@ from binx.source import READ_BYTES
 from binx.source.opening import decompressed, decrypted
 from binx.storage.output import STANDARD_OUTPUT, open_output
 from binx.storage.store import Store
+
+_LATEST = 2**63 - 1
 
 
 def find_named(store: Store, name: str) -> ArchivedLog:
@@ -86,7 +89,8 @@ def restore_span(
 ) -> ExtractReport:
     """Write the transactions of a span as a binary log; logs that were damaged give none.
 
-    The objects that they come from must have the hashes that they had, and what is written is read again.
+    The objects that they come from must have the hashes that they had, and what is written is read again. Of
+    a span of time, logs that are damaged or not there are told as damage; of GTIDs, those that are missing.
 
     Raises:
         UsageError: logs of several servers have some, and none is named.
@@ -107,7 +111,25 @@ def restore_span(
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
-    return report._replace(warnings=(*report.warnings, *unused))
+    if selection.gtids is not None:
+        return report._replace(warnings=(*report.warnings, *unused))
+    return report._replace(damage=(*report.damage, *unused, *_holes(store, kept, chosen, selection)))
+
+
+def _holes(
+    store: Store, logs: Sequence[ArchivedLog], chosen: Sequence[ArchivedLog], selection: Selection
+) -> Iterator[str]:
+    """The places in the chains of some logs where one is missing that may be of a span of time."""
+    for chain in archived_chains(store, logs):
+        for before, after in pairwise(chain if any(log in chosen for log in chain) else ()):
+            ends = [manifest_ends(store, log) for log in (before, after)]
+            if ends[1].file.file_number <= ends[0].file.file_number:
+                continue  # Numbering has begun anew.
+            is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
+            is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
+            for problem in () if is_over or is_to_come else ends_problems(ends):
+                if problem.kind is ProblemKind.GAP:
+                    yield f"{after.stem}: {problem.message}; what is missing between is not restored"
 
 
 def _is_gtid_set(name: str) -> bool:

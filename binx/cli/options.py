@@ -15,7 +15,7 @@ from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, say_note, say_warning
 from binx.errors import BinxError, UsageError
-from binx.log.chain.chain import ends_problems
+from binx.log.chain.chain import ProblemKind, ends_problems
 from binx.log.chain.inputs import open_chain
 from binx.log.file import FORMAT_FROM, listen
 from binx.log.index.lookup import IndexUse
@@ -164,7 +164,7 @@ class Logs:
         label: str,
         selection: Selection | None = None,
         *,
-        warns: bool = False,
+        warns: bool = True,
         watched: bool = True,
         paths: Sequence[str] | None = None,
     ) -> Iterator[tuple[list[FileEnds], ProgressBar]]:
@@ -187,8 +187,9 @@ class Logs:
             ) as chain,
         ):
             bar.expect(sum(ends.file.size for ends in chain))
-            if warns and not self.quiet:
-                for problem in ends_problems(chain):
+            for problem in ends_problems(chain) if warns and not self.quiet else ():
+                # GTIDs that are not there are told by themselves.
+                if problem.kind is ProblemKind.REPEATED or selection is None or selection.gtids is None:
                     say_warning(f"{problem.before}, {problem.after}: {problem.message}")
             yield chain, bar
 

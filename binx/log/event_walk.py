@@ -158,7 +158,7 @@ class EventWalk:
 
     def _take(self, fields: HeaderFields, window: memoryview, origin: int) -> ListedEvent:
         """Go on to the next event, which a window holds, or the beginning of a large payload."""
-        position, kind, size, *numbers, checksum, event_class = fields
+        position, kind, size, written, server, second, flags, checksum, event_class = fields
         if checksum == EventChecksum.CHECKSUM_BAD:
             self._note_fault("events with wrong checksums", position)
         step = _STEPS[self._state].get(event_class)
@@ -185,7 +185,8 @@ class EventWalk:
         if not expected:
             self._note_fault("events that cannot be read or are not valid at their place", position)
         self.position = position + size
-        return ListedEvent(position, None, kind, size, *numbers, checksum, transaction, gtid, expected)
+        named = (transaction, gtid, expected)
+        return ListedEvent(position, None, kind, size, written, server, second, flags, checksum, *named)
 
     def _inner_events(
         self, file: BinlogFile, payload: ListedEvent, window: memoryview, origin: int
@@ -198,9 +199,19 @@ class EventWalk:
             while at < len(events):
                 with told_of(payload.position):
                     header = parse_header(events, at)
-                _, *numbers, checksum, _ = _fields(header, EventChecksum.CHECKSUM_NONE, UNREADABLE)
-                named = (payload.transaction, payload.gtid)
-                yield ListedEvent(payload.position, inner, *numbers, checksum, *named)
+                yield ListedEvent(
+                    payload.position,
+                    inner,
+                    header.type,
+                    header.size,
+                    header.next_position,
+                    header.server_id,
+                    header.timestamp,
+                    int(header.flags),
+                    EventChecksum.CHECKSUM_NONE,
+                    payload.transaction,
+                    payload.gtid,
+                )
                 at += header.size
                 inner += header.size
 

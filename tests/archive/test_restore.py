@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.archive.manifest import read_manifests
+from binx.archive.manifest import manifest_name, read_manifests
 from binx.archive.prune import expire
 from binx.archive.report import State
 from binx.archive.restore import find_named, restore_log, restore_span
@@ -291,3 +291,22 @@ def test_the_command_lists_and_expires_and_says_that_it_may_be_the_only_copy(
     assert told.out.count("expired") == 4
     assert "may have been their only copy" in told.err
     assert run(["archive", "--to", str(place), "--list", "--check"]) is ExitCode.USAGE
+
+
+def test_a_log_that_is_missing_within_a_span_of_time_is_told(store: LocalStore, tmp_path: Path) -> None:
+    logs, _ = read_manifests(store)
+    logs.sort(key=lambda log: log.name)
+    for name in (manifest_name(logs[1].stem), *(one.path for one in logs[1].objects)):
+        store.remove(name)
+    for selection, told in (
+        (Selection(since=0), True),
+        (Selection(until=logs[1].first_commit), True),
+        (Selection(until=logs[0].last_commit), False),
+        (Selection(since=logs[3].first_commit), False),
+        (Selection(gtids=logs[0].gtids | logs[2].gtids), False),
+    ):
+        report = restore_span(store, selection, str(tmp_path / "out"))
+        assert (report.damage != ()) is told
+        assert all("expected mysql-bin.000002 to follow" in one for one in report.damage)
+    command = ["archive", "--since", "2000-01-01", "--to", store.where, "-o", str(tmp_path / "out")]
+    assert run(command) == ExitCode.LOSSES

@@ -261,7 +261,7 @@ def _restore(
         raise UsageError("expected a log name or --gtid, --since, --until, found both")
     store, path = open_store(archive), output
     facts: dict[str, Any]
-    missing = GtidSet()
+    missing, losses = GtidSet(), False
     if has_name:
         log = find_named(store, str(name))
         with progress_bar("restore", quiet=quiet) as bar:
@@ -270,6 +270,7 @@ def _restore(
     else:
         span = restore_span(store, selection, output, server_id)
         say_losses(span.warnings)
+        losses = say_losses(span.damage)
         size, transactions, missing = span.bytes, span.transactions, span.missing
         facts = {"missing": str(missing)}
     if as_json and path != STANDARD_OUTPUT:
@@ -278,4 +279,4 @@ def _restore(
             text.line(json_text(document))
     elif not quiet:
         say_note(f"{path}: {counted(transactions, 'transaction')}, {bytes_text(size)}, verified")
-    return ending(missing)
+    return ending(missing, losses=losses)

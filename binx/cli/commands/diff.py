@@ -67,7 +67,7 @@ def diff_command(
     left, right = logs.paths
     with (
         text_output(plain=as_json) as output,
-        logs.opened("diff", selection, paths=[left]) as (ours, bar),
+        logs.opened("diff", selection, paths=[left], warns=False) as (ours, bar),
         open_chain([right], bar.advance, on_damage=logs.on_damage) as theirs,
     ):
         bar.expect(sum(ends.file.size for ends in [*ours, *theirs]))

@@ -9,9 +9,8 @@ import click
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import Logs, log_options
 from binx.cli.selecting import WHERE, selection_options
-from binx.cli.terminal import ending, say_losses, say_warning
+from binx.cli.terminal import ending, say_losses
 from binx.errors import ExitCode, UsageError
-from binx.log.chain.chain import ProblemKind, ends_problems
 from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
 from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
@@ -179,10 +178,6 @@ def extract_command(
     )
     _refuse_idle_options(options, selection, has_schema=logs.schema is not None)
     with logs.opened("extract", selection) as (chain, _):
-        for problem in () if logs.quiet else ends_problems(chain):
-            # GTIDs that are not there are told by themselves.
-            if problem.kind is ProblemKind.REPEATED or selection.gtids is None:
-                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
         report = extract(chain, selection, output, options, logs.known_tables(chain))
     logs.notes(report.notes)
     if not logs.quiet:

@@ -106,7 +106,7 @@ def ls_command(
     order, turned = sort
     width, colour = (None, False) if as_json else screen()
     shown = columns if width is None else columns or _SCREEN_COLUMNS
-    with text_output(plain=as_json) as output, logs.opened("ls", selection, warns=True) as (chain, bar):
+    with text_output(plain=as_json) as output, logs.opened("ls", selection) as (chain, bar):
         listing = Listing(
             chain,
             LineWriter(shown, as_json=as_json, zone=zone),

@@ -81,7 +81,7 @@ def plan_command(
     held = _backup(backup, sets[0], from_position)
     target = _target(to_time, sets[1], sets[2], zone)
     with text_output(plain=as_json) as output:
-        with logs.opened("plan") as (chain, _):
+        with logs.opened("plan", warns=False) as (chain, _):
             plan = plan_recovery(chain, held, target)
         ways = replay_ways(plan)
         lines = [json_text(_document(plan, ways))] if as_json else _lines(plan, ways, zone)

@@ -177,7 +177,7 @@ def to_parquet_command(
     summary = Summary(as_json=as_json, quiet=logs.quiet)
     with (
         text_output(plain=as_json) as text,
-        logs.opened("to-parquet", selection, warns=True, watched=False) as (chain, bar),
+        logs.opened("to-parquet", selection, watched=False) as (chain, bar),
     ):
         files = [ends.file for ends in chain]
         # What the rows decide comes before the limit.

@@ -71,6 +71,7 @@ class EventListing:
 
     Attributes:
         problems: what was found wrong so far, in sentences.
+        notes: what is normal and is not listed.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class EventListing:
         zone: tzinfo = UTC,
     ) -> None:
         self.problems: list[str] = []
+        self.notes: list[str] = []
         self._files = files
         self._first = first
         self._last = len(files) - 1 if last is None else last
@@ -150,6 +152,11 @@ class EventListing:
                         held = []
                 yield encoded("".join(held))
                 self._note_problems(file, walk)
+                if walk.position < stop == file.own_size and self._left != 0:
+                    self.notes.append(
+                        f"{file.path}: its last {stop - walk.position:,} bytes are an incomplete event: the"
+                        " server is writing it, or was when it crashed"
+                    )
                 return
             except BinxError as error:
                 yield encoded("".join(held))

@@ -343,3 +343,15 @@ def test_a_wrong_checksum_of_the_format_description_is_told() -> None:
         first = json.loads(b"".join(listing.lines()).splitlines()[0])
     assert first["checksum"] == "bad"
     assert listing.problems == ["mysql-bin.000001: events with wrong checksums: 1, the first at 4"]
+
+
+def test_an_incomplete_event_at_the_end_of_a_log_in_use_is_noted() -> None:
+    log = (TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001").read_bytes()[:-3]
+    with BinlogFile(BytesSource(log, "mysql-bin.000001")) as file:
+        listing = EventListing([file], as_json=True)
+        last = json.loads(b"".join(listing.lines()).splitlines()[-1])
+    (note,) = listing.notes
+    assert note.startswith(
+        f"mysql-bin.000001: its last {len(log) - last['end']} bytes are an incomplete event"
+    )
+    assert listing.problems == []

@@ -102,6 +102,7 @@ def events_command(
                 output.write_bytes(text)
         finally:
             output.flush()
+            logs.notes(listing.notes)
             say_losses(listing.problems)
     return ExitCode.LOSSES if listing.problems else ExitCode.DONE
 

@@ -16,7 +16,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ProblemKind, ends_problems, order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
-from binx.log.selection.moments import format_time
+from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
@@ -113,23 +113,39 @@ def restore_span(
         _read_again(output, report)
     if selection.gtids is not None:
         return report._replace(warnings=(*report.warnings, *unused))
-    return report._replace(damage=(*report.damage, *unused, *_holes(store, kept, chosen, selection)))
+    chains = [chain for chain in archived_chains(store, kept) if any(log in chosen for log in chain)]
+    return report._replace(
+        warnings=(*report.warnings, *(text for chain in chains for text in _edges(chain, selection))),
+        damage=(
+            *report.damage,
+            *unused,
+            *(text for chain in chains for text in _holes(store, chain, selection)),
+        ),
+    )
 
 
-def _holes(
-    store: Store, logs: Sequence[ArchivedLog], chosen: Sequence[ArchivedLog], selection: Selection
-) -> Iterator[str]:
-    """The places in the chains of some logs where one is missing that may be of a span of time."""
-    for chain in archived_chains(store, logs):
-        for before, after in pairwise(chain if any(log in chosen for log in chain) else ()):
-            ends = [manifest_ends(store, log) for log in (before, after)]
-            if ends[1].file.file_number <= ends[0].file.file_number:
-                continue  # Numbering has begun anew.
-            is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
-            is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
-            for problem in () if is_over or is_to_come else ends_problems(ends):
-                if problem.kind is ProblemKind.GAP:
-                    yield f"{after.stem}: {problem.message}; what is missing between is not restored"
+def _edges(chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
+    """What of a span of time lies before or behind all that the archive holds of a chain."""
+    first, last = chain[0], chain[-1]
+    begun, ended = first.header_timestamp * MICROSECONDS, (last.ended or 0) * MICROSECONDS
+    ended = max(ended, last.last_commit or 0)
+    if selection.since is not None and selection.since < begun:
+        yield f"the archive begins with {first.stem}, at {format_time(begun)}; what was before is not in it"
+    if selection.until is not None and selection.until > ended:
+        yield f"the archive ends with {last.stem}, at {format_time(ended)}; what came later is not in it"
+
+
+def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
+    """The places in a chain where a log is missing that may be of a span of time."""
+    for before, after in pairwise(chain):
+        ends = [manifest_ends(store, log) for log in (before, after)]
+        if ends[1].file.file_number <= ends[0].file.file_number:
+            continue  # Numbering has begun anew.
+        is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
+        is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
+        for problem in () if is_over or is_to_come else ends_problems(ends):
+            if problem.kind is ProblemKind.GAP:
+                yield f"{after.stem}: {problem.message}; what is missing between is not restored"
 
 
 def _is_gtid_set(name: str) -> bool:

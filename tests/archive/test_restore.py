@@ -310,3 +310,19 @@ def test_a_log_that_is_missing_within_a_span_of_time_is_told(store: LocalStore, 
         assert all("expected mysql-bin.000002 to follow" in one for one in report.damage)
     command = ["archive", "--since", "2000-01-01", "--to", store.where, "-o", str(tmp_path / "out")]
     assert run(command) == ExitCode.LOSSES
+
+
+def test_a_span_that_goes_beyond_the_archive_is_told(store: LocalStore, tmp_path: Path) -> None:
+    logs, _ = read_manifests(store)
+    first, last = min(logs, key=lambda log: log.name), max(logs, key=lambda log: log.name)
+    begun, ended = first.header_timestamp * 1_000_000, last.last_commit or 0
+    for selection, words in (
+        (Selection(since=begun, until=ended), []),
+        (Selection(since=begun - 1, until=ended), ["begins with mysql-bin.000001"]),
+        (Selection(until=ended + 3_600_000_000), ["ends with mysql-bin.000005"]),
+    ):
+        report = restore_span(store, selection, str(tmp_path / "out"))
+        assert [word in told for word, told in zip(words, report.warnings, strict=True)] == [True] * len(
+            words
+        )
+        assert report.damage == ()

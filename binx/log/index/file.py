@@ -43,12 +43,21 @@ VERSION = 1
 FACTS_KEY = b"binx.index"
 """The key in the Parquet file's metadata under which the facts about the log stand."""
 
+CRC_KEY = b"binx.crc32"
+"""The key under which the CRC32 of the whole file stands, in hex; it is made with zeros in its own place."""
+
+NO_CRC = b"00000000"
+
 TAIL_BYTES = 64 * 1024
 """How much of a log's end its index file knows by a checksum."""
 
 _BYTES = "latin-1"
 """Names as logged are bytes in any character set: as text of JSON, one character each."""
 _READ_BYTES = 16 * 1024 * 1024
+_PARQUET_END = 8
+"""The length of the footer, and the magic."""
+_STRING_OF_EIGHT = b"\x18\x08"
+"""What stands before a text of eight bytes in Thrift's compact protocol."""
 _MICROSECONDS = 1_000_000
 
 
@@ -61,8 +70,6 @@ class IndexFacts(NamedTuple):
         head: CRC32 of the magic and the first event.
         tail_bytes: how many of the log's last bytes the next one is of.
         tail: CRC32 of these.
-        data_bytes: bytes of the index file before Parquet's footer.
-        data: CRC32 of these.
         sources: keys of the GTIDs' sources, by number.
         tables: database and name of each table, as logged, by number.
         maps: each distinct table map: its table's number, its bytes behind table id and flags.
@@ -77,8 +84,6 @@ class IndexFacts(NamedTuple):
     head: int
     tail_bytes: int
     tail: int
-    data_bytes: int
-    data: int
     sources: tuple[bytes, ...]
     tables: tuple[tuple[bytes, bytes], ...]
     maps: tuple[tuple[int, bytes], ...]
@@ -121,6 +126,18 @@ def decode_facts(text: str) -> IndexFacts:
         raise DamagedError(
             "expected what binx writes of a log, found something else; write it anew with binx index"
         ) from error
+
+
+def with_crc(footer: bytes, crc: bytes = NO_CRC) -> tuple[bytes, bytes]:
+    """A footer with another CRC32 in the place of the file's, and what stood there.
+
+    Raises:
+        DamagedError: there is no such place.
+    """
+    before, key, behind = footer.rpartition(CRC_KEY + _STRING_OF_EIGHT)
+    if not key:
+        raise DamagedError("expected the checksum of an index file, found none")
+    return before + key + crc + behind[len(crc) :], behind[: len(crc)]
 
 
 def log_checksums(file: BinlogFile) -> tuple[int, int, int]:
@@ -187,17 +204,19 @@ class IndexFile:
             raise
 
     def check(self) -> None:
-        """Compare the bytes before the footer with their checksum.
+        """Compare all bytes with their checksum.
 
         Raises:
             DamagedError: they are not those that were written.
         """
-        crc, end = 0, self.facts.data_bytes
-        if end > self.size:
-            raise DamagedError(f"expected {end} bytes of data, found {self.size}", path=self.path)
+        crc, end = 0, max(self.size - self._parquet.metadata.serialized_size - _PARQUET_END, 0)
         for start in range(0, end, _READ_BYTES):
             crc = checksum(self._source.window(start, min(end, start + _READ_BYTES)), crc)
-        if crc != self.facts.data:
+        try:
+            footer, stored = with_crc(bytes(self._source.window(end, self.size)))
+        except DamagedError as error:
+            raise error.at(path=self.path) from None
+        if stored != b"%08x" % checksum(footer, crc):
             raise DamagedError("the checksum is wrong", path=self.path)
 
     @property

@@ -23,7 +23,16 @@ from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.relay import begins_before, begins_inside
 from binx.log.file import BinlogFile
-from binx.log.index.file import FACTS_KEY, IndexFacts, IndexFile, encode_facts, log_checksums
+from binx.log.index.file import (
+    CRC_KEY,
+    FACTS_KEY,
+    NO_CRC,
+    IndexFacts,
+    IndexFile,
+    encode_facts,
+    log_checksums,
+    with_crc,
+)
 from binx.log.index.lookup import index_path, index_places
 from binx.log.index.transactions import TransactionRows, index_schema
 from binx.log.scan import Scan
@@ -147,8 +156,15 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
             sources = sources_of(table)
             seqno += len(table)
         facts = _facts(file, scan, tuple(sources), tuple(formats), tuple(groups))
-        facts = facts._replace(data_bytes=data.written, data=data.crc)
-        writer.add_key_value_metadata({FACTS_KEY.decode(): encode_facts(facts), "binx.version": __version__})
+        data.hold()
+        writer.add_key_value_metadata(
+            {
+                FACTS_KEY.decode(): encode_facts(facts),
+                "binx.version": __version__,
+                CRC_KEY.decode(): NO_CRC.decode(),
+            }
+        )
+    data.finish()
     return seqno - 1, scan.unfinished
 
 
@@ -168,8 +184,6 @@ def _facts(
         head=head,
         tail_bytes=tail_bytes,
         tail=tail,
-        data_bytes=0,
-        data=0,
         sources=sources,
         tables=tuple(scan.table_keys()),
         maps=tuple(scan.table_maps()),
@@ -201,13 +215,23 @@ def _row_groups(scan: Scan) -> Iterator[TransactionTable]:
 
 
 class _ChecksumFile(io.RawIOBase):
-    """A sink as pyarrow writes files, with the checksum of what it was given."""
+    """A sink as pyarrow writes files, which puts the checksum of all into the footer."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__()
         self._sink = sink
-        self.written = 0
-        self.crc = 0
+        self._written = 0
+        self._crc = 0
+        self._footer: bytearray | None = None
+
+    def hold(self) -> None:
+        """Hold back what is written from now on: the footer."""
+        self._footer = bytearray()
+
+    def finish(self) -> None:
+        """Write the footer, with the checksum of all in its place."""
+        footer = bytes(self._footer or b"")
+        self._sink.write(with_crc(footer, b"%08x" % checksum(footer, self._crc))[0])
 
     def writable(self) -> bool:
         """It is."""
@@ -215,14 +239,17 @@ class _ChecksumFile(io.RawIOBase):
 
     def tell(self) -> int:
         """Bytes written so far."""
-        return self.written
+        return self._written
 
     def write(self, data: Buffer, /) -> int:
         """Write all bytes."""
         size = memoryview(data).nbytes
-        self._sink.write(data)
-        self.crc = checksum(data, self.crc)
-        self.written += size
+        self._written += size
+        if self._footer is not None:
+            self._footer += data
+        else:
+            self._sink.write(data)
+            self._crc = checksum(data, self._crc)
         return size
 
 

@@ -239,8 +239,6 @@ def all_facts(draw: st.DrawFn) -> IndexFacts:
         head=draw(NUMBER),
         tail_bytes=draw(NUMBER),
         tail=draw(NUMBER),
-        data_bytes=draw(NUMBER),
-        data=draw(NUMBER),
         sources=tuple(draw(st.lists(st.binary(min_size=8, max_size=48), max_size=3))),
         tables=tuple(draw(names)),
         maps=tuple(draw(st.lists(st.tuples(NUMBER, st.binary(max_size=20)), max_size=3))),

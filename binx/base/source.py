@@ -17,7 +17,7 @@ from binx.dataset.manifest import CONTRACT, Sums, manifest, undecodable_values
 from binx.dataset.options import ParquetOptions
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
-from binx.errors import AbsentError, DamagedError
+from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.format import Flavour
 from binx.kernels.text.tuples import Encoding
 from binx.log.backup_position import BackupPosition
@@ -306,8 +306,13 @@ class BaseSource:
         if name in self._passed:
             rows.cut.finish()
             return
-        if rows.cut.rows:
-            self.take_batch(rows.batch())
+        if not rows.cut.rows:
+            return
+        try:
+            batch = rows.batch()
+        except BinxError as error:
+            raise error.at(path=self.backup.path) from error.__cause__
+        self.take_batch(batch)
 
     def take_batch(self, batch: ChangeBatch) -> None:
         """Take in rows of a table."""

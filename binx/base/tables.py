@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from binx.base.values import DumpColumn
-from binx.errors import BinxError, UnsupportedError
+from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.text.tuples import Encoding, TupleColumns
 from binx.log.arrow import arrow_array
 from binx.rows.absent import absent_value
@@ -113,11 +113,7 @@ class TableRows:
         self._options = options
         self._version = version
         self._columns = [DumpColumn(columns[place].type, options, raw=raw) for place in self._places]
-        self.cut = TupleColumns(
-            [column.codec for column in self._columns],
-            [encodings.get(name, Encoding.PLAIN) for name in listed],
-            [column.scale for column in self._columns],
-        )
+        self.cut = TupleColumns([encodings.get(name, Encoding.PLAIN) for name in listed])
         self.has_key = all(
             column.primary_key_position is None or place in self._places
             for place, column in enumerate(columns)
@@ -135,21 +131,23 @@ class TableRows:
 
         Raises:
             DamagedError: a value is not of its column's type.
+            UnsupportedError: a column's text is more than a batch can hold.
         """
-        rows, handed, misfits = self.cut.finish()
+        rows, cut = self.cut.finish()
         columns = self.table.resolved.columns
+        found: dict[int, list[tuple[str, str]]] = {}
         arrays: list[Any] = [pa.nulls(rows, arrow_type(column.type, self._options)) for column in columns]
-        for place, column, buffers in zip(self._places, self._columns, handed, strict=True):
+        for place, column, texts in zip(self._places, self._columns, cut, strict=True):
             try:
-                arrays[place] = column.array(buffers, rows)
+                arrays[place], misfits = column.array(texts, rows)
             except (BinxError, pa.ArrowInvalid) as error:
                 what = error.message if isinstance(error, BinxError) else str(error).splitlines()[0]
-                raise UnsupportedError(
+                kind = UnsupportedError if isinstance(error, UnsupportedError) else DamagedError
+                raise kind(
                     f"column {columns[place].source_name} of {self.table.db}.{self.table.name}: {what}"
                 ) from error
-        found: dict[int, list[tuple[str, str]]] = {}
-        for row, place, text in misfits:
-            found.setdefault(row, []).append((columns[self._places[place]].name, text))
+            for row, text in misfits:
+                found.setdefault(row, []).append((columns[place].name, text))
         listed = [found.get(row) for row in range(rows)] if found else None
         given = None if listed is None else arrow_array(listed, MISFITS)
         present = present_bits(len(columns), self._places)

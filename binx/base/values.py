@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from binx.kernels.text.tuples import Codec
-from binx.rows.columns.arrays import ColumnArrays, Handed
+from binx.errors import DamagedError
+from binx.log.arrow import arrow_scalar
+from binx.rows.columns.arrays import ColumnArrays, ColumnBuffers
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, Kind, LogicalType, arrow_type
 
-_SMALL_DECIMAL = 18
-"""Digits of a DECIMAL that the kernel reads."""
+Misfit = tuple[int, str]
+"""The row of a value that its column cannot hold, which is null there, and its text."""
 
-_CODECS: dict[Kind, Codec] = {
-    **dict.fromkeys(INTEGER_NAMES, Codec.INTEGER),
-    Kind.UINT64: Codec.UNSIGNED,
-    Kind.YEAR: Codec.INTEGER,
-    Kind.BOOL: Codec.BITS,
-    Kind.BITS: Codec.BITS,
-    Kind.DATE: Codec.DATE,
-    Kind.DATETIME: Codec.DATETIME,
-    Kind.TIMESTAMP: Codec.DATETIME,
-    Kind.TIME: Codec.TIME,
-    Kind.GEOMETRY: Codec.GEOMETRY,
-}
-_READ_AS: dict[Codec, pa.DataType] = {
-    Codec.INTEGER: pa.int64(),
-    Codec.UNSIGNED: pa.uint64(),
-    Codec.BITS: pa.uint64(),
-    Codec.DATE: pa.int64(),
-}
-"""What the kernel's buffers hold where that is not the column's type."""
+_SRID_SIZE = 4
+_BITS_SIZE = 8
+_SHOWN = 40
+_DATE_SIZE = 10
+_MOST_HOURS = 838
+_NUMBERS = frozenset({*INTEGER_NAMES, Kind.YEAR, Kind.FLOAT32, Kind.FLOAT64, Kind.DECIMAL})
+_MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+_ODD_DAY = r"^0000|-00|-02-(29|3)|-(0[469]|11)-31"
+"""What begins every date, of those that a server holds, that the calendar may not have."""
+
+_TIME = r"^(?P<sign>-?)(?P<hour>\d{2,3}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?:\.(?P<fraction>\d{1,6}))?$"
+_FRACTION_DIGITS = 6
 
 
 class DumpColumn:
@@ -39,16 +36,9 @@ class DumpColumn:
 
     Args:
         raw: whether text is in the column's character set, and not in UTF-8, as in most dumps.
-
-    Attributes:
-        codec: how the kernel reads its values.
-        scale: the digits behind their point.
     """
 
     def __init__(self, logical: LogicalType, options: ArrowOptions, *, raw: bool) -> None:
-        is_small = logical.kind is Kind.DECIMAL and logical.precision <= _SMALL_DECIMAL
-        self.codec = Codec.DECIMAL if is_small else _CODECS.get(logical.kind, Codec.TEXT)
-        self.scale = logical.scale if is_small else 0
         self._logical = logical
         self._type: pa.DataType = arrow_type(logical, options)
         charset = (logical.charset if raw else None) or "utf8mb4"
@@ -60,23 +50,32 @@ class DumpColumn:
         r"""Values whose bytes their character set does not have; they became ``\xNN`` escapes."""
         return self._text.undecodable
 
-    def array(self, buffers: tuple[Any, ...], rows: int) -> pa.Array:
-        """The column's values out of what the kernel handed over.
+    def array(self, cut: tuple[Any, int, Any, Any], rows: int) -> tuple[pa.Array, list[Misfit]]:
+        """The column's values out of their texts.
 
         Raises:
             DamagedError, ArrowInvalid: a value is not of the column's type.
         """
-        handed, kind = Handed(*buffers), self._logical.kind
-        if kind in (Kind.BINARY, Kind.VECTOR, Kind.GEOMETRY):
-            return _made(self._own, handed, rows)
-        if self.codec is not Codec.TEXT:
-            values = _array(_READ_AS.get(self.codec, self._type), handed, rows)
-            if self.codec is Codec.DATE:
-                values = values.cast(pa.int32())
-            return (values.cast(pa.int64()) if kind is Kind.BOOL else values).cast(self._type)
-        if kind in (Kind.FLOAT32, Kind.FLOAT64, Kind.DECIMAL):
-            return _array(pa.string(), handed, rows).cast(self._type)
-        text = _made(self._text, handed, rows)
+        validity, nulls, offsets, data = cut
+        texts = ColumnBuffers(offsets, data, None, validity, nulls)
+        kind = self._logical.kind
+        if kind in _MOMENTS:
+            return _moments(texts.array(pa.string(), rows), self._type)
+        return self._values(kind, texts, rows), []
+
+    def _values(self, kind: Kind, texts: ColumnBuffers, rows: int) -> pa.Array:
+        if kind in _NUMBERS:
+            return texts.array(pa.string(), rows).cast(self._type)
+        if kind in (Kind.BITS, Kind.BOOL):
+            numbers = _bits(texts.array(pa.binary(), rows))
+            return (numbers if kind is Kind.BOOL else numbers.view(pa.uint64())).cast(self._type)
+        if kind is Kind.TIME:
+            return _times(texts.array(pa.string(), rows)).cast(self._type)
+        if kind is Kind.GEOMETRY:
+            return _made(self._own, _with_srids(texts, texts.array(pa.binary(), rows)), rows)
+        if kind in (Kind.BINARY, Kind.VECTOR):
+            return _made(self._own, texts, rows)
+        text = _made(self._text, texts, rows)
         if kind is Kind.ENUM:
             # Its dictionary has 32-bit numbers, as that of rows.
             return text.dictionary_encode()
@@ -85,14 +84,83 @@ class DumpColumn:
         return text.cast(self._type)
 
 
-def _array(data_type: pa.DataType, handed: Handed, rows: int) -> pa.Array:
-    """The buffers as an array of a type that they are for."""
-    parts = [handed.validity, handed.values, *([] if handed.data is None else [handed.data])]
-    buffers = [None if part is None else pa.py_buffer(part) for part in parts]
-    return pa.Array.from_buffers(data_type, rows, buffers, handed.nulls)
-
-
-def _made(column: ColumnArrays, handed: Handed, rows: int) -> pa.Array:
+def _made(column: ColumnArrays, buffers: ColumnBuffers, rows: int) -> pa.Array:
     """What rows of logs with the same buffers become."""
-    made = column.column(handed, rows)
+    made = column.column(buffers, rows)
     return made if isinstance(made, pa.Array) else made.array(column.type, rows)
+
+
+def _moments(texts: pa.Array, data_type: pa.DataType) -> tuple[pa.Array, list[Misfit]]:
+    """Dates and moments; those that the calendar does not have are null."""
+    zone = pa.types.is_timestamp(data_type) and data_type.tz is not None
+    read_as = pa.timestamp("us") if zone else data_type
+    misfits: list[Misfit] = []
+    odd = pc.indices_nonzero(pc.match_substring_regex(texts, _ODD_DAY))
+    if len(odd):
+        pairs = zip(odd.to_pylist(), texts.take(odd).to_pylist(), strict=True)
+        misfits = [(row, text) for row, text in pairs if not _is_day(text[:_DATE_SIZE])]
+        marks = bytearray(len(texts))
+        for row, _ in misfits:
+            marks[row] = 1
+        lost = pa.Array.from_buffers(pa.uint8(), len(texts), [None, pa.py_buffer(marks)]).cast(pa.bool_())
+        texts = pc.if_else(lost, pa.nulls(len(texts), pa.string()), texts)
+    return texts.cast(read_as).cast(data_type), misfits
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _times(texts: pa.Array) -> pa.Array:
+    """Values of TIME in microseconds."""
+    parts = pc.extract_regex(texts, _TIME)
+    if parts.null_count > texts.null_count:
+        raise _unlike(texts.filter(pc.and_(parts.is_null(), texts.is_valid()))[0].as_py())
+    sign, *clock, fraction = parts.flatten()
+    fraction = pc.utf8_rpad(fraction, _FRACTION_DIGITS, "0")
+    hours, minutes, seconds, microseconds = (part.cast(pa.int64()) for part in (*clock, fraction))
+    if len(texts) and (pc.max(hours).as_py() or 0) > _MOST_HOURS:
+        raise _unlike(texts.filter(pc.greater(hours, _integer(_MOST_HOURS)))[0].as_py())
+    for part, size in ((minutes, 60), (seconds, 60), (microseconds, 1_000_000)):
+        hours = pc.add(pc.multiply(hours, _integer(size)), part)
+    return pc.if_else(pc.equal(sign, arrow_scalar("-", pa.string())), pc.negate(hours), hours)
+
+
+def _bits(values: pa.Array) -> pa.Array:
+    """The numbers that the bytes of BIT columns are, the highest first."""
+    validity, offsets, data = values.buffers()
+    if (pc.max(pc.binary_length(values)).as_py() or 0) > _BITS_SIZE:
+        raise DamagedError(f"expected a BIT of at most {_BITS_SIZE} bytes, found more")
+    bounds, octets = np.frombuffer(offsets, np.int32)[: len(values) + 1], np.frombuffer(data, np.uint8)
+    numbers = np.zeros(len(values), np.int64)
+    for place in range(_BITS_SIZE):
+        at = bounds[1:] - 1 - place
+        there = np.flatnonzero(at >= bounds[:-1])
+        numbers[there] |= octets[at[there]].astype(np.int64) << 8 * place
+    buffers = [validity, pa.py_buffer(numbers)]
+    return pa.Array.from_buffers(pa.int64(), len(values), buffers, values.null_count)
+
+
+def _with_srids(buffers: ColumnBuffers, values: pa.Array) -> ColumnBuffers:
+    """Geometries apart from the numbers of their reference systems, which stand before them."""
+    if (pc.min(pc.binary_length(values)).as_py() or _SRID_SIZE) < _SRID_SIZE:
+        raise DamagedError("expected a geometry, found fewer bytes than its reference system takes")
+    _, offsets, data = values.fill_null(arrow_scalar(bytes(_SRID_SIZE), pa.binary())).buffers()
+    bounds, octets = np.frombuffer(offsets, np.int32)[: len(values) + 1], np.frombuffer(data, np.uint8)
+    heads = bounds[:-1, None] + np.arange(_SRID_SIZE, dtype=np.int32)
+    is_shape = np.ones(len(octets), np.bool_)
+    is_shape[heads] = False
+    without = bounds - _SRID_SIZE * np.arange(len(values) + 1, dtype=np.int32)
+    return buffers._replace(values=without, data=octets[is_shape], srids=octets[heads].tobytes())
+
+
+def _integer(number: int) -> pa.Scalar:
+    return arrow_scalar(number, pa.int64())
+
+
+def _unlike(text: str) -> DamagedError:
+    return DamagedError(f"expected a value of the column's type, found {text[:_SHOWN]!r}")

@@ -14,7 +14,7 @@ processor have it:
 ``tables``
     sixteen tables of 256 entries, sixteen bytes a step; runs anywhere.
 
-All tables and constants are computed at import from the polynomial alone.
+The tables are computed at import; the constants of carry-less multiplication stand here.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -85,50 +85,20 @@ cdef extern from *:
     #define BINX_CRC_TARGET __attribute__((target("pclmul,sse4.1")))
 
     /* A product of two bit-reflected 64-bit polynomials comes out multiplied by x, so the factor for a
-       distance of n bits is x^(n-1) mod P. Of each pair, the first moves a block's earlier half, the second
-       its later half. */
-    static uint64_t binx_crc_over_128[2], binx_crc_over_512[2];
-    static uint64_t binx_crc_lanes[8];   /* over 384, 256, 128 bits and nothing: brings four lanes together */
-    static uint64_t binx_crc_reduce[2];  /* x^95 mod P, P */
-    static uint64_t binx_crc_quotient;   /* the quotient of x^95 by P */
-    static uint8_t binx_crc_window[48];  /* -1 x 16, 0 1 .. 15, -1 x 16: a sliding byte shuffle */
-
-    /* x^n mod P in 32 bits, bit 0 standing for x^31. */
-    static uint32_t binx_crc_power(int n)
-    {
-        uint32_t value = 0x80000000u;
-        for (; n > 0; n--)
-            value = value >> 1 ^ (value & 1 ? BINX_CRC_POLYNOMIAL : 0);
-        return value;
-    }
-
-    static void binx_crc_make_pair(uint64_t pair[2], int distance)
-    {
-        pair[0] = (uint64_t)binx_crc_power(distance + 63) << 32;
-        pair[1] = (uint64_t)binx_crc_power(distance - 1) << 32;
-    }
-
-    static void binx_crc_make_pclmul(void)
-    {
-        uint32_t rest = 0x80000000u;
-        int i;
-        binx_crc_make_pair(binx_crc_over_128, 128);
-        binx_crc_make_pair(binx_crc_over_512, 512);
-        for (i = 0; i < 3; i++)
-            binx_crc_make_pair(binx_crc_lanes + 2 * i, 384 - 128 * i);
-        binx_crc_reduce[0] = binx_crc_power(95);
-        binx_crc_reduce[1] = (uint64_t)BINX_CRC_POLYNOMIAL << 1 | 1;
-        /* Long division of x^95: the quotient's bit for x^63 first, then each step's overflow. */
-        binx_crc_quotient = 0;
-        for (i = 1; i <= 95; i++) {
-            if (i >= 32 && (rest & 1))
-                binx_crc_quotient |= (uint64_t)1 << (i - 32);
-            rest = rest >> 1 ^ (rest & 1 ? BINX_CRC_POLYNOMIAL : 0);
-        }
-        memset(binx_crc_window, 0x80, sizeof binx_crc_window);
-        for (i = 0; i < 16; i++)
-            binx_crc_window[16 + i] = (uint8_t)i;
-    }
+       distance of n bits is x^(n-1) mod P. Of each pair, the first moves a block's earlier half (n + 64), the
+       second its later half. */
+    static const uint64_t binx_crc_over_128[2] = {0x65673b4600000000, 0x9ba54c6f00000000};
+    static const uint64_t binx_crc_over_256[2] = {0x9570d49500000000, 0x01b5fd1d00000000};
+    static const uint64_t binx_crc_over_384[2] = {0x69ccfc0d00000000, 0x2a28386200000000};
+    static const uint64_t binx_crc_over_512[2] = {0x653d982200000000, 0xcad38e8f00000000};
+    /* x^95 mod P, and P; then the quotient of x^95 by P. */
+    static const uint64_t binx_crc_reduce[2] = {0x00000000ccaa009e, 0x00000001db710641};
+    static const uint64_t binx_crc_quotient = 0xb4e5b025f7011641;
+    /* A sliding byte shuffle: nothing, sixteen bytes as they are, nothing. */
+    static const int8_t binx_crc_window[48] = {
+        -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+        12, 13, 14, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    };
 
     BINX_CRC_TARGET static inline __m128i binx_crc_load(const void *p)
     {
@@ -182,9 +152,9 @@ cdef extern from *:
                 c = _mm_xor_si128(binx_crc_moved(c, over), binx_crc_load(p + 32));
                 d = _mm_xor_si128(binx_crc_moved(d, over), binx_crc_load(p + 48));
             }
-            sum = _mm_xor_si128(binx_crc_moved(sum, binx_crc_load(binx_crc_lanes)),
-                                binx_crc_moved(b, binx_crc_load(binx_crc_lanes + 2)));
-            c = binx_crc_moved(c, binx_crc_load(binx_crc_lanes + 4));
+            sum = _mm_xor_si128(binx_crc_moved(sum, binx_crc_load(binx_crc_over_384)),
+                                binx_crc_moved(b, binx_crc_load(binx_crc_over_256)));
+            c = binx_crc_moved(c, binx_crc_load(binx_crc_over_128));
             sum = _mm_xor_si128(_mm_xor_si128(sum, c), d);
         }
         return binx_crc_finish(sum, p, end);
@@ -198,10 +168,8 @@ cdef extern from *:
     {
         binx_crc_make_tables();
     #if defined(BINX_CRC_PCLMUL)
-        if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1")) {
-            binx_crc_make_pclmul();
+        if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"))
             binx_crc = binx_crc_pclmul;
-        }
     #endif
     }
     """

@@ -15,7 +15,7 @@ import pyarrow as pa
 from binx.errors import BinxError
 from binx.event.column import Column as StoredColumn
 from binx.log.arrow import arrow_array
-from binx.rows.columns.arrays import Column, ColumnArrays, ColumnBuffers, Handed
+from binx.rows.columns.arrays import Column, ColumnArrays, ColumnBuffers
 from binx.rows.columns.arrow_schema import MISFITS, alike_columns
 from binx.rows.columns.names import ResolvedTable
 from binx.rows.columns.types import ArrowOptions
@@ -198,8 +198,9 @@ class TableChanges:
         if self.alike.can_misfit:
             columns.append(self._misfits(handed["misfits"], rows))
         for column, made, buffers in zip(self.resolved.columns, self._arrays, handed["columns"], strict=True):
+            validity, nulls, values, data, srids = buffers
             try:
-                columns.append(made.column(Handed(*buffers), rows))
+                columns.append(made.column(ColumnBuffers(values, data, None, validity, nulls, srids), rows))
             except BinxError as error:
                 error.message = f"column {column.name} of {self.db}.{self.name}: {error.message}"
                 raise

@@ -1,31 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Rows of a dump, as SQL's VALUES or as lines of fields, cut into the buffers of Arrow columns.
+"""Rows of a dump, as SQL's VALUES or as lines of fields, cut into columns of their values' texts.
 
 Sources: MySQL manual, "String Literals" and "Hexadecimal Literals"; ``mysql_real_escape_string_quote`` (what dumps
 escape); MySQL Shell's tab-separated files, which LOAD DATA reads ("LOAD DATA Statement").
 """
 
-from libc.stdint cimport INT64_MAX, UINT64_MAX, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from binx.kernels.cursor cimport Cursor, cursor_over, take
 from binx.kernels.memory cimport hand_over
 from binx.kernels.output cimport Output, append, append_byte, release, reserve
-from binx.kernels.rows.temporal cimport DateTime, days_of, microseconds_of, real_date, real_datetime
 
 from binx.errors import DamagedError, UnsupportedError
-
-cpdef enum Codec:
-    TEXT = 0
-    INTEGER = 1
-    UNSIGNED = 2
-    DECIMAL = 3
-    DATE = 4
-    DATETIME = 5
-    TIME = 6
-    BITS = 7
-    GEOMETRY = 8
 
 cpdef enum Encoding:
     PLAIN = 0
@@ -34,23 +22,18 @@ cpdef enum Encoding:
 
 cdef enum:
     SHOWN = 40
-    SRID_SIZE = 4
     # What was cut is whole; the window ends within what comes next; the statement is ended.
     ROW = 0
     MORE = 1
     ENDED = 2
-    NOTHING = 64
 
 cdef int64_t MOST_DATA = 0x7FFFFFFF
 
 cdef struct Column:
-    uint8_t codec
     uint8_t encoding
-    int32_t scale
     int64_t nulls
-    Output values
+    Output offsets
     Output data
-    Output extra
     Output validity
 
 
@@ -96,68 +79,6 @@ cdef inline uint8_t unescaped(uint8_t byte) noexcept nogil:
     return 26 if byte == b"Z" else byte
 
 
-cdef inline int64_t number_at(Cursor *cursor, int64_t most, int *digits) noexcept nogil:
-    """The decimal number of at most so many digits that begins here; how many digits it has."""
-    cdef int64_t value = 0
-    digits[0] = 0
-    while cursor.position < cursor.size and digits[0] < most:
-        if not 48 <= cursor.base[cursor.position] <= 57:
-            break
-        value = value * 10 + cursor.base[cursor.position] - 48
-        cursor.position += 1
-        digits[0] += 1
-    return value
-
-
-cdef inline bint passes(Cursor *cursor, uint8_t byte) noexcept nogil:
-    """Whether that byte comes next, and step over it."""
-    if cursor.position < cursor.size and cursor.base[cursor.position] == byte:
-        cursor.position += 1
-        return True
-    return False
-
-
-cdef inline bint take_fraction(Cursor *cursor, int *microsecond) noexcept nogil:
-    """A second's fraction, if there is one; whether it is well formed."""
-    cdef int digits = 0
-    microsecond[0] = 0
-    if not passes(cursor, 46):
-        return True
-    microsecond[0] = <int> number_at(cursor, 6, &digits)
-    while 0 < digits < 6:
-        microsecond[0] *= 10
-        digits += 1
-    return digits == 6
-
-
-cdef inline bint take_date(Cursor *cursor, DateTime *value) noexcept nogil:
-    """YYYY-MM-DD; whether it is well formed."""
-    cdef int year = 0
-    cdef int month = 0
-    cdef int day = 0
-    value.year = <int> number_at(cursor, 4, &year)
-    if year != 4 or not passes(cursor, 45):
-        return False
-    value.month = <int> number_at(cursor, 2, &month)
-    if month != 2 or not passes(cursor, 45):
-        return False
-    value.day = <int> number_at(cursor, 2, &day)
-    return day == 2
-
-
-cdef inline bint take_clock(Cursor *cursor, int64_t *hours, int *minute, int *second, int *microsecond) noexcept nogil:
-    """HH:MM:SS and a fraction, with up to three digits of hours; whether it is well formed."""
-    cdef int digits = 0
-    hours[0] = number_at(cursor, 3, &digits)
-    if digits < 2 or not passes(cursor, 58):
-        return False
-    minute[0] = <int> number_at(cursor, 2, &digits)
-    if digits != 2 or not passes(cursor, 58):
-        return False
-    second[0] = <int> number_at(cursor, 2, &digits)
-    return digits == 2 and take_fraction(cursor, microsecond)
-
-
 cdef inline int add_bit(Output *validity, int64_t row, bint bit) except -1 nogil:
     """Have a bitmap tell of one more row."""
     if row & 7 == 0:
@@ -174,30 +95,25 @@ cdef class TupleColumns:
     cdef Column *columns
     cdef Output scratch
     cdef Output decoded
-    cdef list misfits
     cdef bint between
 
-    def __cinit__(self, codecs, encodings, scales):
+    def __cinit__(self, encodings):
         cdef int32_t place
-        self.count = len(codecs)
+        self.count = len(encodings)
         self.columns = <Column *> calloc(max(1, self.count), sizeof(Column))
         if self.columns == NULL:
             raise MemoryError
         memset(&self.scratch, 0, sizeof(Output))
         memset(&self.decoded, 0, sizeof(Output))
-        self.misfits = []
         for place in range(self.count):
-            self.columns[place].codec = codecs[place]
             self.columns[place].encoding = encodings[place]
-            self.columns[place].scale = scales[place]
 
     def __dealloc__(self):
         cdef int32_t place
         if self.columns != NULL:
             for place in range(self.count):
-                release(&self.columns[place].values)
+                release(&self.columns[place].offsets)
                 release(&self.columns[place].data)
-                release(&self.columns[place].extra)
                 release(&self.columns[place].validity)
             free(self.columns)
         release(&self.scratch)
@@ -221,16 +137,13 @@ cdef class TupleColumns:
         handed = []
         for place in range(self.count):
             column = &self.columns[place]
-            if is_bytes(column):
-                append(&column.values, &column.data.size, sizeof(int32_t))
+            append(&column.offsets, &column.data.size, sizeof(int32_t))
             validity = hand_over(&column.validity, column.validity.size) if column.nulls else None
-            data = hand_over(&column.data, column.data.size) if is_bytes(column) else None
-            extra = hand_over(&column.extra, column.extra.size) if column.codec == GEOMETRY else None
-            handed.append((validity, column.nulls, hand_over(&column.values, column.values.size), data, extra))
+            offsets = hand_over(&column.offsets, column.offsets.size)
+            handed.append((validity, column.nulls, offsets, hand_over(&column.data, column.data.size)))
             column.validity.size = column.nulls = 0
-        misfits, self.misfits = self.misfits, []
         self.rows = self.size = 0
-        return rows, handed, misfits
+        return rows, handed
 
     cdef int64_t _cut(
         self, const uint8_t[::1] window, int64_t start, int64_t stop, int64_t most_rows, int64_t most_size, bint lines
@@ -436,57 +349,19 @@ cdef class TupleColumns:
     cdef int put(self, int32_t place, Token *token, Cursor *cursor) except -1 nogil:
         """Add a value to its column."""
         cdef Column *column = &self.columns[place]
-        cdef Cursor text
-        cdef int64_t number = 0
         cdef int32_t offset
-        cdef bint known = True
         if token.is_null:
             column.nulls += 1
+            token.size = 0
         elif column.encoding != PLAIN:
             self.decode(column.encoding, token, cursor)
+        if column.data.size + token.size > MOST_DATA:
+            too_much(cursor.position)
         add_bit(&column.validity, self.rows, not token.is_null)
-        if is_bytes(column):
-            if column.data.size + token.size > MOST_DATA:
-                too_much(cursor.position)
-            offset = <int32_t> column.data.size
-            append(&column.values, &offset, sizeof(int32_t))
-            if column.codec == GEOMETRY:
-                self.srid(column, token, cursor)
-            if not token.is_null:
-                append(&column.data, token.data, token.size)
-            self.size += token.size + <int64_t> sizeof(int32_t)
-            return 0
-        self.size += sizeof(int64_t)
-        if not token.is_null:
-            text = cursor_over(token.data, token.size, 0)
-            if column.codec == INTEGER or column.codec == UNSIGNED or column.codec == DECIMAL:
-                known = whole_number(&text, column.codec, column.scale, &number)
-            elif column.codec == BITS:
-                known = bits_of(&text, &number)
-            elif column.codec == TIME:
-                known = time_of(&text, &number)
-            elif not moment_of(&text, column.codec == DATETIME, &number, &known) and known:
-                self.misfit(place, token)
-            if not known:
-                self.unlike_type(place, token, cursor)
-        append(&column.values, &number, sizeof(int64_t))
-        if column.codec == DECIMAL:
-            number = -1 if number < 0 else 0
-            append(&column.values, &number, sizeof(int64_t))
-        return 0
-
-    cdef int srid(self, Column *column, Token *token, Cursor *cursor) except -1 nogil:
-        """A geometry's reference system, which stands before it."""
-        cdef uint32_t number = 0
-        if not token.is_null:
-            if token.size < SRID_SIZE:
-                self.unlike(cursor, b"a geometry before this")
-            number = token.data[0] | <uint32_t> token.data[1] << 8 | <uint32_t> token.data[2] << 16 | (
-                <uint32_t> token.data[3] << 24
-            )
-            token.data += SRID_SIZE
-            token.size -= SRID_SIZE
-        append(&column.extra, &number, sizeof(uint32_t))
+        offset = <int32_t> column.data.size
+        append(&column.offsets, &offset, sizeof(int32_t))
+        append(&column.data, token.data, token.size)
+        self.size += token.size + <int64_t> sizeof(int32_t)
         return 0
 
     cdef int decode(self, int encoding, Token *token, Cursor *cursor) except -1 nogil:
@@ -513,62 +388,29 @@ cdef class TupleColumns:
         token.size = self.decoded.size
         return 0
 
-    cdef int take_back(self) except -1 nogil:
+    cdef void take_back(self) noexcept nogil:
         """Forget the values of a row that is not whole yet."""
         cdef int32_t place
         cdef Column *column
+        cdef int64_t held = self.rows * <int64_t> sizeof(int32_t)
         cdef int32_t offset
-        cdef int64_t width
         for place in range(self.count):
             column = &self.columns[place]
-            width = sizeof(int32_t) if is_bytes(column) else 16 if column.codec == DECIMAL else sizeof(int64_t)
-            if column.values.size == self.rows * width:
+            if column.offsets.size == held:
                 break
-            if is_bytes(column):
-                offset = (<int32_t *> column.values.data)[self.rows]
-                self.size -= column.data.size - offset + width
-                column.data.size = offset
-                if column.codec == GEOMETRY:
-                    column.extra.size = self.rows * <int64_t> sizeof(uint32_t)
-            else:
-                self.size -= sizeof(int64_t)
-            column.values.size = self.rows * width
+            offset = (<int32_t *> column.offsets.data)[self.rows]
+            self.size -= column.data.size - offset + <int64_t> sizeof(int32_t)
+            column.data.size = offset
+            column.offsets.size = held
             column.nulls -= not column.validity.data[self.rows >> 3] >> (self.rows & 7) & 1
             column.validity.data[self.rows >> 3] &= ~(1 << (self.rows & 7))
             column.validity.size = (self.rows + 7) >> 3
-        self.forget_misfits()
-        return 0
-
-    cdef int forget_misfits(self) except -1 nogil:
-        with gil:
-            while self.misfits and self.misfits[len(self.misfits) - 1][0] == self.rows:
-                self.misfits.pop()
-        return 0
-
-    cdef int misfit(self, int32_t place, Token *token) except -1 nogil:
-        """Note the text of a value that the column cannot hold; it is null there."""
-        cdef Column *column = &self.columns[place]
-        column.nulls += 1
-        column.validity.data[self.rows >> 3] &= ~(1 << (self.rows & 7))
-        with gil:
-            self.misfits.append((self.rows, place, token.data[: token.size].decode("ascii", "replace")))
-        return 0
 
     cdef int unlike(self, Cursor *cursor, bytes expected) except -1 with gil:
         found = cursor.base[cursor.position : min(cursor.size, cursor.position + SHOWN)]
         raise DamagedError(
             f"expected {expected.decode()}, found {found.decode('utf-8', 'replace')!r}", offset=cursor.position
         )
-
-    cdef int unlike_type(self, int32_t place, Token *token, Cursor *cursor) except -1 with gil:
-        found = token.data[: min(token.size, SHOWN)].decode("utf-8", "replace") if token.size else ""
-        raise DamagedError(
-            f"expected a value of the type of column {place + 1}, found {found!r}", offset=cursor.position
-        )
-
-
-cdef inline bint is_bytes(const Column *column) noexcept nogil:
-    return column.codec == TEXT or column.codec == GEOMETRY
 
 
 cdef inline bint is_word(uint8_t byte) noexcept nogil:
@@ -582,91 +424,6 @@ cdef inline int skip_blanks(Cursor *cursor) noexcept nogil:
     while cursor.position < cursor.size and is_blank(cursor.base[cursor.position]):
         cursor.position += 1
     return MORE if cursor.position == cursor.size else ROW
-
-
-cdef inline bint whole_number(Cursor *text, int codec, int32_t scale, int64_t *number) noexcept nogil:
-    """A number without its point, as int64 or, unsigned, the same bits; whether it is one of that type."""
-    cdef bint negative = passes(text, 45)
-    cdef uint64_t value = 0
-    cdef uint64_t most = <uint64_t> INT64_MAX + negative
-    cdef int32_t behind = 0
-    cdef bint has_point = False
-    cdef uint8_t digit
-    if codec == UNSIGNED:
-        most = UINT64_MAX
-    if text.size == text.position or (negative and codec == UNSIGNED):
-        return False
-    while text.position < text.size or behind < scale:
-        digit = 0
-        if text.position < text.size:
-            digit = text.base[text.position] - 48
-            text.position += 1
-            if digit == 254 and codec == DECIMAL and not has_point:
-                has_point = True
-                continue
-        else:
-            # Zeros that the text leaves out.
-            has_point = True
-        behind += has_point
-        if digit > 9 or behind > scale or value > most // 10 or value * 10 > most - digit:
-            return False
-        value = value * 10 + digit
-    number[0] = <int64_t> (0 - value if negative else value)
-    return True
-
-
-cdef inline bint bits_of(Cursor *text, int64_t *number) noexcept nogil:
-    """The bytes of a BIT, the highest first."""
-    cdef uint64_t value = 0
-    cdef int64_t place
-    for place in range(text.size):
-        if value >> 56:
-            return False
-        value = value << 8 | text.base[place]
-    number[0] = <int64_t> value
-    return True
-
-
-cdef inline bint time_of(Cursor *text, int64_t *number) noexcept nogil:
-    """A TIME in microseconds."""
-    cdef bint negative = passes(text, 45)
-    cdef int64_t hours = 0
-    cdef int minute = 0
-    cdef int second = 0
-    cdef int microsecond = 0
-    cdef int64_t value
-    if not take_clock(text, &hours, &minute, &second, &microsecond) or text.position != text.size:
-        return False
-    if hours > 838 or minute > 59 or second > 59:
-        return False
-    value = ((hours * 60 + minute) * 60 + second) * 1000000 + microsecond
-    number[0] = -value if negative else value
-    return True
-
-
-cdef inline bint moment_of(Cursor *text, bint has_clock, int64_t *number, bint *known) noexcept nogil:
-    """A DATE in days or a DATETIME in microseconds since 1970; whether the calendar has it.
-
-    ``known`` is whether it is spelled as one.
-    """
-    cdef DateTime value
-    cdef int64_t hours = 0
-    memset(&value, 0, sizeof(DateTime))
-    known[0] = take_date(text, &value)
-    if known[0] and has_clock:
-        known[0] = passes(text, 32) and take_clock(text, &hours, &value.minute, &value.second, &value.microsecond)
-        value.hour = <int> hours
-    known[0] = known[0] and text.position == text.size
-    if not known[0]:
-        return False
-    if has_clock:
-        if real_datetime(&value):
-            number[0] = microseconds_of(&value)
-            return True
-    elif real_date(value.year, value.month, value.day):
-        number[0] = days_of(value.year, value.month, value.day)
-        return True
-    return False
 
 
 cdef int too_much(int64_t position) except -1 with gil:

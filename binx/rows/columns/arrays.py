@@ -42,6 +42,7 @@ class ColumnBuffers(NamedTuple):
         words: where each word begins and the last one ends; None where the values are no words' numbers.
         validity: a bitmap; None where all values are there, or none is.
         nulls: how many are not.
+        srids: the numbers of geometries' reference systems.
     """
 
     values: Any
@@ -49,6 +50,7 @@ class ColumnBuffers(NamedTuple):
     words: Any = None
     validity: Any = None
     nulls: int = 0
+    srids: Any = None
 
     def array(self, data_type: pa.DataType, rows: int) -> pa.Array:
         """The same as an array of a type that these buffers are for."""
@@ -73,16 +75,6 @@ Column: TypeAlias = "ColumnBuffers | pa.Array"
 """A column's values."""
 
 
-class Handed(NamedTuple):
-    """One column as ``RowBuilder.finish`` hands it over."""
-
-    validity: Any
-    nulls: int
-    values: Any
-    data: Any
-    extra: Any
-
-
 class ColumnArrays:
     r"""Turns one column's buffers into values as Arrow has them, batch after batch.
 
@@ -96,7 +88,7 @@ class ColumnArrays:
         self.undecodable = 0
         self._compressed = compressed
         self._charset = _charset_of(logical)
-        self._make: _Maker = _MAKERS.get(logical.kind, ColumnArrays._plain)
+        self._make = _MAKERS.get(logical.kind)
 
     def of_another_table(self) -> ColumnArrays:
         """The same for a table that is alike; itself where no value can be undecodable."""
@@ -107,47 +99,39 @@ class ColumnArrays:
         other.__dict__.update(self.__dict__, undecodable=0)
         return other
 
-    def column(self, handed: Handed, rows: int) -> Column:
-        """The column's values.
+    def column(self, handed: ColumnBuffers, rows: int) -> Column:
+        """The column's values out of those that the kernel hands over.
 
         Raises:
             DamagedError: a value is not of the column's type.
             UnsupportedError: text is more than an array can hold.
         """
-        return self._make(self, handed, rows)
+        return handed if self._make is None else self._make(self, handed, rows)
 
-    def _plain(self, handed: Handed, rows: int) -> ColumnBuffers:
-        """A column of fixed width whose values are the kernel's."""
-        return ColumnBuffers(handed.values, None, None, handed.validity, handed.nulls)
-
-    def _bytes(self, handed: Handed) -> ColumnBuffers:
-        """A column of offsets and data."""
-        return ColumnBuffers(handed.values, handed.data, None, handed.validity, handed.nulls)
-
-    def _bytes_array(self, handed: Handed, rows: int) -> pa.Array:
+    def _bytes_array(self, handed: ColumnBuffers, rows: int) -> pa.Array:
         """The same as an array of binary, without what MariaDB has compressed."""
-        array = self._bytes(handed).array(pa.binary(), rows)
+        array = handed.array(pa.binary(), rows)
         return _map_distinct(array, pa.binary(), _uncompressed) if self._compressed else array
 
-    def _binary(self, handed: Handed, rows: int) -> Column:
-        return self._bytes_array(handed, rows) if self._compressed else self._bytes(handed)
+    def _binary(self, handed: ColumnBuffers, rows: int) -> Column:
+        return self._bytes_array(handed, rows) if self._compressed else handed
 
-    def _text(self, handed: Handed, rows: int) -> Column:
+    def _text(self, handed: ColumnBuffers, rows: int) -> Column:
         if pa.types.is_binary(self.type):
             return self._binary(handed, rows)
         if self._compressed:
             array = self._bytes_array(handed, rows)
             validity, offsets, data = array.buffers()
-            handed = Handed(validity, array.null_count, _bytes_of(offsets), _bytes_of(data), None)
+            handed = ColumnBuffers(_bytes_of(offsets), _bytes_of(data), None, validity, array.null_count)
         charset = self._charset
         is_mapped = charset is not None and charset.name not in UNMAPPED_CHARSETS
         if _is_ascii(handed.data):
             is_utf8 = not is_mapped or (charset is not None and keeps_ascii(charset))
         else:
-            is_utf8 = not is_mapped and _is_utf8(self._bytes(handed).array(pa.string(), rows))
+            is_utf8 = not is_mapped and _is_utf8(handed.array(pa.string(), rows))
         if is_utf8:
-            return self._bytes(handed)
-        return self._converted(self._bytes(handed).array(pa.binary(), rows), charset or _UTF8MB4)
+            return handed
+        return self._converted(handed.array(pa.binary(), rows), charset or _UTF8MB4)
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
         """Text in another character set than UTF-8, or with bytes that are no UTF-8."""
@@ -178,27 +162,23 @@ class ColumnArrays:
         buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
         return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
 
-    def _decimal(self, handed: Handed, rows: int) -> Column:
-        return self._bytes(handed) if pa.types.is_string(self.type) else self._plain(handed, rows)
-
-    def _bool(self, handed: Handed, rows: int) -> Column:
+    def _bool(self, handed: ColumnBuffers, rows: int) -> Column:
         import pyarrow.compute as pc
 
-        return pc.not_equal(self._plain(handed, rows).array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
+        return pc.not_equal(handed.array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
 
-    def _enum(self, handed: Handed, rows: int) -> Column:
+    def _enum(self, handed: ColumnBuffers, rows: int) -> Column:
         """The kernel's numbers are the dictionary's: 0 is the empty error value, members begin at 1."""
-        numbers = self._plain(handed, rows)
         if self.logical.members is None:
-            return numbers
+            return handed
         if pa.types.is_integer(self.type):
-            return numbers.array(pa.int32(), rows).cast(self.type)
+            return handed.array(pa.int32(), rows).cast(self.type)
         if not self.logical.has_equal_members:
-            return numbers._replace(data=self._member_words[0], words=self._member_words[1])
+            return handed._replace(data=self._member_words[0], words=self._member_words[1])
         names = ["", *self.logical.members]
         distinct = list(dict.fromkeys(names))
         places = arrow_array([distinct.index(name) for name in names], pa.int32())
-        codes = places.take(numbers.array(pa.int32(), rows))
+        codes = places.take(handed.array(pa.int32(), rows))
         return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
 
     @cached_property
@@ -207,26 +187,25 @@ class ColumnArrays:
         _, offsets, data = arrow_array(["", *(self.logical.members or ())], pa.string()).buffers()
         return data, offsets
 
-    def _set(self, handed: Handed, rows: int) -> Column:
-        numbers = self._plain(handed, rows)
+    def _set(self, handed: ColumnBuffers, rows: int) -> Column:
         if pa.types.is_integer(self.type):
-            return numbers
-        return _map_distinct(numbers.array(pa.uint64(), rows), pa.string(), self._set_text)
+            return handed
+        return _map_distinct(handed.array(pa.uint64(), rows), pa.string(), self._set_text)
 
     def _set_text(self, number: int) -> str:
         members = self.logical.members or ()
         return ",".join(member for place, member in enumerate(members) if number >> place & 1)
 
-    def _json(self, handed: Handed, rows: int) -> Column:
+    def _json(self, handed: ColumnBuffers, rows: int) -> Column:
         """The kernel rendered it as UTF-8; MariaDB's JSON is text and needs the check."""
-        return self._bytes(handed) if self.logical.base == "json" else self._text(handed, rows)
+        return handed if self.logical.base == "json" else self._text(handed, rows)
 
-    def _geometry(self, handed: Handed, rows: int) -> Column:
-        srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.extra)], 0)
-        wkb = self._bytes(handed._replace(validity=None, nulls=0)).array(pa.binary(), rows)
+    def _geometry(self, handed: ColumnBuffers, rows: int) -> Column:
+        srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.srids)], 0)
+        wkb = handed._replace(validity=None, nulls=0).array(pa.binary(), rows)
         return pa.Array.from_buffers(self.type, rows, [_validity(handed)], handed.nulls, children=[srid, wkb])
 
-    def _vector(self, handed: Handed, rows: int) -> Column:
+    def _vector(self, handed: ColumnBuffers, rows: int) -> Column:
         import pyarrow.compute as pc
 
         offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
@@ -238,17 +217,17 @@ class ColumnArrays:
         buffers = [_validity(handed), elements.buffers()[1]]
         return pa.Array.from_buffers(self.type, rows, buffers, handed.nulls, children=[floats])
 
-    def _address(self, handed: Handed, rows: int) -> Column:
+    def _address(self, handed: ColumnBuffers, rows: int) -> Column:
         """INET4, INET6 and UUID are logged as their bytes; trailing zero bytes may have been stripped."""
         size, text = _ADDRESSES[self.logical.kind]
         return _map_distinct(
-            self._bytes(handed).array(pa.binary(), rows),
+            handed.array(pa.binary(), rows),
             pa.string(),
             lambda value: text(value.ljust(size, b"\0")[:size]),
         )
 
 
-_Maker = Callable[[ColumnArrays, Handed, int], Column]
+_Maker = Callable[[ColumnArrays, ColumnBuffers, int], Column]
 
 _UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
 
@@ -338,7 +317,7 @@ def _bytes_of(buffer: pa.Buffer | None) -> memoryview:
     return memoryview(buffer or b"").cast("B")
 
 
-def _validity(handed: Handed) -> pa.Buffer | None:
+def _validity(handed: ColumnBuffers) -> pa.Buffer | None:
     return None if handed.validity is None else pa.py_buffer(handed.validity)
 
 
@@ -397,7 +376,6 @@ _MAY_BE_UNDECODABLE = (ColumnArrays._text, ColumnArrays._json)
 _MAKERS: dict[Kind, _Maker] = {
     Kind.TEXT: ColumnArrays._text,
     Kind.BINARY: ColumnArrays._binary,
-    Kind.DECIMAL: ColumnArrays._decimal,
     Kind.BOOL: ColumnArrays._bool,
     Kind.ENUM: ColumnArrays._enum,
     Kind.SET: ColumnArrays._set,

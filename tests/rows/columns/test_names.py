@@ -15,7 +15,7 @@ from binx.event.charset import Charset, charset
 from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
-from binx.rows.columns.arrays import ColumnArrays, Handed, keeps_ascii
+from binx.rows.columns.arrays import ColumnArrays, ColumnBuffers, keeps_ascii
 from binx.rows.columns.names import ResolvedTable, output_names, resolve_columns
 from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.schema import Provenance, StatementContext, TableDefinition
@@ -322,7 +322,7 @@ def text_column(name: str, values: Sequence[bytes | None]) -> tuple[list[str | N
     array = pa.array(values, pa.binary())
     validity, offsets, data = array.buffers()
     found = made.column(
-        Handed(validity, array.null_count, view(offsets), view(data or b""), None), len(array)
+        ColumnBuffers(view(offsets), view(data or b""), None, validity, array.null_count), len(array)
     )
     text = found if isinstance(found, pa.Array) else found.array(pa.string(), len(array))
     text.validate(full=True)

@@ -12,7 +12,6 @@ make it something else: then the logs behind are written again, from where the d
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,13 +40,12 @@ from binx.rows.ddl.catalog import Catalog
 from binx.source.plain import STANDARD_INPUT_NAME
 from binx.source.remote import is_uri
 from binx.spark.log_place import TaskLog
-from binx.spark.session import check_executors
+from binx.spark.session import check_executors, reason_of
 from binx.where.rows import RowsSeen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b: ")
 _LOGS_A_SLOT = 4
 """Logs of one job for each task that can run at once: what is staged before anything is committed."""
 
@@ -203,10 +201,7 @@ class _Export:
         try:
             return list(self._context.parallelize(items, len(items)).mapPartitions(work).collect())
         except (Py4JJavaError, PySparkException) as error:
-            # The last error of Python or Java that Spark quotes.
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            reasons = ["no reason given", *lines[:1], *filter(_ERROR.match, lines)]
-            raise BinxError(f"Spark failed: {reasons[-1]}") from error
+            raise BinxError(f"Spark failed: {reason_of(error)}") from error
 
 
 def _survey_logs(items: Iterable[tuple[TaskLog, Selection, tuple[str, ...]]]) -> Iterator[Surveyed]:

@@ -36,20 +36,21 @@ exec {java} "$@"
 
 
 @contextmanager
-def java_home() -> Iterator[Path | None]:
-    """What ``JAVA_HOME`` has to be for Spark; None where it, or the PATH, is right as it is.
-
-    A Java that ``JAVA_HOME`` or the PATH names comes first, then that of the package.
-    """
+def java_there() -> Iterator[None]:
+    """Let Spark find a Java: one that ``JAVA_HOME`` or the PATH names, else that of the package."""
     try:
         find_java()
     except BinxError:
         if os.environ.get("JAVA_HOME") or find_spec(_PACKAGE) is None:
             raise
         with _home_of_package() as home:
-            yield home
+            os.environ["JAVA_HOME"] = str(home)
+            try:
+                yield
+            finally:
+                del os.environ["JAVA_HOME"]
     else:
-        yield None
+        yield
 
 
 def find_java() -> str:

@@ -14,9 +14,9 @@ from uuid import uuid4
 
 from binx import __version__
 from binx.dataset.options import usable_processors
-from binx.errors import BinxError, UsageError
+from binx.errors import BinxError
 from binx.source.remote import is_uri
-from binx.spark.java import java_home
+from binx.spark.java import java_there
 from binx.storage.store import open_store
 
 if TYPE_CHECKING:
@@ -37,15 +37,8 @@ _LOG_LINES = 15
 _JAVA_OPTIONS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
 
 
-SCRIPTS = ("load",)
-"""The names of the scripts that ``spark-submit`` takes."""
-
-
-def script_path(name: str = "load") -> Path:
-    """The script of that name."""
-    if name not in SCRIPTS:
-        raise UsageError(f"expected the name of a script ({', '.join(SCRIPTS)}), found {name!r}")
-    return Path(__file__).with_name(f"{name}.py")
+SCRIPT = Path(__file__).with_name("load.py")
+"""What ``spark-submit`` takes."""
 
 
 def check_pyspark() -> None:
@@ -109,8 +102,8 @@ def local_session(
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder: Any = SparkSession.builder
-    with java_home() as home:
-        with _quiet_start(home):
+    with java_there():
+        with _quiet_start():
             session: SparkSession = builder.config(map={**chosen, **(settings or {})}).getOrCreate()
             session.sparkContext.setLogLevel("ERROR")
         try:
@@ -120,10 +113,10 @@ def local_session(
 
 
 @contextmanager
-def _quiet_start(home: Path | None) -> Iterator[None]:
+def _quiet_start() -> Iterator[None]:
     """Let Java inherit a file as its standard error; show its end where Spark does not start."""
     sys.stderr.flush()
-    with tempfile.TemporaryFile() as log, _variable("JAVA_HOME", home):
+    with tempfile.TemporaryFile() as log:
         terminal = os.dup(2)
         os.dup2(log.fileno(), 2)
         try:
@@ -136,21 +129,6 @@ def _quiet_start(home: Path | None) -> Iterator[None]:
         finally:
             os.dup2(terminal, 2)
             os.close(terminal)
-
-
-@contextmanager
-def _variable(name: str, value: Path | None) -> Iterator[None]:
-    """Set a variable of the environment for a while, unless the value is None."""
-    former = os.environ.get(name)
-    if value is not None:
-        os.environ[name] = str(value)
-    try:
-        yield
-    finally:
-        if value is not None:
-            os.environ.pop(name)
-            if former is not None:
-                os.environ[name] = former
 
 
 @contextmanager
@@ -184,7 +162,7 @@ def run_load(
     master: str | None = None,
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
-    progress: Callable[[int, int, str], None] = lambda *_: None,
+    progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Summary:
     """Load data sets: what ``binx load`` does, on this machine, on a cluster, or started by ``spark-submit``.
 

@@ -255,9 +255,6 @@ def test_the_script_is_a_file(tmp_path: Path) -> None:
     assert ended.code == 0
     assert Path(ended.out.rstrip("\n")).is_file()
     assert Path(ended.out.rstrip("\n")).is_absolute()
-    assert binx("spark-script", "load").out == ended.out
-    ended = binx("spark-script", "lode")
-    assert (ended.code, ended.err) == (2, "binx: error: expected the name of a script (load), found 'lode'\n")
 
 
 def test_what_is_no_data_set_is_told_before_spark_is_looked_for(tmp_path: Path) -> None:

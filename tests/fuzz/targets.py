@@ -172,9 +172,9 @@ def manifest(data: bytes) -> None:
     folder = _Folder(data)
     with suppress(BinxError):
         for one in read_manifests(folder, [Listed("one.json", 1, 1)]):
-            for file in one.files:
-                assert not file.path.startswith("/")
-                assert ".." not in file.path.split("/")
+            for path in one.hashes:
+                assert not path.startswith("/")
+                assert ".." not in path.split("/")
     with suppress(BinxError):
         Output(folder)
     try:

@@ -318,7 +318,7 @@ def _contents(output: Path, kind: str) -> dict[str, list[str]]:
     lives = json.loads((output / "_state.json").read_text())["lives"].values()
     found = {}
     for life in lives:
-        files = life["ranges"] if kind == "ranges" else [one for listed in life["versions"] for one in listed]
+        files = life["ranges"] if kind == "ranges" else [*life["closed"], *life["held"]]
         rows = [row for file in files for row in pq.ParquetFile(output / file["path"]).read().to_pylist()]
         found[life["life"]] = sorted(map(repr, rows))
     return found

@@ -86,7 +86,7 @@ def contents(output: Path) -> dict[str, object]:
         paths = [
             *(one["path"] for one in state["history"] if kind == "history"),
             *(one["path"] for life in lives for one in life["ranges"] if kind == "current"),
-            *(one["path"] for life in lives for some in life["versions"] for one in some if kind == "scd2"),
+            *(one["path"] for life in lives for one in (*life["closed"], *life["held"]) if kind == "scd2"),
         ]
         listed |= set(paths)
         query = "SELECT * FROM read_parquet(?, union_by_name = true) ORDER BY ALL"

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +37,9 @@ def spark() -> Iterator[Any]:
 def options_of(arguments: list[str]) -> LoadOptions:
     """What the command makes of its arguments."""
     given = load_command.make_context("load", arguments).params
-    return LoadOptions(
-        inputs=(*given["folders"], *given["inputs"]),
-        keys=dict(given["keys"]),
-        format=given["table_format"],
-        **{
-            name: given[name]
-            for name in (
-                "output", "tables", "chains", "rebuild", "scd2", "verify", "accept_losses", "compression",
-                "break_lock", "compact", "at", "soft_deletes", "keep_history",
-            )
-        },
-    )  # fmt: skip
+    inputs = (*given["folders"], *given["inputs"])
+    options = {one.name: given[one.name] for one in fields(LoadOptions) if one.name not in ("inputs", "keys")}
+    return LoadOptions(inputs, keys=dict(given["keys"]), **options)
 
 
 @pytest.fixture
@@ -89,9 +81,7 @@ def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
     found = []
     for life in state["lives"].values():
         if tuple(life["name"]) == table and life["life"] in state["records"]:
-            listed = (
-                life["ranges"] if kind == "current" else [one for some in life["versions"] for one in some]
-            )
+            listed = life["ranges"] if kind == "current" else [*life["closed"], *life["held"]]
             found += [str(output / file["path"]) for file in listed]
     return found
 

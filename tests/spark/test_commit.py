@@ -17,7 +17,7 @@ import pytest
 from binx.errors import OutputError
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import Output
-from binx.spark.session import script_path
+from binx.spark.session import SCRIPT
 from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import Server
 from tests.spark.test_history import history, logged
@@ -233,7 +233,7 @@ def test_the_script_runs_as_spark_submit_starts_it(tmp_path: Path) -> None:
         str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
         *("--master", "local[1]", "--driver-java-options", "-XX:TieredStopAtLevel=1"),
     ]
-    script = [str(script_path()), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
+    script = [str(SCRIPT), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
     answer = subprocess.run(
         [*submit, *script, "--json"],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
@@ -248,7 +248,7 @@ def test_the_script_runs_as_spark_submit_starts_it(tmp_path: Path) -> None:
 
 def test_a_python_without_binx_is_told_in_one_line(tmp_path: Path) -> None:
     answer = subprocess.run(
-        [sys.executable, "-S", "-E", str(script_path()), "--help"],
+        [sys.executable, "-S", "-E", str(SCRIPT), "--help"],
         capture_output=True,
         text=True,
         check=False,
@@ -268,7 +268,7 @@ def test_a_python_without_binx_is_told_in_one_line(tmp_path: Path) -> None:
 )
 def test_a_wrong_command_line_ends_with_2(arguments: list[str], complaint: str) -> None:
     answer = subprocess.run(
-        [sys.executable, str(script_path()), *arguments], capture_output=True, text=True, check=False
+        [sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False
     )
     assert answer.returncode == 2
     assert complaint in answer.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -316,6 +317,27 @@ def test_a_file_that_is_not_what_its_manifest_says_stops_its_table(
     other.write_bytes(whole)
     assert load(tmp_path / "in", tmp_path / "out")[0] == 0
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+def test_a_log_that_leaves_the_data_set_before_a_table_took_it_is_missed(
+    tmp_path: Path, load: Load, rows: Rows
+) -> None:
+    server = two_tables()
+    server.export_all(tmp_path / "in", whole=True)
+    shutil.copytree(tmp_path / "in", tmp_path / "copy")
+    assert load(tmp_path / "in", tmp_path / "out", "--table", "shop.visits")[0] == 0
+    manifest = sorted((tmp_path / "in/_manifest").iterdir())[1]
+    for entry in json.loads(manifest.read_text())["files"]:
+        if entry["kind"] != "schema":
+            (tmp_path / "in" / entry["path"]).unlink()
+    manifest.unlink()
+    for _ in range(2):
+        code, summary = load(tmp_path / "in", tmp_path / "out")
+        errors = {table["table"]: "cannot be loaded" in table["error"] for table in summary["tables"]}
+        assert (code, errors) == (1, {"orders": True, "visits": False})
+    assert load(tmp_path / "copy", tmp_path / "out")[0] == 0
+    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+    assert rows(tmp_path / "out", OTHER) == server.rows(OTHER)
 
 
 @pytest.mark.parametrize("first", [0, 1])

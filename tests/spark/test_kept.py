@@ -152,6 +152,58 @@ def test_what_a_replica_repeats_of_removed_history_is_not_taken_twice(
     assert len(kept(tmp_path / "out", "id")) == 20 + is_new
 
 
+def test_history_is_divided_by_hours_once_that_is_asked_for(tmp_path: Path, loaded: Loaded) -> None:
+    server = orders()
+    for number, options in enumerate([[], ["--hourly-history"], []]):
+        for one in range(20):
+            server.transaction(insert(100 * number + one))
+        assert loaded(server, *options)[0] == 0
+        server.rotate()
+    out = tmp_path / "out"
+    files = [Path(file) for file in files_of(out, ORDERS, "history")]
+    hours = {file.parent.name for file in files}
+    assert {"commit_date=2026-11-20"} < hours
+    assert {"commit_hour=02", "commit_hour=05"} <= hours
+    for file in files:
+        if file.parent.name.startswith("commit_hour="):
+            name = f"{file.parent.parent.name.partition('=')[2]} {file.parent.name.partition('=')[2]}"
+            times = duckdb.execute(
+                "SELECT DISTINCT strftime(_commit_timestamp AT TIME ZONE 'UTC', '%Y-%m-%d %H')"
+                f" FROM read_parquet('{file}')"
+            ).fetchall()
+            assert times == [(name,)]
+    assert len(history(out, "id")) == 60
+    assert loaded(server, "--compact")[0] == 0
+    assert len(history(out, "id")) == 60
+
+
+@pytest.mark.parametrize("cause", ["rebuild", "late", "truncate"])
+def test_what_was_asked_for_once_is_there_where_a_table_is_made_anew(
+    tmp_path: Path, load: Load, cause: str
+) -> None:
+    server = orders()
+    server.transaction(insert(1), insert(2))
+    server.rotate()
+    server.transaction(insert(3), ("delete", ORDERS, (3,)))
+    server.rotate()
+    server.transaction(insert(4))
+    if cause == "truncate":
+        server.truncate(ORDERS)
+        server.transaction(insert(5), ("delete", ORDERS, (5,)))
+    first = (
+        server.logs if cause == "rebuild" else server.logs[:2] if cause == "truncate" else server.logs[::2]
+    )
+    for log in first:
+        server.export(tmp_path / "in", log, whole=True)
+    load(tmp_path / "in", tmp_path / "out", "--scd2", "--soft-deletes", "--accept-losses")
+    server.export_all(tmp_path / "in", whole=True)
+    more = ["--rebuild", "shop.orders"] if cause == "rebuild" else []
+    assert load(tmp_path / "in", tmp_path / "out", *more)[0] == 0
+    expected = {"truncate": [(5, True)]}.get(cause, [(1, False), (2, False), (3, True), (4, False)])
+    assert kept(tmp_path / "out", "id, _deleted") == expected
+    assert files_of(tmp_path / "out", ORDERS, "scd2")
+
+
 UNKNOWN = object()
 ARROW = {
     "int": "int32", "int unsigned": "int64", "bigint": "int64", "tinyint": "int8", "double": "double",

@@ -153,7 +153,7 @@ def test_no_file_is_left_that_the_state_does_not_list(tmp_path: Path, loaded: Lo
     loaded(server, "--scd2")
     state = json.loads((tmp_path / "out/_state.json").read_text())
     [life] = state["lives"].values()
-    listed = [one["path"] for one in (*life["ranges"], *(one for some in life["versions"] for one in some))]
+    listed = [one["path"] for one in (*life["ranges"], *life["closed"], *life["held"])]
     listed += [*(one["path"] for one in state["history"]), *state["garbage"]]
     found = (str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.parquet"))
     assert sorted(found) == sorted(listed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -13,14 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.changes import Shop
-from binx.errors import BinxError
+from binx.errors import BinxError, ExitCode
 from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, session
+from binx.spark.lake.place import Place
 from binx.spark.lake.run import LoadOptions, load
+from tests.cli.process import binx
 from tests.conftest import PROJECT, TESTDATA
+from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load, files_of
-from tests.spark.test_shop import export
+from tests.spark.test_shop import export, put
 
 
 def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -92,9 +96,44 @@ def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: A
     Shop(2_000).write_log(tmp_path / "in", 2_000)
     told: list[tuple[int, int]] = []
     options = LoadOptions((str(tmp_path / "in"),), str(tmp_path / "out"))
-    load(options, lambda: nullcontext(spark), lambda done, total, _: told.append((done, total)))
+    load(options, lambda: nullcontext(spark), lambda done, total: told.append((done, total)))
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == told[-1][1] > 0
+
+
+def rows_of(output: str) -> dict[str, list[str]]:
+    """What the views of an output read, in no order."""
+    place = Place(output)
+    state = json.loads(place.read("_state.json") or b"")
+    [life] = state["lives"].values()
+    files = {
+        "history": [file["path"] for file in state["history"]],
+        "current": [file["path"] for file in life["ranges"]],
+        "scd2": [file["path"] for file in (*life["closed"], *life["held"])],
+    }
+    return {
+        kind: sorted(repr(row) for path in paths for row in place.table(path).to_pylist())
+        for kind, paths in files.items()
+    }
+
+
+def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(tmp_path: Path) -> None:
+    """So much that rows go through the shuffle; the second load meets ranges that are there."""
+    shop, local = Shop(400_000), tmp_path / "local"
+    cluster = ["--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=900m"]
+    with object_store() as service:
+        bucket = Bucket(service, "cluster")
+        for images in (600_000, 20_000):
+            shop.write_log(tmp_path / "lake", images)
+            put(bucket, tmp_path / "lake")
+            here = ["load", str(tmp_path / "lake"), "-o", str(local), "--scd2", "--accept-losses"]
+            there = ["load", bucket.place("lake"), "-o", bucket.place("tables"), "--scd2", "--accept-losses"]
+            for arguments in (here, [*there, *cluster]):
+                ended = binx(*arguments, "--quiet")
+                assert ended.code == ExitCode.DONE, ended.err
+            found = rows_of(bucket.place("tables"))
+            assert len(found["current"]) == shop.rows
+            assert found == rows_of(str(local))
 
 
 BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)

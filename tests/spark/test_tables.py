@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.spark.conftest import Loaded, files_of
+from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Name, Server
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
@@ -44,7 +45,11 @@ def test_a_table_that_was_dropped_and_created_anew_begins_empty(
     assert rows(tmp_path / "out", ORDERS) == [{"id": "a", "price": 1.5}]
 
 
-def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
+@pytest.mark.parametrize("options", [[], ["--table", "shop.orders"]])
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_swapped_in_table_brings_its_rows(
+    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows, options: list[str], is_damaged: bool
+) -> None:
     """As tools for online schema changes do it: fill a second table, then swap the names."""
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
@@ -52,16 +57,29 @@ def test_a_swapped_in_table_brings_its_rows(tmp_path: Path, loaded: Loaded, rows
     for number in (1, 2):
         server.transaction(("insert", GHOST, {**server.tables[ORDERS][number,], "added": number}))
     server.transaction(insert(3, "late"), ("insert", GHOST, {"id": 3, "name": "late", "added": 3}))
-    loaded(server)
+    loaded(server, *options)
+    if is_damaged:
+        server.rotate()
     server.rename((ORDERS, OLD), (GHOST, ORDERS))
     server.transaction(("update", ORDERS, (2,), {"added": 20}), ("delete", ORDERS, (1,)))
     server.drop(OLD)
-    loaded(server)
+    if is_damaged:
+        server.export_all(tmp_path / "in", whole=True)
+        shutil.rmtree(tmp_path / "out")
+        [file] = (tmp_path / "in/changes/shop/_orders_gho").iterdir()
+        content = file.read_bytes()
+        file.write_bytes(content[:-9])
+        for _ in range(2):
+            code, summary = load(tmp_path / "in", tmp_path / "out", *options)
+            errors = {table["table"]: table["error"] for table in summary["tables"]}
+            assert (code, file.name in errors["orders"]) == (1, True)
+        file.write_bytes(content)
+    assert not any(table["error"] for table in loaded(server, *options)[1]["tables"])
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     assert files_of(tmp_path / "out", GHOST) == []
     server.rotate()
     server.transaction(("insert", ORDERS, {"id": 9, "added": 9}))
-    loaded(server)
+    loaded(server, *options)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from binx.cli.command import PATH, Example, command, flag, option, parsed
@@ -60,18 +62,18 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 @flag("--scd2", "Also write every version of each row.")
 @flag("--soft-deletes", "Keep deleted rows in current/, with _deleted.")
 @option("--rebuild DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
-@flag("--compact", "Join small files of history/, those of each table and day.")
+@flag("--compact", "Join small files of history/, those of each table and day or hour.")
 @option(
     "--keep-history DAYS",
     type=click.IntRange(min=0),
     help="Remove history/ of earlier days; tables can then not be made anew from it.",
 )
+@flag("--hourly-history", "Divide history/ by the hour of commits instead of the day; remembered.")
 @flag("--accept-losses", "Note what is missing as seen: it no longer changes the exit code.")
 @flag("--verify", "Verify new files against the hashes in their manifests.")
 @COMPRESSION
 @option(
     "--format",
-    "table_format",
     type=click.Choice(FORMATS),
     default=PARQUET,
     help=f"{DELTA} also writes Delta's transaction logs.",
@@ -87,26 +89,14 @@ def load_command(
     folders: tuple[str, ...],
     inputs: tuple[str, ...],
     output: str | None,
-    tables: tuple[str, ...],
     keys: tuple[tuple[str, tuple[str, ...]], ...],
-    chains: tuple[str, ...],
-    at: str | None,
-    scd2: bool,
-    soft_deletes: bool,
-    rebuild: tuple[str, ...],
-    compact: bool,
-    keep_history: int | None,
-    accept_losses: bool,
-    verify: bool,
-    compression: str,
-    table_format: str,
-    break_lock: bool,
     status: str | None,
     as_json: bool,
     master: str | None,
     driver_memory: str | None,
     settings: tuple[tuple[str, str], ...],
     quiet: bool,
+    **options: Any,
 ) -> ExitCode:
     """Build tables from data sets of to-parquet with Spark: all changes, and the current rows by key."""
     if status is not None:
@@ -115,31 +105,13 @@ def load_command(
         raise UsageError("expected a data set written by to-parquet")
     if output is None:
         raise UsageError("expected --output, the folder of the tables")
-    options = LoadOptions(
-        inputs=(*folders, *inputs),
-        output=output,
-        tables=tables,
-        keys=dict(keys),
-        chains=chains,
-        at=at,
-        rebuild=rebuild,
-        scd2=scd2,
-        soft_deletes=soft_deletes,
-        verify=verify,
-        accept_losses=accept_losses,
-        compression=compression,
-        format=table_format,
-        compact=compact,
-        keep_history=keep_history,
-        break_lock=break_lock,
-    )
     with progress_bar("load", quiet=quiet) as bar:
         summary = run_load(
-            options,
+            LoadOptions((*folders, *inputs), output, keys=dict(keys), **options),
             master=master,
             memory=driver_memory,
             settings=dict(settings),
-            progress=lambda done, total, _: bar.reach(done, total),
+            progress=bar.reach,
         )
     return _show(summary, as_json=as_json, quiet=quiet)
 

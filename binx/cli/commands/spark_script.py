@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import click
-
 from binx.cli.command import Example, command
 from binx.cli.options import QUIET
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode
-from binx.spark.session import script_path
+from binx.spark.session import SCRIPT
 
 EXAMPLES = (
     Example(
@@ -19,9 +17,8 @@ EXAMPLES = (
 
 @command("spark-script", examples=EXAMPLES)
 @QUIET
-@click.argument("name", metavar="[NAME]", default="load", required=False)
-def spark_script_command(name: str, quiet: bool) -> ExitCode:
-    """Print the path of a script for spark-submit: `load`, the same as `binx load` on this machine."""
+def spark_script_command(quiet: bool) -> ExitCode:
+    """Print the path of a script for spark-submit: the same as `binx load` on this machine."""
     with text_output() as output:
-        output.line(str(script_path(name)))
+        output.line(str(SCRIPT))
     return ExitCode.DONE

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
-from binx.spark.lake.bases import PlacedBase, look_at_logs, placed_bases
-from binx.spark.lake.chains import Chains
+from binx.rows.ddl.parse import is_schema_statement, parse
+from binx.rows.ddl.statements import AlterTable
+from binx.spark.lake.bases import look_at_logs, placed_bases, united_spans
 from binx.spark.lake.manifests import (
     NOT_UNDERSTOOD,
-    DataFile,
     Manifest,
     list_manifests,
     read_manifests,
     read_version,
-    wrong_hashes,
+    wrong_hash,
 )
-from binx.spark.lake.model import FILE_BITS, ChangesFile, Span, Statement, TableName
+from binx.spark.lake.model import FILE_BITS, MENTIONED, ChangesFile, Span, Statement, TableName, Waiting
 from binx.spark.lake.moments import Log, Moment, moment_of
-from binx.spark.lake.place import Place
+from binx.spark.lake.place import Listed, Place
 from binx.spark.lake.repeats import clipped, without, without_repeated
-from binx.spark.lake.state import ALL_TABLES, Loss, State
+from binx.spark.lake.state import Loss, State
 
 _GAP = "gap"
 """The source of losses that are logs which no export has."""
@@ -38,9 +39,8 @@ class Search:
     """What is looked for.
 
     Attributes:
-        wanted: whether a table is.
-        selection: a name of that choice.
-        table: if given, only files that may have its rows are taken, under whatever names it had.
+        wanted: whether a table is, as it is called at the end; files of others wait for a load that wants
+            them.
         verify: whether files are compared with their hashes.
         chains: those that are applied first, in order.
         at: the moment up to which logs are taken, of a state that has none; see :func:`.moments.moment_of`.
@@ -48,8 +48,6 @@ class Search:
     """
 
     wanted: Callable[[TableName], bool] = lambda _: True
-    selection: str = ALL_TABLES
-    table: TableName | None = None
     verify: bool = False
     chains: Sequence[str] = ()
     at: str | None = None
@@ -62,10 +60,11 @@ class Arrivals:
 
     Attributes:
         moment: up to where the logs are taken.
+        wanted: whether files of a table are, as it was called when they were logged.
         manifests: how many there are; ``new_manifests``, how many no load has read.
         since: the first commit time of the new ones.
-        listed: rows in the new manifests' files, by table.
-        files: new files of changes.
+        waiting: all files that no load has taken, also those of tables that this one leaves out.
+        files: what of these this load takes.
         wrong: why tables cannot be taken this time.
         losses: what the manifests tell is missing.
         deleted: tables with deletions, of servers that do not log what foreign keys do.
@@ -77,10 +76,11 @@ class Arrivals:
     """
 
     moment: Moment
+    wanted: Callable[[TableName], bool] = lambda _: True
     manifests: int = 0
     new_manifests: int = 0
     since: str = ""
-    listed: dict[TableName, int] = field(default_factory=lambda: defaultdict(int))
+    waiting: list[Waiting] = field(default_factory=list)
     files: list[ChangesFile] = field(default_factory=list)
     wrong: dict[TableName, str] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
@@ -92,127 +92,137 @@ class Arrivals:
 
 
 def find_arrivals(state: State, places: Sequence[Place], output: Place, search: Search) -> Arrivals:
-    """Read what is new, and note in the state that it is taken.
+    """Read what is new, and note in the state that it is known.
 
     Raises:
         UsageError: there is no such chain, or the moment is none.
         AbsentError, RefusedError: the moment is not in the logs.
         BinxError: a data set cannot be read.
     """
-    return _Finder(state, output, search).find(places)
+    return _Finder(state, search).find(places, output)
 
 
 class _Finder:
-    def __init__(self, state: State, output: Place, search: Search) -> None:
-        self._state, self._output, self._search = state, output, search
-        self._wanted = search.wanted
-        self._default = state.upto(search.selection)
+    def __init__(self, state: State, search: Search) -> None:
+        self._state, self._search = state, search
         self._found = Arrivals(moment_of(None, (), {}))
-        self._load = state.version + 1
+        self._waiting: dict[str, list[Waiting]] = defaultdict(list)
+        for one in state.waiting:
+            self._waiting[one.source].append(one)
 
-    def find(self, places: Sequence[Place]) -> Arrivals:
-        state, found, search, default = self._state, self._found, self._search, self._default
-        uptos = (upto for table, upto in state.uptos.items() if self._wanted(table))
-        behind = min([default, *uptos])
-        loads: list[int] = []
-        manifests: list[Manifest] = []
-        for place in self._asked(places, behind):
-            for manifest in read_manifests(place, self._opened(place, behind)):
-                known = state.known[place.uri].get(manifest.listed.path)
-                loads.append(known[2] if known else self._load)
-                manifests.append(manifest)
-        new = [manifest for manifest, load in zip(manifests, loads, strict=True) if load == self._load]
-        found.new_manifests = len(new)
-        found.since = min((manifest.first_commit for manifest in new if manifest.first_commit), default="")
-        found.tables = {file.table for one in manifests for file in one.files if file.table is not None}
+    def find(self, places: Sequence[Place], output: Place) -> Arrivals:
+        state, found, search = self._state, self._found, self._search
+        manifests = [
+            manifest for place in places for manifest in read_manifests(place, self._unknown_of(place))
+        ]
+        found.new_manifests = len(manifests)
+        found.since = min((one.first_commit for one in manifests if one.first_commit), default="")
+        found.tables = {file.table for one in manifests for file in one.changes}
         logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
-        self._look_at_logs(places, logs, new)
+        self._look_at_logs(places, logs)
         state.order = state.chains.in_order(search.chains)
         bases = placed_bases(state.chains, state.ranks)
         found.moment = moment_of(search.at, logs, state.ranks).with_bases(bases)
-        reached = [(load, log) for load, log in zip(loads, logs, strict=True) if found.moment.reaches(log)]
-        found.logs = [log for _, log in reached]
-        fresh = [log for load, log in reached if load == self._load]
-        self._take_statements(fresh)
-        self._stop_unplaced(bases)
-        if search.table is not None:
-            self._wanted = _former_names(search.table, state.statements).__contains__
-        takes: dict[TableName, list[Log]] = defaultdict(list)
-        for load, log in reached:
-            for table in {file.table for file in log[0].of_kind("changes") if file.table is not None}:
-                if self._wanted(table) and load > state.uptos.get(table, default):
-                    takes[table].append(log)
-        for table, taken in takes.items():
-            self._take(table, taken, state.uptos.get(table, default))
-        self._take_versions(manifests)
-        self._note(fresh)
+        found.logs = [log for log in logs if found.moment.reaches(log)]
+        given = list(self._given())
+        self._take_statements(given)
+        for log, spans in given:
+            self._take_files(*log, spans)
+        found.waiting = [one for listed in self._waiting.values() for one in listed]
+        self._note()
+        wanted = found.wanted = _with_former_names(search.wanted, state.statements)
+        for statement in state.statements:
+            # Nobody knows where the base of these tables stands.
+            problem = bases[statement.chain].problem if statement.chain in bases else ""
+            for effect in statement.effects if problem else ():
+                found.wrong.setdefault(TableName(effect["db"], effect["table"]), problem)
+        for one in found.waiting:
+            if one.error:
+                found.wrong.setdefault(one.file.table, one.error)
+        self._take_versions([one for one in found.waiting if wanted(one.file.table)])
         if search.verify:
-            self._check(manifests)
-        arrived = [file for file in found.files if file.table not in found.wrong]
-        found.files, wrong = without_repeated(arrived, state, self._output)
-        found.wrong = {name: why for name, why in (found.wrong | wrong).items() if self._wanted(name)}
+            self._check(wanted)
+        arrived = [
+            one.file
+            for one in found.waiting
+            if one.file.rows and wanted(one.file.table) and one.file.table not in found.wrong
+        ]
+        found.files, wrong = without_repeated(arrived, state, output)
+        found.wrong = {name: why for name, why in (found.wrong | wrong).items() if wanted(name)}
         return found
 
-    def _stop_unplaced(self, bases: Mapping[str, PlacedBase]) -> None:
-        """Take nothing of tables whose base stands nobody knows where."""
-        for statement in self._state.statements:
-            base = bases.get(statement.chain)
-            if base is not None and base.problem:
-                for effect in statement.effects:
-                    name = TableName(effect["db"], effect["table"])
-                    self._found.wrong.setdefault(name, base.problem)
-
-    def _look_at_logs(self, places: Sequence[Place], logs: Sequence[Log], new: Sequence[Manifest]) -> None:
-        """Have bases know what they hold of new logs, and new bases what of all."""
-        chains = self._state.chains
-        if self._load > 1 and any(manifest.base is not None for manifest in new):
-            listed = [
-                manifest for place in places for manifest in read_manifests(place, list_manifests(place))
-            ]
-            logs = list(zip(listed, chains.assign(listed), strict=True))
-        look_at_logs(chains, logs)
-
-    def _asked(self, places: Sequence[Place], behind: int) -> list[Place]:
-        """The data sets to look at: also those of which a table has not taken all yet."""
-        found = {place.uri: place for place in places}
-        for uri, names in self._state.known.items():
-            if any(load > behind for _, _, load in names.values()):
-                found.setdefault(uri, Place(uri))
-        return list(found.values())
-
-    def _opened(self, place: Place, behind: int) -> list[Any]:
-        """The manifests of a data set that have to be read; those that are gone are forgotten."""
+    def _unknown_of(self, place: Place) -> list[Listed]:
+        """The manifests of a data set that no load has read; those that are gone are forgotten."""
         listed = list_manifests(place)
         self._found.manifests += len(listed)
         former = self._state.known.get(place.uri, {})
         known = self._state.known[place.uri] = {
             file.path: former[file.path]
             for file in listed
-            if file.path in former and former[file.path][:2] == (file.bytes, file.modified)
+            if former.get(file.path) == (file.bytes, file.modified)
         }
-        return [file for file in listed if file.path not in known or known[file.path][2] > behind]
+        return [file for file in listed if file.path not in known]
 
-    def _take(self, table: TableName, logs: Sequence[Log], upto: int) -> None:
-        """Choose a table's files, each transaction of whole exports from one of them."""
-        state, found = self._state, self._found
-        for manifest, _ in logs:
-            if table in manifest.wrong:
-                found.wrong[table] = manifest.wrong[table]
-                return
-        for manifest, chain, spans in _spans(logs, state.chains, upto, found.moment):
-            if not manifest.whole:
-                state.partial.add((table, chain))
-            for file in manifest.of_kind("changes"):
-                if file.table == table:
-                    found.listed[table] += file.rows
-                    kept = clipped(_changes(file, table, chain, manifest), spans) if file.rows else None
-                    found.files += [kept] if kept is not None else []
+    def _look_at_logs(self, places: Sequence[Place], logs: Sequence[Log]) -> None:
+        """Have bases know what they hold of new logs, and new bases what of all."""
+        chains = self._state.chains
+        if self._state.version and any(manifest.base is not None for manifest, _ in logs):
+            listed = [one for place in places for one in read_manifests(place, list_manifests(place))]
+            logs = list(zip(listed, chains.assign(listed), strict=True))
+        look_at_logs(chains, logs)
 
-    def _take_statements(self, logs: Sequence[Log]) -> None:
-        for manifest, chain, spans in _spans(logs, self._state.chains, self._load - 1, self._found.moment):
-            for file in manifest.of_kind("statements"):
-                if file.rows and spans:
-                    self._read_statements(manifest, file, chain, spans)
+    def _given(self) -> Iterator[tuple[Log, tuple[Span, ...]]]:
+        """The new logs with the spans that each gives: whole exports first, the longest of them before."""
+
+        def order(log: Log) -> tuple[bool, int, int, str]:
+            manifest = log[0]
+            first, last = manifest.span or (0, 0)
+            return (not manifest.whole, first, -last, manifest.listed.path)
+
+        for manifest, chain in sorted(self._found.logs, key=order):
+            spans: tuple[Span, ...] = ()
+            if manifest.span is not None:
+                first, last = manifest.span[0], min(manifest.span[1], self._found.moment.last[chain])
+                taken = self._state.chains[chain].logs[manifest.source.number].taken
+                spans = without((first, last), taken) if first <= last else ()
+                if manifest.whole:
+                    taken += spans
+            yield (manifest, chain), spans
+
+    def _take_files(self, manifest: Manifest, chain: str, spans: Sequence[Span]) -> None:
+        """Let a log's files wait, each for what no other one has given."""
+        source = f"{chain}/{manifest.source.number}"
+        path = manifest.place.shown(manifest.listed.path)
+        opened: dict[TableName, list[Span]] = defaultdict(lambda: list(spans))
+        kept = []
+        for one in self._waiting[source]:
+            # What waits of the same log comes from this export, if that has it.
+            if one.manifest == path or (manifest.whole and _covers(manifest.span, one.spans)):
+                opened[one.file.table] += one.spans
+            else:
+                kept.append(one)
+        for file in manifest.changes:
+            mine = united_spans(opened[file.table])
+            part = clipped(replace(file, chain=chain), mine) if file.rows else None
+            if part is not None:
+                schema = manifest.schemas.get((file.table, file.version), "")
+                kept.append(Waiting(part, source, path, tuple(mine), schema))
+                if not manifest.whole:
+                    self._state.partial.add((file.table, chain))
+        for table, error in manifest.wrong.items():
+            mine = united_spans(opened[table])
+            nothing = ChangesFile("", table, "", chain, "", "", 0, 0, 0, 0)
+            kept.append(Waiting(nothing, source, path, tuple(mine), "", error))
+        self._waiting[source] = kept
+
+    def _take_statements(self, given: Sequence[tuple[Log, tuple[Span, ...]]]) -> None:
+        for (manifest, chain), spans in given:
+            for path in manifest.others["statements"] if spans else ():
+                if self._search.verify:
+                    problem = wrong_hash(manifest.place.uri, path, manifest.hashes[path])
+                    if problem:
+                        raise BinxError(problem)
+                self._read_statements(manifest, path, chain, spans)
         changed = sum(map(len, self._found.changes.values()))
         if changed:
             self._found.losses.append(
@@ -223,14 +233,14 @@ class _Finder:
                 )
             )
 
-    def _read_statements(self, manifest: Manifest, file: DataFile, chain: str, spans: Sequence[Span]) -> None:
+    def _read_statements(self, manifest: Manifest, path: str, chain: str, spans: Sequence[Span]) -> None:
         """Keep a file's statements that have effects, and where others change rows."""
         texts = self._search.texts
         columns = [
             "commit_version", "transaction", "ordinal", "event_timestamp", "kind", "options", "effects",
             *(("db", "sql", "sql_is_text") if texts else ()),
         ]  # fmt: skip
-        rows = file.place.table(file.path, columns)
+        rows = manifest.place.table(path, columns)
         kinds = pc.is_in(rows["kind"], pa.array(["dml", "ddl"] if texts else ["dml"]))
         matters = pc.or_(kinds, pc.greater(pc.list_value_length(rows["effects"]), 0))
         for row in rows.filter(matters).to_pylist():
@@ -239,6 +249,7 @@ class _Finder:
                 continue
             if row["kind"] == "ddl" and texts:
                 self._found.texts[chain, scn, row["ordinal"]] = row
+                row["effects"] = row["effects"] or _mentioned(row)
             if not row["effects"]:
                 if row["kind"] == "dml":
                     self._found.changes[chain].append(scn)
@@ -259,36 +270,34 @@ class _Finder:
                 )
             )
 
-    def _take_versions(self, manifests: Sequence[Manifest]) -> None:
-        """Read the schema records that are not known, each once."""
-        seen: dict[str, dict[tuple[TableName, str], DataFile]] = defaultdict(dict)
-        for manifest in manifests:
-            for file in manifest.of_kind("schema"):
-                name = file.path.rpartition("/")[2].removesuffix(".json")
-                is_new = file.path.endswith(".json") and (file.table, name) not in self._state.versions
-                if file.table is not None and is_new:
-                    seen[file.place.uri].setdefault((file.table, name), file)
-        for uri, listed in seen.items():
-            contents = Place(uri).read_all(file.path for file in listed.values())
-            for ((table, name), file), content in zip(listed.items(), contents, strict=True):
+    def _take_versions(self, waiting: Sequence[Waiting]) -> None:
+        """Read the schema records of files that are not known, each once."""
+        versions = self._state.versions
+        new = {(one.file.table, one.file.version): one for one in waiting if one.file.rows}
+        listed = [one for name, one in new.items() if name not in versions]
+        with ThreadPoolExecutor(32) as pool:
+            contents = pool.map(lambda one: Place(one.file.root).read(one.schema), listed)
+            for one, content in zip(listed, contents, strict=True):
+                table, name = one.file.table, one.file.version
                 try:
-                    self._state.versions[table, name] = read_version(name, content)
+                    versions[table, name] = read_version(name, content)
                 except NOT_UNDERSTOOD as error:
                     self._found.wrong[table] = (
-                        f"{file.shown} is not a schema record of binx: {type(error).__name__} {error}"
+                        f"{Place(one.file.root).shown(one.schema)} is not a schema record of binx:"
+                        f" {type(error).__name__} {error}"
                     )
 
-    def _note(self, logs: Sequence[Log]) -> None:
-        """Let the state know what is taken, and what the manifests say is missing."""
+    def _note(self) -> None:
+        """Let the state know what was read, and what the manifests say is missing."""
         state, found = self._state, self._found
-        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in logs if m.whole}
+        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in found.logs if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
         known = {(loss.source, loss.reason) for loss in state.losses}
-        for manifest, chain in logs:
+        for manifest, chain in found.logs:
             name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed
-            state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified, self._load)
-            state.chains[chain].logs[manifest.source.number].take(manifest, self._load)
+            state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
+            state.chains[chain].logs[manifest.source.number].take(manifest)
             state.chains[chain].gtids |= manifest.gtids
             if not manifest.source.logs_cascades:
                 found.deleted |= manifest.deleted
@@ -307,72 +316,44 @@ class _Finder:
         noted = {loss.reason for loss in state.losses}
         found.losses += [Loss(text, found.since, _GAP) for text in gaps if text not in noted]
 
-    def _check(self, manifests: Sequence[Manifest]) -> None:
-        taken = {(one.root, one.path) for one in self._found.files}
-        files = [
-            file
-            for manifest in manifests
-            for file in manifest.files
-            if file.kind == "statements" or (file.place.uri, file.path) in taken
-        ]
-        for table, text in wrong_hashes(files).items():
-            if table is None:
-                raise BinxError(text)
-            self._found.wrong[table] = text
+    def _check(self, wanted: Callable[[TableName], bool]) -> None:
+        files = [one.file for one in self._found.waiting if one.file.rows and wanted(one.file.table)]
+        with ThreadPoolExecutor(4) as pool:
+            for file, problem in zip(
+                files, pool.map(lambda one: wrong_hash(one.root, one.path, one.identity), files), strict=True
+            ):
+                if problem:
+                    self._found.wrong[file.table] = problem
 
 
-def _spans(
-    logs: Sequence[Log], chains: Chains, upto: int, moment: Moment
-) -> Iterator[tuple[Manifest, str, tuple[Span, ...]]]:
-    """Each manifest's chain and the spans that it gives: whole exports first, the longest of them before."""
-    given: dict[tuple[str, int], list[Span]] = {}
-
-    def order(one: Log) -> tuple[bool, int, int, str]:
-        manifest = one[0]
-        first, last = manifest.span or (0, 0)
-        return (not manifest.whole, first, -last, manifest.listed.path)
-
-    for manifest, chain in sorted(logs, key=order):
-        if manifest.span is None:
-            yield manifest, chain, ()
-            continue
-        number = manifest.source.number
-        taken = given.setdefault((chain, number), chains[chain].taken(number, upto))
-        first, last = manifest.span
-        last = min(last, moment.last[chain])
-        spans = without((first, last), taken) if first <= last else ()
-        if manifest.whole:
-            taken += spans
-        yield manifest, chain, spans
+def _mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of a statement that changed neither columns nor keys, that it is about a table."""
+    parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
+    if not isinstance(parsed, AlterTable):
+        return []
+    db = row["db"] if parsed.table.db is None else parsed.table.db
+    return [{"action": MENTIONED, "db": db, "table": parsed.table.name}]
 
 
-def _changes(file: DataFile, table: TableName, chain: str, manifest: Manifest) -> ChangesFile:
-    return ChangesFile(
-        identity=file.sha256,
-        table=table,
-        version=file.schema_version,
-        chain=chain,
-        root=file.place.uri,
-        path=file.path,
-        rows=file.rows,
-        bytes=file.bytes,
-        first=file.first,
-        last=file.last,
-        partial=file.partial,
-        by_rows=manifest.by_rows,
-    )
+def _covers(span: Span | None, others: Sequence[Span]) -> bool:
+    return span is not None and all(span[0] <= first and last <= span[1] for first, last in others)
 
 
-def _former_names(table: TableName, statements: Sequence[Statement]) -> set[TableName]:
-    """The names under which a table's rows may be logged: its own, and those that it was renamed from."""
-    found = {table}
-    before = 0
-    while len(found) > before:
-        before = len(found)
-        for statement in statements:
-            for effect in statement.effects:
-                if effect["action"] == "renamed":
-                    new = TableName(effect["new_db"] or effect.get("db") or "", effect["new_table"])
-                    if new in found:
-                        found.add(TableName(effect.get("db") or "", effect["table"]))
-    return found
+def _with_former_names(
+    wanted: Callable[[TableName], bool], statements: Sequence[Statement]
+) -> Callable[[TableName], bool]:
+    """Whether rows of a wanted table may be logged under a name: its own, or one that it was renamed from."""
+    renamed: dict[TableName, set[TableName]] = defaultdict(set)
+    for statement in statements:
+        for effect in statement.effects:
+            if effect["action"] == "renamed":
+                db = effect.get("db") or ""
+                new = TableName(effect["new_db"] or db, effect["new_table"])
+                renamed[new].add(TableName(db, effect["table"]))
+    former: set[TableName] = set()
+    names = [name for name in renamed if wanted(name)]
+    while names:
+        more = renamed.get(names.pop(), set()) - former
+        former |= more
+        names += more
+    return lambda name: wanted(name) or name in former

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.rows.ddl.parse import is_schema_statement, parse
-from binx.rows.ddl.statements import AlterTable
 from binx.slices.sql.literals import identifier
 from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names
-from binx.spark.lake.bases import PlacedBase, placed_bases
-from binx.spark.lake.chains import left_out, once, unlogged
+from binx.spark.lake.chains import left_out, unlogged
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.merge import Merge, Piece
-from binx.spark.lake.model import FILE_BITS, Life, Position, Statement, TableName
+from binx.spark.lake.model import FILE_BITS, Life, LifeState, Options, Position, Statement, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.state import NO_BEGINNING, State
@@ -37,66 +33,25 @@ _MEANING = (
 """The modes that decide what a definition means."""
 
 
-def definition_of(
-    table: TableName, statements: Sequence[Statement], texts: Mapping[tuple[str, int, int], Any]
-) -> tuple[list[str], str]:
-    """The statements, and why they would not make the table; empty where they do.
+def definition_of(life: Life, texts: Mapping[tuple[str, int, int], Any]) -> tuple[list[str], str]:
+    """The statements that make a table, and why they would not; empty where they do.
 
-    Args:
-        table: as it is called at the moment.
-        statements: those with effects up to the moment, in order.
-        texts: all schema statements, by chain, commit version and number in the transaction.
+    ``texts`` are all schema statements, by chain, commit version and number in the transaction.
     """
-    ends = {one.chain: one for one in statements}
-    known = {(one.chain, one.scn, one.ordinal): one for one in statements}
-    made: dict[TableName, list[str]] = {}
-    why: dict[TableName, str] = {}
-    chains = list(dict.fromkeys(one.chain for one in statements))
-    placed = sorted(
-        (place for place in texts if place in known or (place[0] in ends and not texts[place]["effects"])),
-        key=lambda place: (chains.index(place[0]), *place[1:]),
-    )
-    for place in placed:
-        row = texts[place]
-        text = _told(row)
-        touched: set[TableName] = set()
-        for effect in _effects(row):
-            name = TableName(effect["db"] or "", effect["table"] or "")
-            match effect["action"]:
-                case "created" if not (effect["if_not_exists"] and made.get(name)):
-                    made[name] = [text]
-                    touched.add(name)
-                    why.pop(name, None)
-                    if effect["from_query"] or effect["columns"] is None or _is_like(row["sql"]):
-                        why[name] = "its CREATE TABLE takes its columns from another table"
-                case "dropped" if not effect["table"]:
-                    for one in [one for one in made if one.db == name.db]:
-                        del made[one]
-                case "dropped":
-                    made.pop(name, None)
-                case "renamed" if name in made:
-                    new = TableName(effect["new_db"] or name.db, effect["new_table"])
-                    if name not in touched:
-                        made[name].append(f"RENAME TABLE {_called(name)} TO {_called(new)}")
-                    made[new], why[new] = made.pop(name), why.pop(name, "")
-                    touched = {new if one == name else one for one in touched}
-                case "altered" | "partitions" | "not_understood" if name in made:
-                    made[name].append(text)
-                    touched.add(name)
-        if not (row["sql"] and row["sql_is_text"]):
-            why |= dict.fromkeys(touched, "the text of a statement about it is not in the data set")
-    return made.get(table, []), why.get(table, "")
-
-
-def _effects(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a statement did; of one that changed neither columns nor keys, that it is about a table."""
-    if row["effects"] or not is_schema_statement(row["sql"]):
-        return list(row["effects"])
-    parsed = parse(row["sql"])
-    if not isinstance(parsed, AlterTable):
-        return []
-    db = row["db"] if parsed.table.db is None else parsed.table.db
-    return [{"action": "altered", "db": db, "table": parsed.table.name}]
+    lines, why = [], ""
+    for one in life.made_by:
+        if not isinstance(one, Statement):
+            lines.append(f"RENAME TABLE {_called(one[0])} TO {_called(one[1])}")
+            continue
+        row = texts.get((one.chain, one.scn, one.ordinal))
+        if row is None or not (row["sql"] and row["sql_is_text"]):
+            return lines, "the text of a statement about it is not in the data set"
+        lines.append(_told(row))
+        for effect in one.effects:
+            is_made = effect["action"] == "created"
+            if is_made and (effect["from_query"] or effect["columns"] is None or _is_like(row["sql"])):
+                why = "its CREATE TABLE takes its columns from another table"
+    return lines, why
 
 
 def _is_like(sql: str) -> bool:
@@ -115,22 +70,15 @@ def _told(row: Mapping[str, Any]) -> str:
     return f"SET SESSION sql_mode = '{mode}';\n{used}{row['sql'].rstrip().rstrip(';')}"
 
 
-_BEHIND = 1 << 20
-"""What the statements of a base are numbered behind, those of the transaction that it stands at."""
-
-
 class TableAt(NamedTuple):
-    """A table at a moment.
+    """A table at a moment (in words), with the sentences that say why it may not be what the server had.
 
     Attributes:
         rows: the table's columns, then ``_commit_version`` and ``_commit_timestamp`` of the last change,
             ``_misfits`` where there may be some, and ``_unknown``, the columns that only the server knows.
-        moment: as of when, in words.
-        missing: why it may not be what the server had, in sentences.
         definition: the statements that make the table as it was then; empty where no CREATE TABLE is logged.
         refused: why these would not make it; empty where they do.
         generated: columns that the server fills.
-        key: the key's columns.
     """
 
     name: TableName
@@ -172,7 +120,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     """
     place, state = Place(lake), State()
     name = TableName.parse(table)
-    found = find_arrivals(state, [place], place, Search(table=name, at=at, texts=True))
+    found = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
     moment, ranks = found.moment.told, state.ranks
     lives = plan_load(state, found.files, keys={table: list(keys)} if keys else {}).lives
     life = next((life for life in lives if life.name == name), None)
@@ -184,7 +132,8 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
     epochs = tuple(life.epochs)
-    piece = Piece(life.id, "", place.uri, epochs, 0, len(epochs) - 1, units=tuple(life.units))
+    goal, last = LifeState(life.id, name, ""), len(epochs) - 1
+    piece = Piece(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=tuple(life.units))
     rows, lost = Merge(piece).rows()
     epoch = epochs[-1]
     names = output_names(epoch.columns)
@@ -199,35 +148,10 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
         for unit in life.units
         for number, one in zip(unit.ids, unit.version.columns, strict=True)
     }
-    definition, refused = definition_of(name, *_in_order(state, found.texts, life.base))
+    definition, refused = definition_of(life, found.texts)
     generated = frozenset(name for number, name in names.items() if facts.get(number))
     key = tuple(names[number] for number in epoch.key)
     return TableAt(name, stored, moment, missing, definition, refused, generated, key)
-
-
-def _in_order(
-    state: State, texts: Mapping[tuple[str, int, int], Any], base: PlacedBase | None
-) -> tuple[list[Statement], dict[tuple[str, int, int], Any]]:
-    """Statements with those of bases where these stand, and without those whose effect a table's base has."""
-    ranks = state.ranks
-    bases = placed_bases(state.chains, ranks)
-    statements = once(state.statements, ranks)
-
-    def place(chain: str, scn: int, ordinal: int) -> tuple[str, int, int]:
-        found = bases.get(chain)
-        return (chain, scn, ordinal) if found is None else (found.chain, found.at.scn, ordinal + _BEHIND)
-
-    def counts(chain: str, scn: int) -> bool:
-        return base is None or not base.holds(chain, scn)
-
-    moved = [
-        replace(one, chain=chain, scn=scn, ordinal=ordinal)
-        for one in statements
-        if counts(one.chain, one.scn)
-        for chain, scn, ordinal in [place(one.chain, one.scn, one.ordinal)]
-    ]
-    kept = {place(*where): row for where, row in texts.items() if counts(*where[:2])}
-    return sorted(moved, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)), kept
 
 
 def _missing(life: Life, found: Arrivals, state: State) -> list[str]:

@@ -83,17 +83,16 @@ class Base:
             seen.cut |= self._is_cut(manifest)
         if self.gtids:
             held, first = self._held(manifest, seen)
-            seen.held = _united([*seen.held, *held])
+            seen.held = united_spans([*seen.held, *held])
             if first is not None:
                 seen.first = first if seen.first is None else min(seen.first, first)
 
     def _held(self, manifest: Manifest, seen: Seen) -> tuple[list[Span], int | None]:
         """The spans of a log's transactions that the base has, and the first one that it has not."""
         assert manifest.span is not None
-        rows = sum(file.rows for file in manifest.of_kind("transactions"))
         held = HeldTransactions(self.position, None)
         lacking = held.lacking(manifest.gtids)
-        if manifest.gtids.count == rows:
+        if manifest.gtids.count == manifest.count:
             if not lacking:
                 return [manifest.span], None
             if lacking == manifest.gtids:
@@ -295,7 +294,7 @@ def _of_no_server(lacking: GtidSet, there: GtidSet) -> GtidSet:
     return GtidSet(kept)
 
 
-def _united(spans: Sequence[Span]) -> list[Span]:
+def united_spans(spans: Sequence[Span]) -> list[Span]:
     """Spans in order, each once."""
     found: list[Span] = []
     for first, last in sorted(spans):

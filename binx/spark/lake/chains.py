@@ -32,25 +32,23 @@ class Log:
     """One binary log of a chain.
 
     Attributes:
-        taken: the spans that loads took whole, with the load's number.
+        taken: the spans of which every transaction was taken.
         whole_bytes: of the log when it was exported whole, at most.
         selected: exports of it when it was larger, with a selection.
     """
 
     identity: str
     time: int
-    taken: list[tuple[int, int, int]] = field(default_factory=list)
+    taken: list[Span] = field(default_factory=list)
     next: tuple[str, int] | None = None
     last: GtidSet = field(default_factory=GtidSet)
     whole_bytes: int = 0
     selected: tuple[Selected, ...] = ()
 
-    def take(self, manifest: Manifest, load: int) -> None:
-        """Note what a load takes of it."""
+    def take(self, manifest: Manifest) -> None:
+        """Note what an export has of it."""
         if manifest.whole:
             self.whole_bytes = max(self.whole_bytes, manifest.source.bytes)
-            if manifest.span is not None:
-                self.taken.append((*manifest.span, load))
         elif manifest.selected is not None:
             self.selected += (manifest.selected,)
         self.selected = tuple(one for one in self.selected if one.log_bytes > self.whole_bytes)
@@ -114,10 +112,6 @@ class Chain:
         log.last = GtidSet((gtid, last, last) for gtid, _, last in manifest.gtids) or log.last
         if first_commit and (not self.first_commit or first_commit < self.first_commit):
             self.first_commit = first_commit
-
-    def taken(self, number: int, upto: int) -> list[Span]:
-        """The spans of a log of which loads up to one took every transaction."""
-        return [(first, last) for first, last, load in self.logs[number].taken if load <= upto]
 
     def called(self, number: int) -> str:
         """A log's name."""

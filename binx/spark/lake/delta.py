@@ -43,7 +43,7 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
     names = {life: record.name for life, record in state.records.items()}
     for life in sorted(state.lives.values(), key=lambda one: names.get(one.life) == one.name):
         tables[f"{life.folder}/current"] = life.ranges
-        tables[f"{life.folder}/scd2"] = [file for files in life.versions or () for file in files]
+        tables[f"{life.folder}/scd2"] = life.versions
     for folder, files in tables.items():
         try:
             _publish(place, folder, files, state.version)

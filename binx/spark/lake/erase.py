@@ -58,7 +58,6 @@ def erase(path: str, table: str, condition: Condition, *, break_lock: bool = Fal
     place = Place(path)
     with place.locked(broken=break_lock):
         output = Output(place)
-        output.begin()
         try:
             return _Erasing(output, table, condition).run()
         except BaseException:
@@ -80,6 +79,8 @@ class _Erasing:
             raise AbsentError(
                 "has no _state.json: expected the output of `binx load`", path=self._place.shown("")
             )
+        output.folders = {unit.file.table.folder for life in self._lives for unit in life.units}
+        output.folders |= {own.folder for life in self._lives if (own := self._state.lives.get(life.id))}
         if not self._lives:
             raise AbsentError(f"there is no table {table}", path=output.place.shown(""))
 
@@ -101,7 +102,6 @@ class _Erasing:
             if own is not None:
                 state.lives[life.id] = self._current(life, own, found, rows)
         if not keys:
-            self._output.finish()
             return Erased(0, **rows)
         state.history = [replaced.get(file.path, file) for file in state.history]
         state.version += 1
@@ -115,7 +115,7 @@ class _Erasing:
             from binx.spark.lake.delta import publish
 
             publish(state, self._place, had_delta)
-        self._output.finish(tidy=True)
+        self._output.tidy()
         return Erased(keys, **rows)
 
     def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
@@ -129,7 +129,7 @@ class _Erasing:
                 afters = np.flatnonzero(pairs_of(images))
                 moves += [(keys[one - 1], keys[one]) for one in afters if keys[one - 1] != keys[one]]
         if own is not None:
-            for file in own.files():
+            for file in (*own.ranges, *own.versions):
                 for rows in self._rows(life, own, file):
                     keys = _tuples(rows, life.epochs[-1])
                     found |= {keys[place] for place in np.flatnonzero(self._marks(rows, life.epochs[-1]))}
@@ -144,8 +144,7 @@ class _Erasing:
             yield _forward(life, images, unit.epoch)
 
     def _rows(self, life: Life, own: LifeState, file: RangeFile) -> Iterator[pa.Table]:
-        before = Epoch(None, own.columns, own.key)
-        rows, _ = state_rows(self._place, [file.path], before, before)
+        rows, _ = state_rows(self._place, [file.path], own.stored, own.stored)
         yield _forward(life, rows, own.epochs - 1)
 
     def _marks(self, rows: pa.Table, epoch: Epoch) -> Any:
@@ -184,8 +183,8 @@ class _Erasing:
         """The state of a life without some keys."""
         made = {}
         firsts: dict[str, pa.Table] = {}
-        before = Epoch(None, own.columns, own.key)
-        for file in own.files():
+        before = own.stored
+        for file in (*own.ranges, *own.versions):
             kind = "current" if file in own.ranges else "scd2"
             [forward] = self._rows(life, own, file)
             kept = np.array([key not in found for key in _tuples(forward, life.epochs[-1])], bool)
@@ -194,17 +193,13 @@ class _Erasing:
             plain, _ = state_rows(self._place, [made[file.path].path], before, before)
             firsts[file.path] = key_of(plain, before).slice(0, 1)
         full = [place for place, file in enumerate(own.ranges) if made[file.path].rows] or [0]
-        versions = own.versions
-        if versions is not None:
-            closed, *held = versions
-            listed = [tuple(made[one.path] for one in closed if made[one.path].rows)]
-            versions = (*listed, *(tuple(made[files[place].path] for place in full) for files in held))
         begins = [firsts[own.ranges[place].path] for place in full[1:]]
         return replace(
             own,
             ranges=tuple(made[own.ranges[place].path] for place in full),
             lows=to_text(pa.concat_tables(begins).combine_chunks()) if begins else "",
-            versions=versions,
+            closed=tuple(made[one.path] for one in own.closed if made[one.path].rows),
+            held=tuple(made[own.held[place].path] for place in full) if own.held else (),
         )
 
     def _range(self, file: RangeFile, kept: Any) -> RangeFile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from binx.dataset.dataset import escape_name
 from binx.errors import BinxError
-from binx.spark.lake.arrow.images import counts
-from binx.spark.lake.model import ChangesFile, Position, Span, TableName, Unit, Version
+from binx.spark.lake.arrow.images import all_of, counts
+from binx.spark.lake.model import ChangesFile, Options, Span, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import applied, plan_load
 from binx.spark.lake.state import State
@@ -33,7 +33,7 @@ class Arrival:
     file: ChangesFile
     output: str
     empty: tuple[Span, ...]
-    compression: str
+    options: Options
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Taken:
     """What became of it.
 
     Attributes:
-        files: in ``history/``, one for each day of commits.
+        files: in ``history/``, one for each day or hour of commits.
         counts: rows by ``insert``, ``update_postimage`` and so on, as ``_change_type`` has them.
         error: why it could not be taken; then the table is stopped.
     """
@@ -65,11 +65,11 @@ def take_file(one: Arrival) -> Taken:
                 )
             heads = file.read(columns=_HEADS)
             _check(one, heads.column(_SCN).to_numpy())
-            kept = heads.filter(counts(heads.column(_SCN), _all_of(one.file)))
-            days = pc.unique(_days(kept)).to_pylist()
-            if len(kept) == len(heads) and len(days) == 1:
+            kept = heads.filter(counts(heads.column(_SCN), all_of(one.file)))
+            spans = pc.unique(_spans(kept, one.options)).to_pylist()
+            if len(kept) == len(heads) and len(spans) == 1:
                 span = pc.min_max(kept.column(_SCN)).as_py()
-                result.files.append(_copied(one, source, output, days[0], span))
+                result.files.append(_copied(one, source, output, spans[0], span))
             else:
                 result.files += _divided(one, file, output)
             counted = pc.value_counts(kept.column(_KIND).cast(pa.string())).to_pylist()
@@ -79,12 +79,10 @@ def take_file(one: Arrival) -> Taken:
     return result
 
 
-def _all_of(file: ChangesFile) -> Unit:
-    return Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ())
-
-
-def _days(rows: pa.Table) -> pa.ChunkedArray:
-    return rows.column(_TIME).cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+def _spans(rows: pa.Table, options: Options) -> pa.ChunkedArray:
+    """The beginnings of the days or hours of commits."""
+    times = rows.column(_TIME).cast(pa.timestamp("us"))
+    return pc.floor_temporal(times, unit="hour" if options.hours else "day")
 
 
 def _check(one: Arrival, scns: Any) -> None:
@@ -96,18 +94,19 @@ def _check(one: Arrival, scns: Any) -> None:
             )
 
 
-def _at_day(one: Arrival, day: Any, span: dict[str, int], rows: int, size: int) -> ChangesFile:
+def _in_span(one: Arrival, begin: datetime, span: dict[str, int], rows: int, size: int) -> ChangesFile:
     file = one.file
-    folder = f"{escape_name(file.table.db)}/{escape_name(file.table.table)}/history"
-    parts = f"version={file.version}/chain={escape_name(file.chain)}/commit_date={day}"
+    folder = f"{file.table.folder}/history"
+    parts = f"version={file.version}/chain={escape_name(file.chain)}/commit_date={begin.date()}"
+    parts += f"/commit_hour={begin.hour:02}" if one.options.hours else ""
     return replace(
         file, root="", path=f"{folder}/{parts}/{uuid4().hex}.parquet", rows=rows, bytes=size,
         first=span["min"], last=span["max"], dropped=(), spans=(),
     )  # fmt: skip
 
 
-def _copied(one: Arrival, source: Place, output: Place, day: Any, span: dict[str, int]) -> ChangesFile:
-    found = _at_day(one, day, span, one.file.rows, one.file.bytes)
+def _copied(one: Arrival, source: Place, output: Place, begin: datetime, span: dict[str, int]) -> ChangesFile:
+    found = _in_span(one, begin, span, one.file.rows, one.file.bytes)
     output.make_folder(found.path)
     with (
         source.filesystem.open_input_stream(source.inside(one.file.path)) as given,
@@ -119,21 +118,21 @@ def _copied(one: Arrival, source: Place, output: Place, day: Any, span: dict[str
 
 
 def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesFile]:
-    """Write the rows that count, a file for each day."""
+    """Write the rows that count, a file for each day or hour."""
     writers: dict[Any, pq.ParquetWriter] = {}
     found: dict[Any, ChangesFile] = {}
     try:
         for group in range(file.metadata.num_row_groups):
             rows = file.read_row_group(group, use_threads=False)
-            rows = rows.filter(counts(rows.column(_SCN), _all_of(one.file)))
-            days = _days(rows)
-            for day in pc.unique(days).to_pylist():
-                part = rows.filter(pc.equal(days, day))
+            rows = rows.filter(counts(rows.column(_SCN), all_of(one.file)))
+            begins = _spans(rows, one.options)
+            for day in pc.unique(begins).to_pylist():
+                part = rows.filter(pc.equal(begins, pa.scalar(day, begins.type)))
                 span = pc.min_max(part.column(_SCN)).as_py()
                 size = max(1, one.file.bytes * len(part) // max(1, one.file.rows))
                 if day not in found:
-                    found[day] = _at_day(one, day, span, 0, 0)
-                    writers[day] = output.writer(found[day].path, file.schema_arrow, one.compression)
+                    found[day] = _in_span(one, day, span, 0, 0)
+                    writers[day] = output.writer(found[day].path, file.schema_arrow, one.options.compression)
                 there = found[day]
                 found[day] = replace(
                     there,
@@ -162,7 +161,7 @@ def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
     return done, [file for file in state.history if file.table not in waiting and not file.gone]
 
 
-def expire(state: State, first: date) -> None:
+def expire(state: State, first: str) -> None:
     """Let files of ``history/`` go of days before one; what they were stays known."""
     _, files = _applied_to(state)
     old = {file.path for file in files if file.day < first}

@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -22,7 +21,7 @@ from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.table_filter import TableFilter
 from binx.spark.lake.bases import Base
-from binx.spark.lake.model import FileColumn, Span, TableName, Value, Version
+from binx.spark.lake.model import ChangesFile, FileColumn, Span, TableName, Value, Version
 from binx.spark.lake.place import Listed, Place
 from binx.storage.store import MANIFESTS
 
@@ -50,31 +49,6 @@ class Source:
     server_id: int
     time: int
     logs_cascades: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """One file that a manifest lists; ``first`` and ``last`` are the commit versions that it holds.
-
-    ``partial`` is False where the manifest says that all row images have all columns.
-    """
-
-    place: Place
-    path: str
-    kind: str
-    table: TableName | None
-    schema_version: str
-    rows: int
-    bytes: int
-    sha256: str
-    first: int
-    last: int
-    partial: bool
-
-    @property
-    def shown(self) -> str:
-        """What messages call it."""
-        return self.place.shown(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +99,12 @@ class Manifest:
     """One export of one binary log, or a base.
 
     Attributes:
-        span: that of the transactions in it, None where there are none.
+        changes: files of row changes, as yet of no chain.
+        others: the names of files of transactions and statements, by kind.
+        schemas: those of schema records, by table and version.
+        hashes: of all files, by their names.
+        count: how many transactions are in it, ``span`` their first and last commit version.
         whole: whether it has every transaction of its span.
-        by_rows: whether it was made with a condition on rows.
         gtids: those in it; ``before`` those before it.
         next: the log that its end names, with the time of that.
         wrong: why rows of tables cannot be taken.
@@ -139,11 +116,14 @@ class Manifest:
     listed: Listed
     source: Source
     first_commit: str
-    files: tuple[DataFile, ...]
+    changes: tuple[ChangesFile, ...]
+    others: Mapping[str, list[str]]
+    schemas: Mapping[tuple[TableName, str], str]
+    hashes: Mapping[str, str]
     losses: tuple[str, ...]
+    count: int
     span: Span | None
     whole: bool
-    by_rows: bool
     selected: Selected | None
     flavour: str
     gtids: GtidSet
@@ -151,17 +131,12 @@ class Manifest:
     next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
     deleted: frozenset[TableName]
-    base: Base | None = None
-
-    def of_kind(self, kind: str) -> Iterator[DataFile]:
-        """Its files of one kind: ``changes``, ``transactions``, ``statements`` or ``schema``."""
-        return (file for file in self.files if file.kind == kind)
+    base: Base | None
 
     def transactions(self, *columns: str) -> pa.Table:
         """The commit versions of its transactions, in order, and columns beside them."""
-        parts = [
-            file.place.table(file.path, ["commit_version", *columns]) for file in self.of_kind("transactions")
-        ]
+        names = ["commit_version", *columns]
+        parts = [self.place.table(path, names) for path in self.others["transactions"]]
         return pa.concat_tables(parts).sort_by("commit_version")
 
 
@@ -195,7 +170,24 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
                 " loader of the binx version that wrote it",
                 path=path,
             )
-        files = tuple(_file(place, entry) for entry in document["files"])
+        by_rows = document.get("request", {}).get("where") is not None
+        changes: list[ChangesFile] = []
+        others: dict[str, list[str]] = defaultdict(list)
+        schemas: dict[tuple[TableName, str], str] = {}
+        hashes, count = {}, 0
+        for entry in document["files"]:
+            name, kind = str(entry["path"]), str(entry["kind"])
+            if name.startswith("/") or ".." in name.split("/"):
+                raise ValueError(f"path {name!r} leads out of the data set")
+            hashes[name] = str(entry.get("sha256", "") if kind == "schema" else entry["sha256"])
+            if kind == "changes":
+                changes.append(_changes(place, entry, by_rows))
+            elif kind == "schema":
+                version = name.rpartition("/")[2].removesuffix(".json")
+                schemas[TableName(entry["db"], entry["table"]), version] = name
+            elif entry.get("rows") or kind == "transactions":
+                others[kind].append(name)
+                count += int(entry.get("rows") or 0) if kind == "transactions" else 0
         first, last = document.get("first_commit_version"), document.get("last_commit_version")
         selected = Selected.from_manifest(document)
         behind, base = document.get("behind") or {}, document.get("base")
@@ -205,17 +197,20 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             listed=listed,
             source=_source(document["source"]),
             first_commit=document.get("first_commit_timestamp") or "",
-            files=files,
+            changes=tuple(changes),
+            others=others,
+            schemas=schemas,
+            hashes=hashes,
             losses=tuple(_loss(entry) for entry in document.get("losses", ())),
+            count=count,
             span=None if first is None or last is None else (int(first), int(last)),
             whole=selected is None and not document.get("losses"),
-            by_rows=document.get("request", {}).get("where") is not None,
             selected=selected,
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
             before=GtidSet.parse(str(behind.get("gtids_before") or "")),
             next=None if next_name is None or ended is None else (str(next_name), int(ended)),
-            wrong=dict(_wrong_sums(document, files)),
+            wrong=dict(_wrong_sums(document, changes)),
             deleted=frozenset(
                 TableName(entry["db"], entry["table"])
                 for entry in document.get("tables", ())
@@ -249,25 +244,20 @@ def _source(entry: Mapping[str, Any]) -> Source:
     )
 
 
-def _file(place: Place, entry: Mapping[str, Any]) -> DataFile:
-    path = str(entry["path"])
-    if path.startswith("/") or ".." in path.split("/"):
-        raise ValueError(f"path {path!r} leads out of the data set")
-    table = TableName(entry["db"], entry["table"]) if entry.get("table") is not None else None
-    if entry["kind"] == "changes" and table is None:
-        raise ValueError(f"{path} names no table")
-    return DataFile(
-        place=place,
-        path=path,
-        kind=entry["kind"],
-        table=table,
-        schema_version=str(entry.get("schema_version") or ""),
+def _changes(place: Place, entry: Mapping[str, Any], by_rows: bool) -> ChangesFile:
+    return ChangesFile(
+        identity=str(entry["sha256"]),
+        table=TableName(entry["db"], entry["table"]),
+        version=str(entry.get("schema_version") or ""),
+        chain="",
+        root=place.uri,
+        path=str(entry["path"]),
         rows=int(entry.get("rows") or 0),
         bytes=int(entry.get("bytes") or 0),
-        sha256=str(entry["sha256"] if entry["kind"] != "schema" else entry.get("sha256", "")),
         first=int(entry.get("first_commit_version") or 0),
         last=int(entry.get("last_commit_version") or 0),
         partial=bool(entry.get("partial_rows", True)),
+        by_rows=by_rows,
     )
 
 
@@ -275,12 +265,11 @@ def _loss(entry: object) -> str:
     return entry if isinstance(entry, str) else json.dumps(entry, sort_keys=True, ensure_ascii=False)
 
 
-def _wrong_sums(document: Mapping[str, Any], files: Sequence[DataFile]) -> Iterator[tuple[TableName, str]]:
+def _wrong_sums(document: Mapping[str, Any], files: Sequence[ChangesFile]) -> Iterator[tuple[TableName, str]]:
     """The tables whose sums do not hold: row images in the log = rows in Parquet + filtered + undecodable."""
     listed: Counter[TableName] = Counter()
     for file in files:
-        if file.table is not None and file.kind == "changes":
-            listed[file.table] += file.rows
+        listed[file.table] += file.rows
     for entry in document.get("conservation", ()):
         table = TableName(entry["db"], entry["table"])
         accounted = entry["written"] + entry.get("filtered", 0) + entry.get("undecodable", 0)
@@ -318,23 +307,17 @@ def read_version(name: str, content: bytes | None) -> Version:
     return Version(name, tuple(columns), key, int(document.get("valid_from") or 0))
 
 
-def wrong_hashes(files: Sequence[DataFile]) -> dict[TableName | None, str]:
-    """Compare files with the hashes in their manifests, a few at a time; what is wrong, by table."""
-
-    def problem(file: DataFile) -> str | None:
-        place = file.place
-        try:
-            with place.filesystem.open_input_stream(place.inside(file.path), compression=None) as stream:
-                found = hashlib.file_digest(stream, "sha256").hexdigest()
-        except OSError as error:
-            return f"{file.shown} cannot be read: {error}"
-        if found == file.sha256:
-            return None
-        return (
-            f"{file.shown} has the hash {found}, its manifest says {file.sha256}: the file was changed after"
-            " the export; export that binary log again"
-        )
-
-    with ThreadPoolExecutor(4) as pool:
-        told = zip(files, pool.map(problem, files), strict=True)
-        return {file.table: text for file, text in told if text is not None}
+def wrong_hash(root: str, path: str, expected: str) -> str:
+    """Why a file is not what its manifest says, by its hash; empty where it is."""
+    place = Place(root)
+    try:
+        with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        return f"{place.shown(path)} cannot be read: {error}"
+    if found == expected:
+        return ""
+    return (
+        f"{place.shown(path)} has the hash {found}, its manifest says {expected}: the file was changed after"
+        " the export; export that binary log again"
+    )

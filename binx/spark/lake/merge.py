@@ -23,7 +23,7 @@ from binx.spark.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.spark.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
 from binx.spark.lake.arrow.replay import in_order, replay
 from binx.spark.lake.arrow.types import can_misfit, output_names
-from binx.spark.lake.model import Epoch, RangeFile, Unit
+from binx.spark.lake.model import Epoch, LifeState, Options, RangeFile, Unit
 from binx.spark.lake.place import Place
 from binx.spark.lake.sources import state_rows, unit_images
 
@@ -34,33 +34,27 @@ _ORDER = ("_rank", "_scn", "_row", "_kind")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Cuts of a life's keys that are merged together.
+    """Cuts of a life's keys (their numbers) that are merged together, from the first epoch to the last.
 
     Attributes:
-        first: the first epoch; ``last`` the last one.
-        before: the columns of the state's files.
-        base: those that hold the keys now.
+        before: the columns of the state's files; ``base`` are those that hold the keys now.
         units: whose images do not come through the shuffle.
-        cuts: the numbers of the cuts, which begin at ``lows``.
+        lows: where cuts begin.
         closed: files of ended versions, to be written in the columns of the last epoch.
     """
 
-    life: str
-    folder: str
+    goal: LifeState
     output: str
+    options: Options
     epochs: tuple[Epoch, ...]
     first: int
     last: int
-    before: Epoch | None = None
+    before: Epoch
     base: tuple[str, ...] = ()
     units: tuple[Unit, ...] = ()
     cuts: tuple[int, ...] = (0,)
     lows: str = ""
-    scd2: bool = False
-    soft_deletes: bool = False
     closed: tuple[str, ...] = ()
-    compression: str = "zstd"
-    range_bytes: int = 128 << 20
 
 
 @dataclass(slots=True)
@@ -89,7 +83,7 @@ class Merge:
         """Take images of an epoch."""
         self._held[number].append(images)
         self._bytes[number] += images.nbytes
-        if self._bytes[number] > _HELD_BYTES and not self._piece.scd2:
+        if self._bytes[number] > _HELD_BYTES and not self._piece.goal.scd2:
             rows = self._images(number)
             if not is_partial(rows):
                 rows = in_order(rows)
@@ -108,7 +102,7 @@ class Merge:
         try:
             return self._files(*self._replayed())
         except (OSError, pa.ArrowException, BinxError, KeyError) as error:
-            return Merged(self._piece.life, error=str(error).splitlines()[0] or type(error).__name__)
+            return Merged(self._piece.goal.life, error=str(error).splitlines()[0] or type(error).__name__)
 
     def rows(self) -> tuple[pa.Table, set[str]]:
         """The state as images, and the columns of which values were lost."""
@@ -130,8 +124,9 @@ class Merge:
                 closed = [self._converted(one, piece.epochs[number - 1], epoch) for one in closed]
             images = self._images(number)
             if len(images):
+                goal = piece.goal
                 state, ended = replay(
-                    state, images, epoch, versions=piece.scd2, soft_deletes=piece.soft_deletes
+                    state, images, epoch, versions=goal.scd2, soft_deletes=goal.soft_deletes
                 )
                 self._is_sorted = True
                 closed += [ended] if len(ended) else []
@@ -140,7 +135,7 @@ class Merge:
     def _beginning(self) -> tuple[pa.Table, list[pa.Table]]:
         """The rows of the state and its ended versions, in the columns of the first epoch."""
         piece, first = self._piece, self._piece.epochs[self._piece.first]
-        if piece.before is None:
+        if not piece.base and not piece.closed:
             return united([], first), []
         state, lost = state_rows(self._output, list(piece.base), piece.before, first)
         self._check_key(state, first)
@@ -171,7 +166,7 @@ class Merge:
     def _files(self, state: pa.Table, closed: list[pa.Table]) -> Merged:
         piece = self._piece
         epoch = piece.epochs[piece.last]
-        found = Merged(piece.life, lost=self._lost)
+        found = Merged(piece.goal.life, lost=self._lost)
         keys = key_of(state, epoch)
         if not self._is_sorted:
             order = pa.array(order_of(keys))
@@ -180,14 +175,14 @@ class Merge:
         for cut in piece.cuts:
             first = bounds[cut]
             rows = state.slice(first, bounds[cut + 1] - first)
-            parts = max(1, round(rows.nbytes / piece.range_bytes))
+            parts = max(1, round(rows.nbytes / piece.options.range_bytes))
             step = max(1, -(-len(rows) // parts))
             for place in range(0, max(1, len(rows)), step):
                 low = to_text(keys.slice(first + place, 1)) if place else ""
                 part = rows.slice(place, step)
                 file = self._write(part, epoch, "current")
                 held = None
-                if piece.scd2:
+                if piece.goal.scd2:
                     there = pc.not_equal(part.column("_kind"), DELETE)
                     held = self._write(part.filter(there), epoch, "scd2")
                 found.ranges.append((cut, low, file, held))
@@ -200,12 +195,12 @@ class Merge:
         deleted = 0
         if kind == "scd2":
             stored = _as_versions(stored, rows)
-        elif self._piece.soft_deletes:
+        elif self._piece.goal.soft_deletes:
             marks = pc.equal(rows.column("_kind"), DELETE)
             stored, deleted = stored.append_column("_deleted", marks), pc.sum(marks).as_py() or 0
-        path = f"{self._piece.folder}/{kind}/{uuid4().hex}.parquet"
+        path = f"{self._piece.goal.folder}/{kind}/{uuid4().hex}.parquet"
         self._output.write(
-            path, stored, self._piece.compression, row_group_size=_GROUP_ROWS, store_schema=False,
+            path, stored, self._piece.options.compression, row_group_size=_GROUP_ROWS, store_schema=False,
             **writer_settings(stored.schema, stored),
         )  # fmt: skip
         unknown = len(rows) - stored.column("_unknown").null_count

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from binx.dataset.dataset import escape_name
 
 if TYPE_CHECKING:
     from binx.spark.lake.bases import PlacedBase
@@ -19,6 +20,9 @@ PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
 
 FILE_BITS = 32
 """Bits of a commit version that are the place in its log; those above are the log's number."""
+
+MENTIONED = "mentioned"
+"""The action of statements that are about a table and change neither its columns nor its key."""
 
 Span = tuple[int, int]
 """A first and a last commit version."""
@@ -32,6 +36,11 @@ class TableName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.db}.{self.table}"
+
+    @property
+    def folder(self) -> str:
+        """Where its files are, below the output."""
+        return f"{escape_name(self.db)}/{escape_name(self.table)}"
 
     @classmethod
     def parse(cls, text: str) -> TableName:
@@ -89,7 +98,7 @@ class ChangesFile:
     Attributes:
         identity: its content hash in the manifest; what tells it from others for good.
         root: the data set's folder or URI; empty for a file of ``history/``, below the output.
-        first: the first commit version whose rows count.
+        first: the first commit version whose rows count; ``last`` the last one.
         partial: whether images may lack columns.
         dropped: commit versions in between whose rows do not count (another chain or file has them).
         spans: if not empty, only rows within these count.
@@ -114,9 +123,25 @@ class ChangesFile:
     gone: bool = False
 
     @property
-    def day(self) -> date:
-        """That of the commits in a file of ``history/``."""
-        return date.fromisoformat(self.path.rsplit("/", 2)[1].removeprefix("commit_date="))
+    def day(self) -> str:
+        """That of the commits in a file of ``history/``, as ISO prints it."""
+        return self.path.partition("/commit_date=")[2][:10]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A file that no load has taken, of a log (``source``: its chain and number).
+
+    ``manifest`` lists it and its ``schema``, ``spans`` are those that it has of its table alone; with an
+    ``error`` the manifest does not add up, and there is no file.
+    """
+
+    file: ChangesFile
+    source: str
+    manifest: str
+    spans: tuple[Span, ...]
+    schema: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +186,11 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """A span of a life with the same columns and key.
+    """A span of a life with the same columns and key (ids of columns; empty where there is none).
 
-    Attributes:
-        since: its beginning; None for the life's first.
-        key: ids of the columns that identify rows, empty where there are none.
-        changes: how rows that are there change at the beginning; other columns stay, dropped ones go.
-        time_zone: of the session that began it.
-        strict: whether its SQL mode makes errors of values that do not fit.
+    ``changes`` are what becomes of rows that are there at its beginning, ``since`` (None for the life's
+    first): other columns stay, dropped ones go. The rest is of the session that began it; ``strict`` says
+    whether its SQL mode makes errors of values that do not fit.
     """
 
     since: Position | None
@@ -186,12 +208,10 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Rows of a file that belong to a life, all of one epoch, from ``first`` to ``last`` commit version.
+    """Rows of a file that belong to a life, all of one epoch (its number), between two commit versions.
 
-    Attributes:
-        epoch: its number in the life.
-        ids: for each column of the file's schema version the column's id; -1 for none of the life's.
-        excluded: commit versions in between that do not count (XA transactions that are not committed).
+    ``ids`` are those of the columns of the file's schema version, -1 for none of the life's; ``excluded`` are
+    commit versions in between that do not count (XA transactions that are not committed).
     """
 
     file: ChangesFile
@@ -216,6 +236,7 @@ class Life:
         parents: tables whose deletions reach rows of it.
         names: what it was called, each with where that began; None for before the logs.
         base: what its first rows are of, None where they are of a log.
+        made_by: the statements that defined it, and the names that it left for others.
     """
 
     id: str
@@ -227,6 +248,7 @@ class Life:
     parents: set[TableName] = field(default_factory=set)
     names: list[tuple[Position | None, TableName]] = field(default_factory=list)
     base: PlacedBase | None = None
+    made_by: list[Statement | tuple[TableName, TableName]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +271,12 @@ class LifeState:
 
     Attributes:
         folder: of ``current/`` and ``scd2/``, below the output.
-        units: how many of the life's units are applied.
-        epochs: how many epochs these have.
+        units: how many of the life's units are applied, which have so many ``epochs``.
         digest: of these, which tells whether they are still the same.
         ranges: the files of ``current/``, in the order of the key.
         lows: where each range begins, as :mod:`.arrow.keys` writes it.
-        versions: the files of ``scd2/``: those of ended versions, then a file for each range of those that
-            hold; None without SCD2.
+        closed: the files of versions that ended; ``held`` of those that hold, one for each range.
+        scd2: whether there are versions.
         withheld: XA transactions, by chain and commit version, whose rows were left out.
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
     """
@@ -268,7 +289,9 @@ class LifeState:
     digest: str = ""
     ranges: tuple[RangeFile, ...] = ()
     lows: str = ""
-    versions: tuple[tuple[RangeFile, ...], ...] | None = None
+    closed: tuple[RangeFile, ...] = ()
+    held: tuple[RangeFile, ...] = ()
+    scd2: bool = False
     columns: tuple[Column, ...] = ()
     key: tuple[int, ...] = ()
     withheld: tuple[tuple[str, int], ...] = ()
@@ -279,35 +302,39 @@ class LifeState:
         """How many are there."""
         return sum(file.rows - file.deleted for file in self.ranges)
 
-    def files(self) -> list[RangeFile]:
-        """All files that count."""
-        return [*self.ranges, *(one for listed in self.versions or () for one in listed)]
+    @property
+    def versions(self) -> tuple[RangeFile, ...]:
+        """The files of ``scd2/``."""
+        return (*self.closed, *self.held)
+
+    @property
+    def stored(self) -> Epoch:
+        """The columns of its files."""
+        return Epoch(None, self.columns, self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class LifePlan:
-    """What a load does for one life: bring its state from ``former`` to ``goal``.
+    """What a load does for one life: with ``units``, bring its state from ``former`` to ``goal``.
 
-    Attributes:
-        former: None where nothing is loaded or everything is made anew.
-        goal: the state behind it, as yet without files.
-        units: those to apply.
+    ``former`` is None where nothing is loaded or everything is made anew; ``goal`` has no files as yet.
     """
 
     former: LifeState | None
     goal: LifeState
     epochs: tuple[Epoch, ...]
     units: tuple[Unit, ...]
-    scd2: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """How files are written.
 
-    About ``range_bytes`` in memory are a range; ``small_bytes`` on disk one task merges without a shuffle.
+    About ``range_bytes`` in memory are a range; ``small_bytes`` on disk one task merges without a shuffle;
+    ``hours`` whether files of history are of one hour instead of one day.
     """
 
     compression: str = "zstd"
+    hours: bool = False
     range_bytes: int = 128 << 20
     small_bytes: int = 16 << 20

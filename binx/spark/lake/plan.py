@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
-from binx.dataset.dataset import escape_name
 from binx.spark.lake.bases import placed_bases
 from binx.spark.lake.chains import once
 from binx.spark.lake.model import ChangesFile, Life, LifePlan, LifeState, Span, Unit
@@ -62,6 +61,7 @@ def plan_load(
     timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
     lives = timeline.trace([*state.history, *arrived], once(state.statements, ranks))
     work = []
+    loaded = {one.name: one for one in state.lives.values()}
     for life in lives:
         if life.name is None:
             continue
@@ -73,8 +73,16 @@ def plan_load(
                 life.reasons.append(_KEYLESS)
             continue
         _fill_keys(life)
-        former = None if str(life.name) in rebuild else state.lives.get(life.id)
-        made = _plan(life, timeline.committed, former, scd2=scd2, soft_deletes=soft_deletes)
+        there = state.lives.get(life.id)
+        # What a table of the name had that this one replaces is asked for here, too.
+        asked = there or loaded.get(life.name)
+        made = _plan(
+            life,
+            timeline.committed,
+            None if str(life.name) in rebuild else there,
+            scd2=scd2 or (asked is not None and asked.scd2),
+            soft_deletes=soft_deletes or (asked is not None and asked.soft_deletes),
+        )
         if made is not None:
             work.append(made)
     ends = {life.id for life in lives if life.name is not None}
@@ -118,11 +126,8 @@ def _plan(
 ) -> LifePlan | None:
     """What brings a life's state to its end; None where nothing does."""
     assert life.name is not None
-    folder = f"{escape_name(life.name.db)}/{escape_name(life.name.table)}"
     units = list(life.units)
-    if former is not None and (
-        (scd2 and former.versions is None) or (soft_deletes and not former.soft_deletes)
-    ):
+    if former is not None and (scd2 > former.scd2 or soft_deletes > former.soft_deletes):
         former = None
     if former is not None:
         late = _late(life.units, former, committed)
@@ -130,20 +135,24 @@ def _plan(
         is_prefix = (count, digest) == (former.units, former.digest)
         if is_prefix and all(unit.epoch >= former.epochs - 1 for unit in late):
             rest = [unit for group in _groups(units)[former.units :] for unit in group]
-            if not rest and not late and former.epochs == len(life.epochs) and former.folder == folder:
+            if (
+                not rest
+                and not late
+                and former.epochs == len(life.epochs)
+                and former.folder == life.name.folder
+            ):
                 return None
             units = sorted([*rest, *late], key=lambda unit: (unit.at, unit.first))
-            scd2, soft_deletes = former.versions is not None, former.soft_deletes
         else:
             former = None
     count, digest = applied(life)
     last = life.epochs[-1]
     withheld = tuple(sorted({(unit.file.chain, scn) for unit in life.units for scn in unit.excluded}))
     goal = LifeState(
-        life.id, life.name, folder, count, len(life.epochs), digest,
-        columns=last.columns, key=last.key, withheld=withheld, soft_deletes=soft_deletes,
+        life.id, life.name, life.name.folder, count, len(life.epochs), digest,
+        columns=last.columns, key=last.key, withheld=withheld, scd2=scd2, soft_deletes=soft_deletes,
     )  # fmt: skip
-    return LifePlan(former, goal, tuple(life.epochs), tuple(units), scd2)
+    return LifePlan(former, goal, tuple(life.epochs), tuple(units))
 
 
 def applied(life: Life) -> tuple[int, str]:

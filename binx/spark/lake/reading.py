@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError
 from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.spark.lake.arrivals import Search, find_arrivals
+from binx.spark.lake.arrow.images import counts
 from binx.spark.lake.arrow.types import plain
-from binx.spark.lake.model import ChangesFile, Life, TableName
+from binx.spark.lake.model import Life, TableName, Unit
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.state import State
@@ -65,8 +64,8 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
     def batches() -> Iterator[pa.RecordBatch]:
         for number, part in enumerate(parts):
             own = {one.name: one.names[number][0] for one in united if number in one.names}
-            for file in part.files:
-                yield from _batches(file, part, own, schema)
+            for unit in part.units:
+                yield from _batches(unit, part, own, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -81,23 +80,21 @@ def write_changes_views(lake: str) -> None:
 def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[TableName]]:
     """The lives of all tables, with the rows of one alone if it is given; and the tables that there are."""
     state = State()
-    found = find_arrivals(state, [place], place, Search(table=table))
+    found = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
     if found.wrong:
         raise BinxError(next(iter(found.wrong.values())), path=place.uri)
     lives = plan_load(state, found.files, keys={}).lives
     return lives, found.tables | {life.name for life in lives if life.name}
 
 
-def _batches(
-    file: ChangesFile, part: Part, own: Mapping[str, str], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """The rows of a file that count, as the united schema has them."""
-    place = Place(file.root)
+def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of a unit, as the united schema has them."""
     needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
-    with place.parquet(file.path) as opened:
+    with Place(unit.file.root).parquet(unit.file.path) as opened:
         there = [name for name in opened.schema_arrow.names if name in needed]
         for batch in opened.iter_batches(columns=there):
-            rows = _counting(pa.table(batch), part) if part.spans else pa.table(batch)
+            rows = pa.table(batch)
+            rows = rows if part.is_whole else rows.filter(counts(rows.column("_commit_version"), unit))
             arrays = []
             for field in schema:
                 name = own.get(field.name, field.name)
@@ -108,13 +105,6 @@ def _batches(
                 else:
                     arrays.append(pa.nulls(len(rows), field.type))
             yield from pa.table(arrays, schema=schema).to_batches()
-
-
-def _counting(rows: pa.Table, part: Part) -> pa.Table:
-    scns = rows.column("_commit_version")
-    within = [pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)) for first, last in part.spans]
-    dropped = pa.array(part.files[0].dropped, pa.int64())
-    return rows.filter(pc.and_(reduce(pc.or_, within), pc.invert(pc.is_in(scns, dropped))))
 
 
 def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:

@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, reduce
+from functools import cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.errors import BinxError, RefusedError
+from binx.spark.lake.arrow.images import all_of, counts
 from binx.spark.lake.model import ChangesFile, Span, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
@@ -95,8 +95,8 @@ def without_repeated(
             return file
         there_already = [*map(events, own), *(of_chain(file.table, one) for one in others[file.chain])]
         mine = events(file)
-        first = datetime.fromtimestamp(min((time for _, time in mine), default=0) / 1_000_000, UTC).date()
-        if any(one.gone and one.day >= first for one in (*own, *foreign)):
+        first = datetime.fromtimestamp(min((time for _, time in mine), default=0) / 1_000_000, UTC)
+        if any(one.gone and one.day >= str(first.date()) for one in (*own, *foreign)):
             raise RefusedError(
                 f"{file.path} may repeat transactions of history that was removed (--keep-history): load it"
                 " into a folder of its own"
@@ -109,12 +109,7 @@ def without_repeated(
                 f"{file.path} repeats transactions of another export, and one of both was made with --where:"
                 " export that log without a condition, or load it into a folder of its own"
             )
-        spans = file.spans or ((file.first, file.last),)
-        left = {
-            scn
-            for scn in {*mine.values()} - gone - {*file.dropped}
-            if any(first <= scn <= last for first, last in spans)
-        }
+        left = {*mine.values()} - gone
         if not left:
             return None
         dropped = tuple(sorted({*file.dropped, *gone}))
@@ -139,12 +134,7 @@ def _events(file: ChangesFile, place: Place) -> dict[_Event, int]:
     """The events of a file that count, and the commit version of each."""
     names = ["_transaction", "_event_timestamp", "_commit_version"]
     rows = place.table(file.path, names)
-    if file.spans:
-        scns = rows["_commit_version"]
-        inside = (
-            pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)) for first, last in file.spans
-        )
-        rows = rows.filter(reduce(pc.or_, inside))
+    rows = rows.filter(counts(rows["_commit_version"], all_of(file)))
     unique = rows.group_by(names).aggregate([])
     times = unique["_event_timestamp"].cast(pa.int64()).to_pylist()
     scns = unique["_commit_version"].to_pylist()

@@ -13,13 +13,13 @@ from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.chains import left_out, unlogged
 from binx.spark.lake.history import Taken, compact, expire
-from binx.spark.lake.job import Progress, load_tables
+from binx.spark.lake.job import Job, Progress
 from binx.spark.lake.model import Life, Options, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import Plan, plan_load
-from binx.spark.lake.state import ALL_TABLES, LifeRecord, Loss, Output, State
+from binx.spark.lake.state import LifeRecord, Loss, Output, State
 from binx.spark.lake.summary import Summary, TableSummary
-from binx.spark.lake.views import write_views
+from binx.spark.lake.views import has_views, write_views
 from binx.spark.lake.work import Work
 from binx.spark.session import spark_errors
 
@@ -49,6 +49,7 @@ class LoadOptions:
         accept_losses: whether what is missing is noted as seen.
         compact: whether small files of history are joined.
         keep_history: the days of which history is kept; None for all.
+        hourly_history: whether files of history are of one hour instead of one day, from now on.
         break_lock: whether another load that holds the output runs no longer.
     """
 
@@ -67,16 +68,12 @@ class LoadOptions:
     format: str = PARQUET
     compact: bool = False
     keep_history: int | None = None
+    hourly_history: bool = False
     break_lock: bool = False
 
     def wants(self, table: TableName) -> bool:
         """Whether the table is among those asked for."""
         return not self.tables or any(fnmatch.fnmatchcase(str(table), pattern) for pattern in self.tables)
-
-    @property
-    def selection(self) -> str:
-        """A name of the choice of tables."""
-        return " ".join(sorted(self.tables)) if self.tables else ALL_TABLES
 
 
 def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
@@ -101,9 +98,8 @@ def load(options: LoadOptions, session: Session, progress: Progress = lambda *_:
     place = Place(options.output)
     with place.locked(broken=options.break_lock):
         output = Output(place)
-        was_killed = output.begin()
         try:
-            return _Load(options, output, progress).run(session, shown=not was_killed)
+            return _Load(options, output, progress).run(session)
         except BaseException:
             output.give_up()
             raise
@@ -121,8 +117,8 @@ class _Load:
         self._load = output.state.version + 1
         self._summaries: dict[TableName, TableSummary] = {}
 
-    def run(self, session: Session, *, shown: bool) -> Summary:
-        """Load and commit; ``shown`` is whether readers have been told of the load before."""
+    def run(self, session: Session) -> Summary:
+        """Load and commit."""
         options, state = self._options, self._state
         folders = {life.folder for life in self._output.state.lives.values()}
         if options.at is None and state.at:
@@ -130,52 +126,47 @@ class _Load:
                 f"has the tables as of {state.at}: give another --at, or load into another folder",
                 path=self._place.uri,
             )
-        order, known = state.order, sum(map(len, state.known.values()))
-        search = Search(
-            options.wants, options.selection, verify=options.verify, chains=options.chains, at=options.at
-        )
+        before = _noted(state)
+        search = Search(options.wants, verify=options.verify, chains=options.chains, at=options.at)
         arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
         state.at = "" if options.at is None else arrivals.moment.told
         state.keys |= {name: list(columns) for name, columns in options.keys.items()}
+        state.hourly |= options.hourly_history
         plan = self._plan(arrivals)
         self._check_asked(plan.lives, arrivals)
+        self._output.folders = {file.table.folder for file in arrivals.files}
+        self._output.folders |= {one.goal.folder for one in plan.work}
         history: list[Taken] = []
         works: list[Work] = []
-        if arrivals.files or plan.work:
+        if self._output.folders:
             with session() as spark, spark_errors(options.output):
                 history, works = self._run_job(spark, arrivals, plan)
         stopped = dict(arrivals.wrong)
         self._take_history(history, stopped)
         self._take_lives(plan, works, arrivals, stopped)
         self._note(arrivals, stopped)
-        had_history = len(state.paths())
         if options.keep_history is not None:
-            expire(state, datetime.now(UTC).date() - timedelta(days=options.keep_history))
+            expire(state, str(datetime.now(UTC).date() - timedelta(days=options.keep_history)))
         if options.compact:
+            self._output.folders |= {file.table.folder for file in state.history}
             compact(state, self._place)
-        has_work = bool(arrivals.files or plan.work)
         changed = (
-            has_work
-            or bool(arrivals.new_manifests or plan.finished)
-            or (order, known) != (state.order, sum(map(len, state.known.values())))
-            or bool(options.rebuild or options.keys or options.at)
-            or len(state.paths()) != had_history
-            or options.compact
-            or options.accept_losses
+            bool(works or history or arrivals.new_manifests or plan.finished)
+            or bool(options.rebuild or options.keys or options.at or options.compact or options.accept_losses)
+            or before != _noted(state)
         )
         for name, text in stopped.items():
             self._summary(name).error = text
         if changed:
             state.version = self._load
             self._output.commit(state)
-        if changed or not shown:
+        if not has_views(state, self._place):
             write_views(state, plan_load(state).lives, self._place)
         if options.format == DELTA:
             from binx.spark.lake.delta import publish
 
             publish(state, self._place, folders)
-        # Tasks that were lost or stopped, and were tried again, have left files too.
-        self._output.finish(tidy=has_work)
+        self._output.tidy()
         return self._told(arrivals, changed=changed)
 
     def _plan(self, arrivals: Arrivals) -> Plan:
@@ -187,16 +178,19 @@ class _Load:
             scd2=options.scd2,
             soft_deletes=options.soft_deletes,
         )
+        # Of what is called otherwise now a part may be missing, too.
+        stopped = {life.id for life in plan.lives if _problem_of(life, arrivals.wrong)}
         return replace(
             plan,
-            work=[one for one in plan.work if options.wants(one.goal.name)],
+            work=[one for one in plan.work if options.wants(one.goal.name) and one.goal.life not in stopped],
             finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
 
     def _check_asked(self, lives: Sequence[Life], arrivals: Arrivals) -> None:
         """Whether the tables that options name are there."""
         options = self._options
-        names = {str(life.name) for life in lives if life.name} | set(map(str, arrivals.listed))
+        names = {str(life.name) for life in lives if life.name}
+        names |= {str(one.file.table) for one in arrivals.waiting} | set(map(str, arrivals.tables))
         names |= {str(file.table) for file in self._state.history}
         asked = [("--key", table) for table in options.keys]
         asked += [("--table", pattern) for pattern in options.tables]
@@ -213,9 +207,9 @@ class _Load:
             raise BinxError(
                 f"Spark {spark.version} is too old, expected 4.1 or newer: pip install 'binx[spark]'"
             )
-        options = Options(self._options.compression)
-        uri = self._place.uri
-        return load_tables(spark, arrivals.files, plan.work, plan.empty, uri, options, self._progress)
+        options = Options(self._options.compression, self._state.hourly)
+        job = Job(spark, self._place.uri, options, self._progress)
+        return job.run(arrivals.files, plan.work, plan.empty)
 
     def _take_history(self, history: Sequence[Taken], stopped: dict[TableName, str]) -> None:
         """Let new files of history count, but those of tables of which one could not be read."""
@@ -248,10 +242,9 @@ class _Load:
             is_anew = work is not None and work.plan.former is None
             losses = [] if former is None or is_anew else list(former.losses)
             reasons = []
-            error = ""
+            error = _problem_of(life, stopped)
             if work is not None:
-                failed = (stopped.get(unit.file.table, "") for unit in work.plan.units)
-                error = next(filter(None, failed), work.error)
+                error = error or work.error
                 if not error:
                     reasons = [
                         f"values that {name} had before it got another type are not known; _unknown lists"
@@ -278,17 +271,13 @@ class _Load:
         state.records = records
 
     def _note(self, arrivals: Arrivals, stopped: Mapping[TableName, str]) -> None:
-        """Note how far each table is taken, and what is missing of none in particular."""
+        """Note which files wait for another load, and what is missing of no table in particular."""
         state, options = self._state, self._options
-        default = state.upto(options.selection)
-        for table in {*state.uptos, *arrivals.listed, *stopped}:
-            if table in stopped:
-                state.uptos.setdefault(table, default)
-            elif options.wants(table):
-                state.uptos[table] = self._load
-        if options.selection == ALL_TABLES:
-            state.selections = {}
-        state.selections[options.selection] = self._load
+        state.waiting = [
+            one
+            for one in arrivals.waiting
+            if one.file.table in stopped or not arrivals.wanted(one.file.table)
+        ]
         state.losses += arrivals.losses
         if options.accept_losses:
             state.losses = [replace(loss, seen=True) for loss in state.losses]
@@ -305,14 +294,25 @@ class _Load:
         for record in state.records.values():
             if self._options.wants(record.name):
                 self._summary(record.name).tell(record)
-        for table, rows in arrivals.listed.items():
-            self._summary(table).listed = rows
+        for one in arrivals.waiting:
+            if self._options.wants(one.file.table):
+                self._summary(one.file.table).listed += one.file.rows
         return replace(
             Summary.of(state, self._place.uri, self._summaries.values()),
             changed=changed,
             manifests=arrivals.manifests,
             new_manifests=arrivals.new_manifests,
         )
+
+
+def _problem_of(life: Life, stopped: Mapping[TableName, str]) -> str:
+    """Why rows of a life may be missing: those of a table of one of its names could not be taken."""
+    return next((stopped[name] for _, name in life.names if name in stopped), "")
+
+
+def _noted(state: State) -> tuple[int, list[str], int, bool]:
+    """What a load without new files may change of a state."""
+    return len(state.paths()), state.order, sum(map(len, state.known.values())), state.hourly
 
 
 def _anew(output: Output) -> State:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import ipc
 
 from binx.spark.lake.arrow.conversions import converted
@@ -20,6 +18,7 @@ from binx.spark.lake.arrow.keys import (
     key_of,
     last_of_each,
     ranges_of,
+    same,
     sample_of,
     to_text,
 )
@@ -115,25 +114,14 @@ def see_keys(one: Source) -> Keys:
         found.met |= set(np.unique(ranges).tolist())
         samples.append(sample_of(keys, _SAMPLES))
         if one.unit is not None and one.unit.file.partial:
-            moved = _differ(keys, np.flatnonzero(pairs_of(rows)))
+            afters = np.flatnonzero(pairs_of(rows))
+            moved = afters[~same(keys.take(pa.array(afters)), keys.take(pa.array(afters - 1)))]
             found.is_moved |= bool(len(moved))
             pairs = zip(ranges[moved - 1].tolist(), ranges[moved].tolist(), strict=True)
             found.links |= {pair for pair in pairs if pair[0] != pair[1]}
     if samples:
         found.sample = to_text(sample_of(pa.concat_tables(samples), _SAMPLES))
     return found
-
-
-def _differ(keys: pa.Table, places: Any) -> Any:
-    """Those of the places whose key is another than that of the row before."""
-    after, before = keys.take(pa.array(places)), keys.take(pa.array(places - 1))
-    same = np.ones(len(places), bool)
-    for name in keys.column_names:
-        one, other = after.column(name), before.column(name)
-        equal = pc.fill_null(pc.equal(one, other), False)
-        both = pc.and_(pc.is_null(one), pc.is_null(other))
-        same &= np.asarray(pc.or_(equal, both).to_numpy(), bool)
-    return places[~same]
 
 
 def split(one: Source) -> Iterator[tuple[int, int, int, bytes]]:

@@ -1,8 +1,7 @@
 """What is loaded: ``_state.json`` in the output, which is written last and says which files count.
 
 A load writes data files where they stay and replaces the state at its end. Files that the state no longer
-lists are kept until the next load, for readers that have opened them. While a load runs, ``_pending.json``
-stands beside the state; where a load finds one, it removes every data file that the state does not list.
+lists are kept until the next load, for readers that have opened them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from binx.errors import BinxError, OutputError
 from binx.event.gtid.sets import GtidSet
 from binx.spark.lake.chains import Chains
 from binx.spark.lake.manifests import NOT_UNDERSTOOD
-from binx.spark.lake.model import ChangesFile, LifeState, Statement, TableName, Version
+from binx.spark.lake.model import ChangesFile, LifeState, Statement, TableName, Version, Waiting
 from binx.spark.lake.place import Place
 
 Reader = Callable[[Any], Any]
@@ -87,13 +86,10 @@ def _checked(data: Any, kind: type) -> Any:
     return data
 
 
-CONTRACT = 7
+CONTRACT = 8
 STATE = "_state.json"
-_PENDING = "_pending.json"
 _KINDS = ("history", "current", "scd2")
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
-ALL_TABLES = ""
-"""The name of the selection that leaves no table out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +177,11 @@ class State:
         version: the number of the load that wrote it.
         at: the moment up to which the logs are taken, in words; empty where it is their end.
         order: the chains in the order in which they are applied.
-        known: the manifests that loads read, by place and path: size, time of change, number of the load.
-        selections: the last load of each selection of tables.
-        uptos: the last load that took all there was of a table.
+        known: the manifests that loads read, by place and path: size and time of change.
+        waiting: files of these that are not taken, as their tables were left out or could not be loaded.
         partial: tables and chains of which exports were taken that may lack transactions.
         statements: those that have effects.
-        keys: the keys that options gave, by table.
+        keys: the keys that options gave, by table; ``hourly`` whether history is cut by hours.
         losses: what is missing, nobody can tell of which tables.
         erasures: what ``binx erase`` did, each with how many keys and rows, and the condition's columns.
         garbage: files of the former state, which readers may still have open.
@@ -197,9 +192,8 @@ class State:
     at: str = ""
     order: list[str] = field(default_factory=list)
     chains: Chains = field(default_factory=Chains)
-    known: dict[str, dict[str, tuple[int, int, int]]] = field(default_factory=dict)
-    selections: dict[str, int] = field(default_factory=dict)
-    uptos: dict[TableName, int] = field(default_factory=dict)
+    known: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    waiting: list[Waiting] = field(default_factory=list)
     partial: set[tuple[TableName, str]] = field(default_factory=set)
     statements: list[Statement] = field(default_factory=list)
     versions: dict[tuple[TableName, str], Version] = field(default_factory=dict)
@@ -207,6 +201,7 @@ class State:
     lives: dict[str, LifeState] = field(default_factory=dict)
     records: dict[str, LifeRecord] = field(default_factory=dict)
     keys: dict[str, list[str]] = field(default_factory=dict)
+    hourly: bool = False
     losses: list[Loss] = field(default_factory=list)
     erasures: list[dict[str, Any]] = field(default_factory=list)
     garbage: list[str] = field(default_factory=list)
@@ -216,33 +211,26 @@ class State:
         """The place of each chain in the order."""
         return {name: rank for rank, name in enumerate(self.order)}
 
-    def upto(self, selection: str) -> int:
-        """The last load that took all there was of the tables of a selection that it did not know."""
-        return max(self.selections.get(selection, 0), self.selections.get(ALL_TABLES, 0))
-
     def paths(self) -> set[str]:
         """All data files that count."""
-        lives = {file.path for life in self.lives.values() for file in life.files()}
+        lives = {file.path for life in self.lives.values() for file in (*life.ranges, *life.versions)}
         return lives | {file.path for file in self.history if not file.gone}
 
 
 class Output:
-    """The output folder, held by this load's lock; a load changes ``state``, and commits it."""
+    """The output folder, held by this load's lock; a load changes ``state``, and commits it.
+
+    ``folders`` are those that it writes to; what the state does not list there is removed at its end, also
+    what a load before left that was killed.
+    """
 
     def __init__(self, place: Place) -> None:
         self.place = place
+        self.folders: set[str] = set()
         self._read, self.state = _read_state(place)
         self._former = self.state.paths()
         self._garbage = set(self.state.garbage)
         self._is_sure = True
-
-    def begin(self) -> bool:
-        """Say that a load begins, once what a killed one left is removed; whether one was killed."""
-        was_killed = self.place.read(_PENDING) is not None
-        if was_killed:
-            self._remove_unlisted()
-        self.place.put(_PENDING, json.dumps({"load": self.state.version + 1}).encode())
-        return was_killed
 
     def commit(self, state: State) -> None:
         """Let a state take the place of the one that was read; files that it lists count from here on.
@@ -252,41 +240,36 @@ class Output:
         """
         ours = state.paths()
         self.place.synchronize(sorted(ours - self._former))
-        state.garbage = sorted(self._former - ours)
         if self.place.read(STATE) != self._read:
             raise OutputError(
                 "another load has committed while this one ran: run this one again", path=self.place.uri
             )
+        self.place.remove(sorted(self._garbage - ours))
+        state.garbage = sorted(self._former - ours)
         content = to_json(state)
         # From here on, after an error, only the place knows which of both counts.
         self._is_sure = False
         self.place.put(STATE, content)
         self._is_sure = True
-        self._read, self._former, removed = content, ours, self._garbage - ours
-        self._garbage = set(state.garbage)
-        self.place.remove(sorted(removed))
+        self._read, self._former, self._garbage = content, ours, set(state.garbage)
 
-    def finish(self, *, tidy: bool = False) -> None:
-        """Say that the load is over; ``tidy`` where it wrote files that do not count."""
-        if tidy:
-            self._remove_unlisted()
-        self.place.remove([_PENDING])
+    def tidy(self) -> None:
+        """Remove what does not count, of tasks that were lost or stopped too."""
+        kept = self._former | self._garbage
+        for folder in sorted(self.folders):
+            for kind in _KINDS:
+                found = (file.path for file in self.place.files(f"{folder}/{kind}", recursive=True))
+                self.place.remove(
+                    path
+                    for path in found
+                    if path not in kept and path.endswith(".parquet") and "/_delta_log/" not in path
+                )
 
     def give_up(self) -> None:
         """Remove what this load wrote without committing it; what cannot be removed is left to the next."""
         with suppress(BinxError):
             if self._is_sure:
-                self.finish(tidy=True)
-
-    def _remove_unlisted(self) -> None:
-        kept = self._former | self._garbage
-        found = (file.path for file in self.place.files("", recursive=True))
-        self.place.remove(
-            path
-            for path in found
-            if path not in kept and path.endswith(".parquet") and path.split("/")[-2] != "_delta_log"
-            if any(f"/{kind}/" in path for kind in _KINDS)
-        )
+                self.tidy()
 
 
 def _read_state(place: Place) -> tuple[bytes | None, State]:

@@ -25,6 +25,7 @@ from binx.spark.lake.epochs import (
     key_of,
 )
 from binx.spark.lake.model import (
+    MENTIONED,
     Change,
     ChangesFile,
     Column,
@@ -43,6 +44,7 @@ from binx.spark.lake.repeats import clipped, without
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
+_DEFINING = ("altered", "partitions", "not_understood", MENTIONED)
 _UNTOLD = "columns changed without a statement in the logs"
 
 
@@ -113,6 +115,8 @@ class Timeline:
         cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
         for statement in statements:
             for effect in statement.effects:
+                if effect["action"] == MENTIONED:
+                    continue
                 db, table = effect.get("db") or "", effect.get("table")
                 base = self._bases.get(statement.chain)
                 chain, scn = statement.chain, statement.scn
@@ -168,30 +172,39 @@ class Timeline:
             case "created":
                 self._created(name, effect, statement, place)
             case "truncated":
-                former = self._called(name)
-                life = self._born(name, where, place, whole=True)
-                life.parents, life.base = set(former.parents), former.base
-                if former.epochs:
-                    life.epochs = [replace(former.epochs[-1], since=place, changes=())]
-                    self._next[life.id] = self._next[former.id]
+                self._truncated(name, where, place)
             case "dropped":
                 self._end(name)
             case "renamed":
-                life = self._called(name)
-                new = TableName(effect["new_db"] or db, effect["new_table"])
-                del self._names[name]
-                self._end(new)
-                life.name = new
-                life.names.append((place, new))
-                self._names[new] = life
+                self._renamed(name, TableName(effect["new_db"] or db, effect["new_table"]), statement, place)
             case "altered":
                 self._alter(self._called(name), effect, statement, place)
             case "partitions" | "not_understood":
                 self._mark(effect, name, where)
         if name in self._names:
-            self._names[name].parents |= {
-                TableName(one["db"], one["table"]) for one in effect.get("parents") or ()
-            }
+            life = self._names[name]
+            life.parents |= {TableName(one["db"], one["table"]) for one in effect.get("parents") or ()}
+            is_defined = effect["action"] in _DEFINING and bool(life.made_by)
+            if is_defined and life.made_by[-1] is not statement:
+                life.made_by.append(statement)
+
+    def _truncated(self, name: TableName, where: str, place: Position) -> None:
+        former = self._called(name)
+        life = self._born(name, where, place, whole=True)
+        life.parents, life.base, life.made_by = set(former.parents), former.base, list(former.made_by)
+        if former.epochs:
+            life.epochs = [replace(former.epochs[-1], since=place, changes=())]
+            self._next[life.id] = self._next[former.id]
+
+    def _renamed(self, name: TableName, new: TableName, statement: Statement, place: Position) -> None:
+        life = self._called(name)
+        del self._names[name]
+        self._end(new)
+        life.name = new
+        life.names.append((place, new))
+        self._names[new] = life
+        if life.made_by and life.made_by[-1] is not statement:
+            life.made_by.append((name, new))
 
     def _created(
         self, name: TableName, effect: Mapping[str, Any], statement: Statement, place: Position
@@ -203,6 +216,7 @@ class Timeline:
         where = f"{statement.chain}:{statement.scn}" if base is None else statement.chain
         life = self._born(name, where, place, whole=True)
         life.base = base
+        life.made_by = [statement]
         if base is not None:
             life.reasons += [*base.doubts, *([_PREPARED] if self._is_across(base) else [])]
         self._define(life, effect, statement, place)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.spark.lake.arrow.types import arrow_type
-from binx.spark.lake.model import ChangesFile, Life, LifeState, RangeFile, TableName, Version
+from binx.spark.lake.model import Life, LifeState, RangeFile, TableName, Unit, Version
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
 
@@ -24,23 +24,16 @@ _MOST_DIGITS = 38
 
 
 class Part(NamedTuple):
-    """Files whose rows, of a span of commit versions, have the same columns."""
+    """Units whose rows have the same columns; one alone if not all rows of its file count."""
 
-    files: tuple[ChangesFile, ...]
-    version: Version
-    first: int | None
-    last: int | None
+    units: tuple[Unit, ...]
+    is_whole: bool
     columns: tuple[tuple[str, pa.DataType, Hashable], ...]
 
     @property
-    def spans(self) -> list[tuple[int, int]]:
-        """The commit versions of the rows that count, where not all of the one file do."""
-        if self.first is None or self.last is None:
-            return []
-        return [
-            (max(self.first, first), min(self.last, last))
-            for first, last in self.files[0].spans or [(self.first, self.last)]
-        ]
+    def version(self) -> Version:
+        """The schema record of its files."""
+        return self.units[0].version
 
     @property
     def system_columns(self) -> list[str]:
@@ -72,13 +65,13 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
     ids: dict[str, Hashable] = {}
     if living is not None and living.epochs:
         ids = {column.name.lower(): column.id for column in living.epochs[-1].columns}
-    grouped: dict[tuple[Hashable, ...], list[ChangesFile]] = {}
+    grouped: dict[tuple[Hashable, ...], list[Unit]] = {}
     for life in lives:
         if life is not living and not (
             life.name is None and life.units and life.units[-1].file.table == table
         ):
             continue
-        for unit in [one for one in life.units if not one.file.gone]:
+        for unit in [replace(one, excluded=()) for one in life.units if not one.file.gone]:
             known = {column.id: column for column in life.epochs[unit.epoch].columns}
             columns = []
             for number, one in zip(unit.ids, unit.version.columns, strict=True):
@@ -87,12 +80,11 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
                 columns.append((one.name, arrow_type(one.arrow_type), identity))
             file = unit.file
             whole = (unit.first, unit.last) == (file.first, file.last) and not file.spans and not file.dropped
-            span = (None, None) if whole else (unit.first, unit.last)
-            where = "" if whole else file.identity
-            grouped.setdefault((file.chain, *span, where, unit.version, tuple(columns)), []).append(file)
+            where = "" if whole else (unit.first, unit.last, file.identity)
+            grouped.setdefault((file.chain, where, unit.version, tuple(columns)), []).append(unit)
     return [
-        Part(tuple(files), version, first, last, columns)  # type: ignore[arg-type]
-        for (_, first, last, _, version, columns), files in grouped.items()
+        Part(tuple(units), where == "", columns)  # type: ignore[arg-type]
+        for (_, where, _, columns), units in grouped.items()
     ]
 
 
@@ -160,7 +152,9 @@ def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashab
     return [] if life is None else [(column.id, column.name) for column in life.epochs[-1].columns]
 
 
-_HEAD = "-- Views as of the last load, or export with --views; each writes this file anew.\n\n"
+def _head(state: State) -> str:
+    made = f"load {state.version}" if state.version else "the export with --views"
+    return f"-- Views as of {made}; each writes this file anew.\n\n"
 
 
 class DuckDb:
@@ -224,6 +218,12 @@ class Spark:
 Dialect = DuckDb | Spark
 
 
+def has_views(state: State, place: Place) -> bool:
+    """Whether the views of what is committed are written."""
+    there = place.read(Spark.path)
+    return there is not None and there.startswith(_head(state).encode())
+
+
 def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
     """Write the views of what is committed."""
     for dialect in (DuckDb(), Spark()):
@@ -231,7 +231,7 @@ def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
 
 
 def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) -> Iterator[str]:
-    yield _HEAD
+    yield _head(state)
     living = {life.name: life for life in lives if life.name is not None}
     taken: set[str] = set()
 
@@ -262,9 +262,8 @@ def _state_views(
 
     if loaded.ranges:
         yield dialect.view(name) + select(loaded.ranges)
-    listed = [file for files in loaded.versions or () for file in files]
-    if listed:
-        yield dialect.view(versions) + select(listed)
+    if loaded.versions:
+        yield dialect.view(versions) + select(loaded.versions)
 
 
 def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dialect: Dialect) -> str:
@@ -276,16 +275,27 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
             dialect.name(name) if name in own else f"CAST(NULL AS {absent[name]}) AS {dialect.name(name)}"
             for name in SYSTEM_COLUMNS
         ]
-        named += [f"{_text(part.files[0].chain)} AS _chain", f"{_text(part.version.name)} AS _schema_version"]
+        named += [
+            f"{_text(part.units[0].file.chain)} AS _chain",
+            f"{_text(part.version.name)} AS _schema_version",
+        ]
         named += [_column(one, number, dialect) for one in columns]
-        text = f"SELECT {', '.join(named)}\nFROM {dialect.files(place, [file.path for file in part.files])}"
-        if part.spans:
-            spans = (f"_commit_version BETWEEN {first} AND {last}" for first, last in part.spans)
-            text += f"\nWHERE ({' OR '.join(spans)})"
-            if part.files[0].dropped:
-                text += f" AND _commit_version NOT IN ({', '.join(map(str, part.files[0].dropped))})"
+        paths = [unit.file.path for unit in part.units]
+        text = f"SELECT {', '.join(named)}\nFROM {dialect.files(place, paths)}"
+        if not part.is_whole:
+            text += f"\nWHERE ({_counting(part.units[0])})"
         selects.append(text)
     return "\nUNION ALL\n".join(selects)
+
+
+def _counting(unit: Unit) -> str:
+    """Which rows belong to a unit."""
+    spans = [
+        f"_commit_version BETWEEN {max(unit.first, first)} AND {min(unit.last, last)}"
+        for first, last in unit.file.spans or [(unit.first, unit.last)]
+    ]
+    dropped = ", ".join(map(str, unit.file.dropped))
+    return " OR ".join(spans) + (f") AND _commit_version NOT IN ({dropped}" if dropped else "")
 
 
 def _column(column: United, number: int, dialect: Dialect) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from binx.spark.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.spark.lake.merge import Merged
-from binx.spark.lake.model import Epoch, LifePlan, LifeState, RangeFile, Unit
+from binx.spark.lake.model import Epoch, LifePlan, LifeState, Options, RangeFile, Unit
 from binx.spark.lake.sources import Keys
 
 IN_MEMORY = 5
@@ -24,13 +25,11 @@ class Cuts:
 
     Attributes:
         lows: where cuts begin, without the first.
-        files: for each cut the number of the range whose file holds its keys now, -1 where none does.
         pieces: for each cut the number of its piece, -1 where nothing changes.
         weights: of each piece, in bytes.
     """
 
     lows: str
-    files: tuple[int, ...]
     pieces: tuple[int, ...]
     weights: tuple[int, ...]
 
@@ -58,7 +57,7 @@ def cut(
     for number, weight in zip(numbers, weights, strict=True):
         if number >= 0:
             sizes[number] += weight
-    return Cuts(lows, tuple(range(count)), tuple(numbers), tuple(sizes))
+    return Cuts(lows, tuple(numbers), tuple(sizes))
 
 
 def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
@@ -75,7 +74,7 @@ def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
     total = sum(size for _, size in found)
     # Rows that moved with images that lack columns must meet what they were before.
     if any(keys.is_moved for keys, _ in found) or total <= most * 3 // 2:
-        return Cuts("", (-1,), (0,), (total,))
+        return Cuts("", (0,), (total,))
     parts, weights = [], []
     for keys, size in found:
         sample = from_text(keys.sample)
@@ -94,7 +93,7 @@ def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
     chosen = chosen.filter(pa.array(kept)).combine_chunks()
     number = len(chosen) + 1
     each = total // number
-    return Cuts(to_text(chosen), (-1,) * number, tuple(range(number)), (each,) * number)
+    return Cuts(to_text(chosen), tuple(range(number)), (each,) * number)
 
 
 @dataclass(slots=True)
@@ -103,10 +102,7 @@ class Work:
 
     Attributes:
         stages: the first and last epochs of those to come; a key that changes begins another one.
-        ranges: the files of the state as it is now; ``lows``, where each begins.
-        before: the columns of these files.
-        closed: files of ended versions.
-        held: files of versions that hold, one for each range.
+        state: what is there behind those that are done.
         lost: columns of which values are not known since they got another type.
         rekeyed: whether the stage that is next has another key than the files.
         written: the files that this load wrote.
@@ -114,16 +110,24 @@ class Work:
 
     plan: LifePlan
     stages: list[tuple[int, int]]
-    ranges: tuple[RangeFile, ...] = ()
-    lows: str = ""
-    before: Epoch | None = None
-    closed: list[RangeFile] = field(default_factory=list)
-    held: tuple[RangeFile, ...] = ()
+    state: LifeState
     lost: set[str] = field(default_factory=set)
     error: str = ""
     is_small: bool = False
     rekeyed: bool = False
     written: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, plan: LifePlan, options: Options) -> Work:
+        """The work that a plan asks for."""
+        epochs, last = plan.epochs, len(plan.epochs) - 1
+        state = plan.former or replace(plan.goal, epochs=1)
+        first = state.epochs - 1
+        size, held = sum(unit.file.bytes for unit in plan.units), sum(one.bytes for one in state.ranges)
+        if len(state.ranges) <= 1 and size <= options.small_bytes and held <= options.range_bytes:
+            return cls(plan, [(first, last)], state, is_small=True)
+        keyed = [place for place in range(first + 1, last + 1) if _rekeys(epochs, place)]
+        return cls(plan, [(one, end - 1) for one, end in pairwise([first, *keyed, last + 1])], state)
 
     @property
     def life(self) -> str:
@@ -131,11 +135,11 @@ class Work:
         return self.plan.goal.life
 
     @property
-    def state(self) -> LifeState:
-        """What is loaded when all is done."""
-        versions = (tuple(self.closed), self.held) if self.plan.scd2 else None
-        return replace(self.plan.goal, ranges=self.ranges, lows=self.lows, versions=versions)
+    def base(self) -> tuple[RangeFile, ...]:
+        """The files that hold the keys of the next stage."""
+        return () if self.rekeyed else self.state.ranges
 
+    @property
     def units(self) -> list[Unit]:
         """Those of the stage that is next."""
         first, last = self.stages[0]
@@ -149,54 +153,56 @@ class Work:
             return True
         return self.stages[0][1] >= former.epochs
 
+    def all_cut(self) -> Cuts:
+        """All keys of a small life, which one task merges."""
+        size = sum(unit.file.bytes for unit in self.units) * IN_MEMORY
+        return Cuts("", (0,), (size + sum(one.bytes for one in self.base),))
 
-def rekeys(epochs: Sequence[Epoch], place: int) -> bool:
+    def take(self, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
+        """Let the state be what pieces were merged into; the files that this load wrote in vain."""
+        state = self.state
+        listed = [file for one in merged for _, _, *pair in one.ranges for file in pair if file is not None]
+        made = [*listed, *(file for one in merged for file in one.closed)]
+        before = {file.path for file in (*state.ranges, *state.versions)} & self.written
+        written = {*(file.path for file in made), *before}
+        self.written |= written
+        self.error = next((one.error for one in merged if one.error), "")
+        if self.error:
+            return sorted(written)
+        by_cut: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
+        closed = [] if self.is_anew else list(state.closed)
+        for one in merged:
+            self.lost |= one.lost
+            closed += one.closed
+            for place, low, file, held in one.ranges:
+                by_cut[place].append((low, file, held))
+        lows = from_text(cuts.lows)
+        found: list[tuple[pa.Table | None, RangeFile, RangeFile | None]] = []
+        for place, piece in enumerate(cuts.pieces):
+            begin = None if place == 0 or lows is None else lows.slice(place - 1, 1)
+            if piece < 0:
+                found.append((begin, state.ranges[place], state.held[place] if state.held else None))
+            found += [(from_text(low) if low else begin, file, held) for low, file, held in by_cut[place]]
+        full = [one for one in found if one[1].rows] or found[:1]
+        _, last = self.stages.pop(0)
+        epoch = self.plan.epochs[last]
+        self.state = replace(
+            self.plan.goal,
+            epochs=last + 1,
+            ranges=tuple(file for _, file, _ in full),
+            lows=to_text(joined([begin for begin, _, _ in full[1:] if begin is not None])),
+            closed=tuple(closed),
+            held=tuple(held for _, _, held in full if held is not None),
+            columns=epoch.columns,
+            key=epoch.key,
+        )
+        self.rekeyed = True
+        return sorted(written - {file.path for file in (*self.state.ranges, *self.state.versions)})
+
+
+def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
     """Whether an epoch has another key than the one before, or one of other types."""
     epoch, before = epochs[place], epochs[place - 1]
     return epoch.key != before.key or any(
         change.id in epoch.key and change.former is not None for change in epoch.changes
     )
-
-
-def one_cut(work: Work) -> Cuts:
-    """All keys of a small life, which one task merges."""
-    size = sum(unit.file.bytes for unit in work.units()) * IN_MEMORY
-    files = (0,) if work.ranges else (-1,)
-    return Cuts("", files, (0,), (size + sum(one.bytes for one in work.ranges),))
-
-
-def take_merged(work: Work, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
-    """Let a life's state be what its pieces were merged into; the files that this load wrote in vain."""
-    written = [
-        file.path
-        for one in merged
-        for file in (*one.closed, *(file for _, _, *pair in one.ranges for file in pair if file is not None))
-    ]
-    written += [file.path for file in (*work.ranges, *work.held, *work.closed) if file.path in work.written]
-    work.written.update(written)
-    work.error = next((one.error for one in merged if one.error), "")
-    if work.error:
-        return written
-    made: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
-    for one in merged:
-        work.lost |= one.lost
-        for place, low, file, held in one.ranges:
-            made[place].append((low, file, held))
-    if work.is_anew:
-        work.closed = []
-    work.closed += [file for one in merged for file in one.closed]
-    lows = from_text(cuts.lows)
-    found: list[tuple[pa.Table | None, RangeFile, RangeFile | None]] = []
-    for place, piece in enumerate(cuts.pieces):
-        begin = None if place == 0 or lows is None else lows.slice(place - 1, 1)
-        if piece < 0:
-            found.append((begin, work.ranges[place], work.held[place] if work.held else None))
-        found += [(from_text(low) if low else begin, file, held) for low, file, held in made[place]]
-    full = [one for one in found if one[1].rows] or found[:1]
-    work.ranges = tuple(file for _, file, _ in full)
-    work.held = tuple(held for _, _, held in full if held is not None)
-    work.lows = to_text(joined([begin for begin, _, _ in full[1:] if begin is not None]))
-    _, last = work.stages.pop(0)
-    work.before, work.rekeyed = work.plan.epochs[last], True
-    kept = {file.path for file in (*work.ranges, *work.held, *work.closed)}
-    return [path for path in written if path not in kept]

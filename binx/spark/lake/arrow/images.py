@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from binx.spark.lake.arrow.keys import Numbers
 from binx.spark.lake.arrow.types import arrow_type, constant, plain
-from binx.spark.lake.model import Column, Epoch, Unit
+from binx.spark.lake.model import ChangesFile, Column, Epoch, Position, Unit, Version
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {
@@ -114,6 +114,11 @@ def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
             within = pc.or_(within, pc.and_(pc.greater_equal(scns, first), pc.less_equal(scns, last)))
         inside = pc.and_(inside, within)
     return inside
+
+
+def all_of(file: ChangesFile) -> Unit:
+    """All rows of a file that count."""
+    return Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ())
 
 
 def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:

@@ -67,18 +67,21 @@ def _packed(keys: pa.Table) -> Numbers | None:
 
 def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
     """For each row in order whether its key is another than that of the row before."""
-    begins = np.zeros(len(order), bool)
-    if len(order):
-        begins[0] = True
     taken = keys.take(pa.array(order)).combine_chunks()
-    for name in keys.column_names:
-        values = taken.column(name)
-        one, other = values.slice(0, len(values) - 1), values.slice(1)
-        same = pc.fill_null(pc.equal(one, other), False)
-        if values.null_count:
-            same = pc.or_(same, pc.and_(pc.is_null(one), pc.is_null(other)))
-        begins[1:] |= ~np.asarray(same.to_numpy(zero_copy_only=False), bool)
+    begins = np.ones(len(order), bool)
+    begins[1:] = ~same(taken.slice(0, max(0, len(taken) - 1)), taken.slice(1))
     return begins
+
+
+def same(keys: pa.Table, others: pa.Table) -> Numbers:
+    """Which keys are the same as others; null equals itself."""
+    found = np.ones(len(keys), bool)
+    for one, other in zip(keys.columns, others.columns, strict=True):
+        equal = pc.fill_null(pc.equal(one, other), False)
+        if one.null_count:
+            equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
+        found &= np.asarray(equal.to_numpy(), bool)
+    return found
 
 
 class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):

@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
 import pyarrow as pa
 
+from binx.rows.columns.arrow_schema import time_text
 from binx.spark.lake.arrow.times import (
     date_to_moment,
     moment_to_date,
     moments,
-    printed_date,
     printed_moment,
-    printed_time,
     text_to_moment,
 )
 from binx.spark.lake.arrow.types import (
@@ -71,14 +71,18 @@ def _bounds(kind: SqlType) -> tuple[int, int]:
     return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def _into_integer(value: int, new: SqlType, strict: bool) -> int:
-    least, most = _bounds(new)
+def _into_integer(value: int, case: Case, *, strict: bool = False) -> int:
+    least, most = _bounds(case.new)
     if least <= value <= most:
         return value
-    if strict:
+    if strict or case.epoch.strict:
         # The statement would have failed.
         raise UnknownError
     return max(least, min(most, value))
+
+
+def _to_integer(case: Case) -> Rule:
+    return lambda value: _into_integer(int(value), case)
 
 
 def _rounded(value: Decimal, scale: int) -> Decimal:
@@ -95,15 +99,7 @@ def _into_decimal(value: Decimal, case: Case) -> Decimal:
     return found
 
 
-def _integers(case: Case) -> Rule:
-    return lambda value: _into_integer(value, case.new, case.epoch.strict)
-
-
-def _integer_to_decimal(case: Case) -> Rule:
-    return lambda value: _into_decimal(Decimal(value), case)
-
-
-def _decimals(case: Case) -> Rule:
+def _to_decimal(case: Case) -> Rule:
     # Of more than 38 digits they are text.
     to_text = pa.types.is_string(arrow_type(case.column.arrow_type))
 
@@ -114,16 +110,16 @@ def _decimals(case: Case) -> Rule:
     return rule
 
 
-def _decimal_to_integer(case: Case) -> Rule:
-    return lambda value: _into_integer(int(_rounded(Decimal(value), 0)), case.new, case.epoch.strict)
-
-
 def _to_real(case: Case) -> Rule:
     if case.new.base == "double" and not case.new.arguments:
         return float
     if case.old.kind == "int" and INTEGERS[case.old.base] <= 24 and not case.new.arguments:
         return float
     return unknown
+
+
+def _kept(value: Any) -> Any:
+    return value
 
 
 def _texts(case: Case) -> Rule:
@@ -137,7 +133,7 @@ def _texts(case: Case) -> Rule:
             return value
 
         return _limited(encodable, case.new, case.epoch)
-    return _limited(lambda value: value, case.new, case.epoch)
+    return _limited(_kept, case.new, case.epoch)
 
 
 def _limited(rule: Rule, new: SqlType, epoch: Epoch) -> Rule:
@@ -188,12 +184,17 @@ def _sized(value: bytes, new: SqlType) -> bytes:
     return value.ljust(new.size, b"\0") if new.base == "binary" else value
 
 
+def _text_to_integer(case: Case) -> Rule:
+    def rule(value: str) -> int:
+        if not _INTEGER.fullmatch(value):
+            raise UnknownError
+        return _into_integer(int(value), case, strict=True)
+
+    return rule
+
+
 def _text_to_number(case: Case) -> Rule:
     def rule(value: str) -> Any:
-        if case.new.kind == "int":
-            if not _INTEGER.fullmatch(value):
-                raise UnknownError
-            return _into_integer(int(value), case.new, True)
         if not _NUMBER.fullmatch(value):
             raise UnknownError
         return _into_decimal(Decimal(value), case) if case.new.kind == "decimal" else float(value)
@@ -236,22 +237,6 @@ def _integer_to_member(case: Case) -> Rule:
     return lambda value: members[value - 1] if 1 <= value <= len(members) else unknown(value)
 
 
-def _json_to_text(case: Case) -> Rule:
-    return _limited(lambda value: value, case.new, case.epoch)
-
-
-def _bits_to_integer(case: Case) -> Rule:
-    return lambda value: _into_integer(int(value), case.new, case.epoch.strict)
-
-
-def _year_to_integer(case: Case) -> Rule:
-    return lambda value: _into_integer(value, case.new, case.epoch.strict)
-
-
-def _integer_to_year(case: Case) -> Rule:
-    return lambda value: value if 1901 <= value <= 2155 else unknown(value)
-
-
 def _hashes(case: Case) -> Rule:
     """Hashes stay where the values that were hashed do: the text of none of them is another."""
     inner = [
@@ -263,16 +248,12 @@ def _hashes(case: Case) -> Rule:
         return unknown
     if old.kind == "int":
         (least, most), (new_least, new_most) = _bounds(old), _bounds(new)
-        return _same if new_least <= least and most <= new_most else unknown
+        return _kept if new_least <= least and most <= new_most else unknown
     if old.kind == "text" and (new.base != "char" or old.base == "char"):
-        return _same if _room(old) <= _room(new) else unknown
+        return _kept if _room(old) <= _room(new) else unknown
     if old.kind == "decimal" and old.scale == new.scale and old.rest == new.rest:
-        return _same if old.numbers <= new.numbers else unknown
+        return _kept if old.numbers <= new.numbers else unknown
     return unknown
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _room(kind: SqlType) -> int:
@@ -281,19 +262,19 @@ def _room(kind: SqlType) -> int:
 
 
 _RULES: dict[tuple[str, str], Callable[[Case], Rule]] = {
-    ("int", "int"): lambda case: no_misfit(_integers(case)),
-    ("int", "decimal"): _integer_to_decimal,
+    ("int", "int"): lambda case: no_misfit(_to_integer(case)),
+    ("int", "decimal"): _to_decimal,
     ("int", "real"): _to_real,
-    ("int", "year"): _integer_to_year,
+    ("int", "year"): lambda case: lambda value: value if 1901 <= value <= 2155 else unknown(value),
     ("int", "enum"): _integer_to_member,
-    ("decimal", "decimal"): _decimals,
-    ("decimal", "int"): _decimal_to_integer,
+    ("decimal", "decimal"): _to_decimal,
+    ("decimal", "int"): lambda case: lambda value: _into_integer(int(_rounded(Decimal(value), 0)), case),
     ("real", "real"): lambda case: _to_real(case) if case.old.base == "float" else unknown,
     ("text", "text"): _texts,
     ("text", "bytes"): _text_to_bytes,
     ("bytes", "text"): _bytes_to_text,
     ("bytes", "bytes"): lambda case: lambda value: _sized(value, case.new),
-    ("text", "int"): _text_to_number,
+    ("text", "int"): _text_to_integer,
     ("text", "decimal"): _text_to_number,
     ("text", "real"): _text_to_number,
     ("text", "enum"): _text_to_member,
@@ -310,26 +291,22 @@ _RULES: dict[tuple[str, str], Callable[[Case], Rule]] = {
     ("timestamp", "date"): moment_to_date,
     ("text", "date"): text_to_moment,
     ("text", "datetime"): text_to_moment,
-    ("json", "text"): _json_to_text,
-    ("bit", "int"): _bits_to_integer,
-    ("year", "int"): _year_to_integer,
+    ("json", "text"): lambda case: _limited(_kept, case.new, case.epoch),
+    ("bit", "int"): _to_integer,
+    ("year", "int"): _to_integer,
     ("hash", "hash"): _hashes,
 }
 
 
-def _printed_integer(old: SqlType, epoch: Epoch) -> Rule:
-    return unknown if "zerofill" in old.rest else str
-
-
 _PRINTED: dict[str, Callable[[SqlType, Epoch], Rule]] = {
-    "int": _printed_integer,
+    "int": lambda old, epoch: unknown if "zerofill" in old.rest else str,
     "year": lambda old, epoch: lambda value: f"{value:04}",
     "decimal": lambda old, epoch: lambda value: value if isinstance(value, str) else f"{value:f}",
     "enum": lambda old, epoch: no_misfit(str),
     "set": lambda old, epoch: no_misfit(str),
-    "date": printed_date,
+    "date": lambda old, epoch: lambda value: str(value) if isinstance(value, Misfit) else value.isoformat(),
     "datetime": printed_moment,
     "timestamp": printed_moment,
-    "time": printed_time,
+    "time": lambda old, epoch: lambda value: time_text(value // timedelta(microseconds=1), old.size),
     "json": lambda old, epoch: str,
 }

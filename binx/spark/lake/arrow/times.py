@@ -11,7 +11,6 @@ from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from binx.rows.columns.arrow_schema import time_text
 from binx.spark.lake.arrow.types import Case, Misfit, Rule, SqlType, UnknownError
 from binx.spark.lake.model import Epoch
 
@@ -137,13 +136,3 @@ def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
         return f"{day} {text}{digits}"
 
     return rule
-
-
-def printed_time(old: SqlType, epoch: Epoch) -> Rule:
-    """TIME as text."""
-    return lambda value: time_text(value // timedelta(microseconds=1), old.size)
-
-
-def printed_date(old: SqlType, epoch: Epoch) -> Rule:
-    """DATE as text."""
-    return lambda value: str(value) if isinstance(value, Misfit) else value.isoformat()

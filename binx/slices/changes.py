@@ -247,7 +247,7 @@ def ordered_changes(
     render: Renderer,
     *,
     raw_text: bool = False,
-    exact_members: bool = False,
+    exact_values: bool = False,
     undone: bool = False,
     backwards: bool = False,
     as_stored: bool = False,
@@ -266,7 +266,8 @@ def ordered_changes(
         catalog: the tables known so far; moved on by the schema statements met.
         render: says what row changes consist of as text.
         raw_text: leave text in the columns' own character sets.
-        exact_members: leave ENUM and SET as numbers where texts of members do not tell these.
+        exact_values: leave ENUM and SET as numbers where texts of members do not tell these, and have JSON
+            documents whose text does not tell the types of all values as expressions of SQL.
         undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
         backwards: let the row changes within one :class:`RowTexts` stand last first.
         as_stored: take columns for what table maps must tell of them; see
@@ -287,7 +288,7 @@ def ordered_changes(
         row_group_rows=PIECE_ROWS,
         memory=PIECE_BYTES,
         tables=PIECE_TABLES,
-        arrow=ArrowOptions(raw_text=raw_text, exact_members=exact_members),
+        arrow=ArrowOptions(raw_text=raw_text, exact_values=exact_values),
         markers=True,
         undone=undone and choice is None,
         as_stored=as_stored,

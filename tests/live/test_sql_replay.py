@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
 import pytest
 
+from binx.rows.ddl.catalog import Catalog
 from binx.slices.sql.literals import text_literal
+from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases, split_sections
 from tests.conftest import TESTDATA
 from tests.live.connection import Connection
-from tests.slices.sql.sql_of import sql_of
+from tests.slices.sql.sql_of import everything, sql_of
 
 FOLDERS = {"mysql": TESTDATA / "mysql-9.7", "mariadb": TESTDATA / "mariadb-10.11"}
 NOT_WRITTEN = {("mysql", "load_data"), ("mariadb", "load_data"), ("mariadb", "standalone")}
@@ -184,6 +187,68 @@ def test_members_whose_texts_are_alike_stay_what_they_were(
     server.reset()
     server.sql(text)
     assert server.query(numbers) == expected
+
+
+DOCUMENTS = r"""
+CREATE DATABASE small; USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
+CREATE TABLE keyed (id INT PRIMARY KEY, j JSON); CREATE TABLE keyless (j JSON, n INT);
+CREATE TABLE sources (b BLOB, i BIT(9), g POINT, ts TIMESTAMP(6), d DATE);
+INSERT INTO sources VALUES (x'00ff', 5, POINT(1, 2), '2026-02-28 01:02:03.25', '2026-00-00');
+INSERT INTO keyed VALUES
+(1, JSON_ARRAY(1.50, -0.0050, CAST(0 AS DECIMAL(3,0)), CAST(123456789012345678901.678 AS DECIMAL(65,10)))),
+(2, JSON_OBJECT('d', CAST('2024-02-29' AS DATE), 'it''s', CAST('2024-12-31 23:59:59.000001' AS DATETIME(6)))),
+(3, JSON_ARRAY(CAST('-838:59:59' AS TIME), CAST('00:00:00.5' AS TIME(1)), CAST(x'00ff27' AS BINARY), x'')),
+(4, JSON_OBJECT('ключ', JSON_ARRAY(1.5, 'é\\n"''', NULL, TRUE, FALSE, JSON_OBJECT(), JSON_ARRAY()), 'n', 2)),
+(5, JSON_ARRAY(1.0, 1e0, 0.1e0, -0e0, CAST(5 AS UNSIGNED), 18446744073709551615, -9223372036854775808, 99)),
+(6, CAST(CAST(2.50 AS DECIMAL(5,2)) AS JSON)), (7, CAST(CAST('2024-02-29' AS DATE) AS JSON)),
+(8, (SELECT JSON_ARRAY(ts, 1.5) FROM sources)), (9, JSON_ARRAY(1.5, REPEAT('x', 70000), REPEAT('é', 99))),
+(10, '[1, "plain"]');
+INSERT INTO keyless SELECT j, id FROM keyed;
+UPDATE keyless SET n = n + 100 WHERE n < 5; DELETE FROM keyless WHERE n > 8;
+UPDATE keyless SET j = JSON_SET(j, '$[0]', 2.5); UPDATE keyed SET j = JSON_ARRAY(j, 0.10) WHERE id < 9;
+"""
+
+
+def test_values_in_documents_keep_their_types(mysql: MySQLServer) -> None:
+    """The log of the server that ran the SQL has the very documents, by what it says of their types."""
+
+    def documents(text: bytes) -> list[bytes]:
+        return [line for line in text.splitlines() if b"JSON_" in line or b"AS JSON" in line]
+
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(DOCUMENTS)
+    mysql.flush_logs()
+    shown = [
+        f"SELECT j, JSON_TYPE(j), JSON_TYPE(j->'$[0]') FROM small.{name} ORDER BY CAST(j AS CHAR)"
+        for name in ("keyed", "keyless")
+    ]
+    expected = [mysql.query(query) for query in shown]
+    text = sql_of(mysql.binlogs()[0])
+    assert b"base64:" not in text
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(text)
+    assert [mysql.query(query) for query in shown] == expected
+    mysql.flush_logs()
+    again = documents(sql_of(mysql.binlogs()[0]))
+    assert len(again) > 4
+    assert again == documents(text)
+
+
+def test_values_in_documents_that_columns_alone_give_are_told(mysql: MySQLServer) -> None:
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(DOCUMENTS)
+    mysql.sql(
+        "SET SESSION sql_mode = ''; CREATE TABLE small.others (j JSON);"
+        "INSERT INTO small.others SELECT JSON_ARRAY(b, i, d, 1.5) FROM small.sources"
+    )
+    mysql.flush_logs()
+    output = io.BytesIO()
+    report = write_sql(everything([mysql.binlogs()[0]]), output, Catalog())
+    assert [warning.split(" have ")[0] for warning in report.warnings] == ["JSON documents of small.others"]
+    assert b"JSON_ARRAY('base64:type252:AP8=', 'base64:type16:AAU=', '2026-00-00', 1.5)" in output.getvalue()
 
 
 CHECKS_OFF = """

@@ -50,3 +50,4 @@ cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, 
 cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil
 cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil
 cdef int render(Cursor *document, Output *out) except -1 nogil
+cdef int express(Cursor *document, Output *out) except -1 nogil

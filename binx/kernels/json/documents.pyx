@@ -16,11 +16,11 @@ out of the document's size; what runs out of it is damage.
 
 from libc.math cimport isfinite
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memchr, memcpy
 
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.rows.decimal cimport check_decimal, decimal_size, render_decimal
-from binx.kernels.output cimport Output, append_byte, release
+from binx.kernels.output cimport Output, append, append_byte, release
 from binx.kernels.json.text cimport (
     append_base64,
     append_double,
@@ -37,7 +37,12 @@ cdef enum:  # enum_field_types, of the opaque values that JSON spells in a way o
     FIELD_DATE = 10
     FIELD_TIME = 11
     FIELD_DATETIME = 12
+    FIELD_VARCHAR = 15
     FIELD_NEWDECIMAL = 246
+
+
+cdef enum:
+    LONGEST_VARCHAR = 65535  # what is longer becomes a LONGBLOB when it is cast
 
 
 cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 with gil:
@@ -294,6 +299,148 @@ cdef int render(Cursor *document, Output *out) except -1 nogil:
     typed = render_value(kind, document, &unspent, 0, out)
     document.position = document.size
     return typed
+
+
+cdef int append_hexadecimal(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
+    cdef const char *digits = b"0123456789abcdef"
+    cdef int64_t i
+    append_text(out, b"x'", 2)
+    for i in range(size):
+        append_byte(out, digits[data[i] >> 4])
+        append_byte(out, digits[data[i] & 15])
+    return append_byte(out, c"'")
+
+
+cdef int append_sql_text(const uint8_t *text, int64_t size, Output *out) except -1 nogil:
+    """Append text in UTF-8 as a string of SQL that means the same in each session."""
+    cdef int64_t i
+    for i in range(size):
+        if not 0x20 <= text[i] <= 0x7E or text[i] == c"'" or text[i] == c"\\":
+            append_text(out, b"_utf8mb4 ", 9)
+            return append_hexadecimal(text, size, out)
+    append_byte(out, c"'")
+    append(out, text, size)
+    return append_byte(out, c"'")
+
+
+cdef bint is_calendar_day(int64_t packed) noexcept nogil:
+    """Whether a packed date is one that servers take whatever their SQL mode is."""
+    cdef int64_t months = packed >> 46, day = (packed >> 41) & 31
+    cdef int64_t year = months // 13, month = months % 13
+    if month == 0 or day == 0 or year == 0:
+        return False
+    if month == 2:
+        return day <= (29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28)
+    return day <= (30 if month in (4, 6, 9, 11) else 31)
+
+
+cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+    """Append a value of an SQL type as an expression of that type. Gives 1 where that is only its text."""
+    cdef Cursor inside = value[0]
+    cdef int64_t left = remaining(value), length = 0, start
+    cdef int field_type = spend(&inside, 1, &left)[0]
+    cdef const uint8_t *data
+    cdef bint is_cast
+    take_length(&inside, &left, &length)
+    data = inside.base + inside.position
+    if field_type in (FIELD_DATE, FIELD_DATETIME, FIELD_TIMESTAMP):
+        if not is_calendar_day(<int64_t> little(data, 8)):
+            field_type = 0
+    elif field_type == FIELD_VARCHAR and length > LONGEST_VARCHAR:
+        field_type = 0
+    if field_type == FIELD_NEWDECIMAL:
+        # A literal has as many digits as it shows; CAST makes whole groups of nine of those before the point.
+        is_cast = data[0] > data[1] and (data[0] - data[1]) % 9 == 0
+        append_text(out, b"CAST(", 5 if is_cast else 0)
+        render_opaque(value, unspent, out)
+        if not is_cast:
+            return 0 if data[1] else append_byte(out, c".")
+        append_text(out, b" AS DECIMAL(", 12)
+        append_unsigned(out, data[0], 1)
+        append_byte(out, c",")
+        append_unsigned(out, data[1], 1)
+        return append_text(out, b"))", 2)
+    if field_type in (FIELD_DATE, FIELD_TIME, FIELD_DATETIME, FIELD_TIMESTAMP, FIELD_VARCHAR):
+        append_text(out, b"CAST(", 5)
+    if field_type == FIELD_VARCHAR:
+        append_hexadecimal(data, length, out)
+        return append_text(out, b" AS BINARY)", 11)
+    start = out.size
+    render_opaque(value, unspent, out)
+    # Of what stands between the quotes SQL takes the ends of lines in base64 as JSON does, and all else as it is.
+    out.data[start] = out.data[out.size - 1] = c"'"
+    if field_type == FIELD_DATE:
+        return append_text(out, b" AS DATE)", 9)
+    if field_type == FIELD_TIME:
+        return append_text(out, b" AS TIME(6))", 12)
+    if field_type == FIELD_DATETIME or field_type == FIELD_TIMESTAMP:
+        return append_text(out, b" AS DATETIME(6))", 16)
+    return 1
+
+
+cdef int express_container(
+    uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out
+) except -1 nogil:
+    cdef Container container
+    cdef Member member
+    cdef const uint8_t *key
+    cdef int64_t i, length = 0, inlined
+    cdef int lost = 0
+    open_container(kind, value, unspent, &container)
+    append_text(out, b"JSON_", 5)
+    append_text(out, b"OBJECT(" if container.is_object else b"ARRAY(", 7 if container.is_object else 6)
+    for i in range(container.count):
+        if i:
+            append_text(out, b", ", 2)
+        if container.is_object:
+            key = take_key(&container, i, unspent, &length)
+            append_sql_text(key, length, out)
+            append_text(out, b", ", 2)
+        take_member(&container, i, &member)
+        inlined = member.value.size
+        lost |= express_value(
+            member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, out
+        )
+    append_byte(out, c")")
+    return lost
+
+
+cdef int express_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
+    """Append a value that was rendered already as an argument of JSON_ARRAY, by which it keeps its type."""
+    cdef int64_t length = 0, start = out.size
+    cdef const uint8_t *text
+    if kind <= LARGE_ARRAY:
+        return express_container(kind, value, unspent, depth + 1, out)
+    if kind == OPAQUE:
+        return express_opaque(value, unspent, out)
+    if kind == STRING:
+        take_length(value, unspent, &length)
+        text = spend(value, length, unspent)
+        return append_sql_text(text, length, out)
+    if kind == UINT16 or kind == UINT32 or kind == UINT64:
+        append_text(out, b"CAST(", 5)
+        render_value(kind, value, unspent, depth, out)
+        return append_text(out, b" AS UNSIGNED)", 13)
+    render_value(kind, value, unspent, depth, out)
+    if kind == DOUBLE and memchr(out.data + start, c"e", out.size - start) == NULL:
+        append_text(out, b"e0", 2)
+    return 0
+
+
+cdef int express(Cursor *document, Output *out) except -1 nogil:
+    """Append a document that was rendered already as an expression of SQL which gives it with all its types.
+
+    It begins with ``JSON_`` or ``CAST(``, as no document's text does. Gives 1 where some type is not told.
+    """
+    cdef int64_t unspent = remaining(document)
+    cdef uint8_t kind = spend(document, 1, &unspent)[0]
+    cdef int lost
+    if kind <= LARGE_ARRAY:
+        return express_value(kind, document, &unspent, 0, out)
+    append_text(out, b"CAST(", 5)
+    lost = express_value(kind, document, &unspent, 0, out)
+    append_text(out, b" AS JSON)", 9)
+    return lost
 
 
 def to_text(const uint8_t[::1] data not None) -> str:

@@ -6,7 +6,7 @@ from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
 
 from binx.kernels.cursor cimport Cursor, big, big_within, cursor_over, little, remaining, take
-from binx.kernels.json.documents cimport render
+from binx.kernels.json.documents cimport express, render
 from binx.kernels.output cimport append, reserve
 from binx.kernels.rows.builder cimport *
 from binx.kernels.rows.decimal cimport *
@@ -282,7 +282,12 @@ cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *te
     elif codec == CODEC_JSON or codec == CODEC_DECIMAL_TEXT:
         if codec == CODEC_JSON:
             inner = column.document = cursor_over(data, size, image.origin + image.position - size)
+            number = column.data.size
             column.typed = render(&inner, &column.data)
+            if column.typed and column.parameter:
+                column.data.size = number
+                inner = column.document
+                column.typed = express(&inner, &column.data)
         else:
             render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
         if column.data.size > DATA_MAXIMUM:

@@ -292,7 +292,6 @@ _OTHER_CODECS: dict[ColumnType, Codec] = {
     ColumnType.GEOMETRY: Codec.CODEC_GEOMETRY,
     ColumnType.VECTOR: Codec.CODEC_BYTES,
     ColumnType.SET: Codec.CODEC_SET,
-    ColumnType.JSON: Codec.CODEC_JSON,
 }
 _CODECS_WITH_METADATA: dict[ColumnType, Codec] = {
     ColumnType.DATETIME2: Codec.CODEC_DATETIME,
@@ -313,6 +312,8 @@ def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) ->
         if logical.kind is Kind.UINT64 and options.unsigned_as_decimal:
             return ColumnCodec(Codec.CODEC_UINT64_DECIMAL)
         return ColumnCodec(_UNSIGNED_CODECS.get(logical.kind, _SIGNED_CODECS[stored]))
+    if stored is ColumnType.JSON:
+        return ColumnCodec(Codec.CODEC_JSON, int(options.exact_values))
     if stored in _OTHER_CODECS:
         return ColumnCodec(_OTHER_CODECS[stored])
     if stored in _OLD_TIMES:

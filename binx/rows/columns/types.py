@@ -177,12 +177,13 @@ class ArrowOptions(NamedTuple):
     Args:
         unsigned_as_decimal: BIGINT UNSIGNED becomes decimal128(20, 0), not uint64.
         raw_text: leave CHAR, VARCHAR and TEXT as binary, in the column's own character set.
-        exact_members: leave ENUM and SET as numbers where texts of members do not tell these.
+        exact_values: leave ENUM and SET as numbers where texts of members do not tell these, and have JSON
+            documents whose text does not tell the types of all values as expressions of SQL.
     """
 
     unsigned_as_decimal: bool = False
     raw_text: bool = False
-    exact_members: bool = False
+    exact_values: bool = False
 
 
 DEFAULT_ARROW_OPTIONS = ArrowOptions()
@@ -244,7 +245,7 @@ def arrow_type(logical: LogicalType, options: ArrowOptions = DEFAULT_ARROW_OPTIO
     # Here and not above, so that what needs no Arrow does not import it.
     import pyarrow as pa
 
-    by_number = logical.members is None or (options.exact_members and logical.has_equal_members)
+    by_number = logical.members is None or (options.exact_values and logical.has_equal_members)
     match logical.kind:
         case Kind.DECIMAL if logical.precision <= DECIMAL128_DIGITS:
             return pa.decimal128(logical.precision, logical.scale)

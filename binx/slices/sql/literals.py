@@ -108,8 +108,17 @@ class SqlValues(ValueWriter):
         return self.binary(array)
 
     def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """A document's text."""
-        return Spelled(self.string, array)
+        """A document's text, or an expression that gives its values their types."""
+        are_written = pc.match_substring_regex(array, "^(JSON_|CAST)") if logical.base == "json" else None
+        if are_written is None or not pc.any(are_written).as_py():
+            return Spelled(self.string, array)
+        literals = [
+            text if text is None or is_written else text_literal(text, escapes=True)
+            for text, is_written in zip(
+                array.cast(pa.large_string()).to_pylist(), are_written.to_pylist(), strict=True
+            )
+        ]
+        return Spelled(Spelling.SPELL_TEXT, pa.array(literals, pa.large_string()).cast(TEXT))
 
     def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
         """Text as the characters it has; bytes that are none in its character set as they are."""

@@ -40,7 +40,7 @@ def table_changes(
     selected: Iterable[Selected], catalog: Catalog, wanted: Callable[[str, str], bool]
 ) -> Iterator[tuple[ChangeBatch | Statement, BinlogFile]]:
     """Yield the row changes of some tables, and all statements; each kind in the log's order."""
-    options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_members=True))
+    options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_values=True))
     decoder: ChangeDecoder | None = None
     for part in selected:
         if decoder is None or decoder.file is not part.file:

@@ -98,16 +98,19 @@ class UnknownGenerated(WarnedTables):
 
 
 class TypedDocuments(WarnedTables):
-    """Tables with JSON documents in which values have SQL types that the documents' text does not tell.
+    """Tables with JSON documents of which SQL gives values other types than they had.
 
     MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents as what they are (opaque values,
-    sql-common/json_binary.h). Made of text they are DOUBLE and strings, as mysqldump leaves them too.
+    sql-common/json_binary.h), and expressions give them. There is none for values of BIT, BLOB, GEOMETRY and
+    other columns, nor for dates that a server may refuse, and documents put together from the parts that were
+    logged are text.
     """
 
     def __init__(self) -> None:
         super().__init__(
-            "JSON documents of {tables} have values of DECIMAL, date, time or binary types; SQL makes them"
-            " numbers and strings, as mysqldump does; --format binlog keeps them"
+            "JSON documents of {tables} have values of SQL types that columns alone give (BIT, BLOB …), of"
+            " partial dates, or of SQL types in documents that were logged in parts; SQL makes them numbers"
+            " and strings, as mysqldump does, and --format binlog keeps them"
         )
 
     def take(self, changes: ChangeBatch) -> None:

@@ -97,7 +97,7 @@ def write_undo(
             catalog,
             undoing.render,
             raw_text=True,
-            exact_members=True,
+            exact_values=True,
             backwards=True,
             sizes=undoing.sizes,
             choice=choice,

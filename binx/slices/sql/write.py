@@ -5,8 +5,8 @@ XA transactions and those that ended in ROLLBACK too. A statement gets the sessi
 
 Two things differ on the server that runs the script. What it logs itself leaves out the table that
 CREATE TABLE … SELECT made and changes of several rows in tables without transactions (MyISAM), as one GTID
-cannot be given to several statements. And numbers and times within JSON documents are what JSON text says,
-without MySQL's own types (DECIMAL, DATETIME) inside of them; the tables that have such are named.
+cannot be given to several statements. And some values within JSON documents lose their types (BIT, BLOB); the
+tables that have such are named.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class _Writing:
             catalog,
             self._render,
             raw_text=True,
-            exact_members=True,
+            exact_values=True,
             undone=True,
             facts=FACTS,
             frames=self._frame,

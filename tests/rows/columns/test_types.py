@@ -34,7 +34,7 @@ def decimal_of(precision: int, scale: int) -> LogicalType:
 
 
 DICTIONARY = pa.dictionary(pa.int32(), pa.string())
-EXACT = ArrowOptions(exact_members=True)
+EXACT = ArrowOptions(exact_values=True)
 
 
 @pytest.mark.parametrize(

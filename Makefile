@@ -20,7 +20,7 @@ ASAN_TESTS ?= kernels event log rows source storage where dataset slices inspect
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 
-.PHONY: help demo test check unit test-live asan fuzz lowest bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-compiler needs-java
+.PHONY: help demo test check unit test-live asan fuzz lowest iceberg bench testdata man wheel standalone bare transcripts formats size clean needs-python needs-compiler needs-java
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -78,6 +78,12 @@ lowest: $(VENV)/.installed ## tests of formats and commands with the lowest allo
 	build/lowest/bin/python -m pip install --quiet -r build/lowest.txt pytest hypothesis duckdb pytz polars \
 		typing_extensions boto3 'moto[server]'
 	PYTHONPATH=$(CURDIR) build/lowest/bin/python -m pytest -q -p no:cacheprovider $(addprefix tests/,$(LOWEST_TESTS))
+
+iceberg: $(VENV)/.installed needs-java ## tests of tables of a catalog, with Iceberg and Spark 3.5 (Python 3.11 or 3.12)
+	[ -x build/iceberg/bin/python ] || $(BIN)/python -m venv build/iceberg
+	build/iceberg/bin/python -m pip install --quiet 'pyspark>=3.5.1,<3.6' snowpark-connect-deps-iceberg==1.0.2 \
+		click numpy pyarrow rich sqlglot zstandard
+	$(BIN)/python -m pytest -q tests/spark/test_catalog.py
 
 fuzz: $(VENV)/.installed ## coverage-guided fuzzing, each target for FUZZ_SECONDS=60 (needs clang)
 	$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install --quiet --editable '.[dev,spark,fuzz]'

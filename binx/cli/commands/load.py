@@ -13,7 +13,7 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.source.json_text import json_text
-from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_key
+from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_catalog, parse_key
 from binx.spark.lake.summary import Summary
 from binx.spark.session import run_load
 from binx.stats.text import number_text, safe_text
@@ -77,6 +77,11 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
     type=click.Choice(FORMATS),
     default=PARQUET,
     help=f"{DELTA} also writes Delta's transaction logs.",
+)
+@option(
+    "--catalog CATALOG[.NAMESPACE]",
+    type=parsed(parse_catalog),
+    help="Also keep tables of this catalog of the Spark session up to date, with MERGE INTO.",
 )
 @flag("--break-lock", "Remove the lock of a run that is no longer running.")
 @option("--status OUT", type=PATH, help="Show what is loaded in OUT, and load nothing.")

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import BinxError
+from binx.spark.lake.arrow.types import readable
 from binx.spark.lake.model import RangeFile
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
@@ -111,19 +112,7 @@ def _footers(place: Place, folder: str, names: Sequence[str]) -> dict[str, pq.Fi
 def _schema(footer: pq.FileMetaData) -> Schema:
     from deltalake import Schema
 
-    fields = footer.schema.to_arrow_schema()
-    return Schema.from_arrow(pa.schema([pa.field(one.name, _type(one.type)) for one in fields]))
-
-
-def _type(kind: pa.DataType) -> pa.DataType:
-    """The type as which Delta's readers take a column: they know no unsigned integers and no durations."""
-    if pa.types.is_uint64(kind):
-        return pa.decimal128(20, 0)
-    if pa.types.is_uint32(kind) or pa.types.is_duration(kind):
-        return pa.int64()
-    if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _type(one.type)) for one in kind])
-    return kind
+    return Schema.from_arrow(readable(footer.schema.to_arrow_schema()))
 
 
 def _added(place: Place, folder: str, name: str, footer: pq.FileMetaData) -> Any:

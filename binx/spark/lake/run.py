@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
@@ -50,6 +51,7 @@ class LoadOptions:
         compact: whether small files of history are joined.
         keep_history: the days of which history is kept; None for all.
         hourly_history: whether files of history are of one hour instead of one day, from now on.
+        catalog: a catalog of the Spark session, or a namespace of one, that has the tables, too.
         break_lock: whether another load that holds the output runs no longer.
     """
 
@@ -69,6 +71,7 @@ class LoadOptions:
     compact: bool = False
     keep_history: int | None = None
     hourly_history: bool = False
+    catalog: str | None = None
     break_lock: bool = False
 
     def wants(self, table: TableName) -> bool:
@@ -85,6 +88,13 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
     return table, names
 
 
+def parse_catalog(text: str) -> str:
+    """The name of a catalog, or of one and a namespace in it."""
+    if not all(text.split(".")):
+        raise ValueError(f"expected CATALOG or CATALOG.NAMESPACE, found {text!r}")
+    return text
+
+
 Session = Callable[[], "AbstractContextManager[SparkSession]"]
 """Starts Spark; called only where there is something to do."""
 
@@ -99,10 +109,18 @@ def load(options: LoadOptions, session: Session, progress: Progress = lambda *_:
     with place.locked(broken=options.break_lock):
         output = Output(place)
         try:
-            return _Load(options, output, progress).run(session)
+            with _once(session) as spark:
+                return _Load(options, output, progress).run(spark)
         except BaseException:
             output.give_up()
             raise
+
+
+@contextmanager
+def _once(session: Session) -> Iterator[Callable[[], SparkSession]]:
+    """What starts Spark where it is called, and has it run to the end."""
+    with ExitStack() as running:
+        yield cache(lambda: running.enter_context(session()))
 
 
 class _Load:
@@ -117,7 +135,7 @@ class _Load:
         self._load = output.state.version + 1
         self._summaries: dict[TableName, TableSummary] = {}
 
-    def run(self, session: Session) -> Summary:
+    def run(self, spark: Callable[[], SparkSession]) -> Summary:
         """Load and commit."""
         options, state = self._options, self._state
         folders = {life.folder for life in self._output.state.lives.values()}
@@ -139,8 +157,9 @@ class _Load:
         history: list[Taken] = []
         works: list[Work] = []
         if self._output.folders:
-            with session() as spark, spark_errors(options.output):
-                history, works = self._run_job(spark, arrivals, plan)
+            session = spark()
+            with spark_errors(options.output):
+                history, works = self._run_job(session, arrivals, plan)
         stopped = dict(arrivals.wrong)
         self._take_history(history, stopped)
         self._take_lives(plan, works, arrivals, stopped)
@@ -166,8 +185,21 @@ class _Load:
             from binx.spark.lake.delta import publish
 
             publish(state, self._place, folders)
+        if options.catalog is not None:
+            self._merge_into(options.catalog, spark)
         self._output.tidy()
         return self._told(arrivals, changed=changed)
+
+    def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
+        """Bring the tables of a catalog up to what is committed; one that fails is told of."""
+        from binx.spark.lake.catalog import Catalog
+
+        options = self._options
+        catalog = Catalog(self._state, self._place, name, options.wants, options.rebuild)
+        if catalog.has_work:
+            catalog.publish(spark())
+        for table, text in catalog.errors.items():
+            self._summary(table).error = text
 
     def _plan(self, arrivals: Arrivals) -> Plan:
         options, state = self._options, self._state

@@ -28,6 +28,10 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\d>")
 _LIST = re.compile(r"list<(\w+): (.+?)(?: not null)?>")
 _STRUCT = re.compile(r"struct<(.+)>")
 _MEMBER = re.compile(r"(\w+): ([^,]+?)(?: not null)?")
+_WITHOUT_SIGNS = {
+    pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0), pa.duration("us"): pa.int64(),
+}  # fmt: skip
 _RESERVED = {
     "_commit_version",
     "_commit_timestamp",
@@ -55,6 +59,17 @@ def arrow_type(name: str) -> pa.DataType:
         members = [_MEMBER.fullmatch(member) for member in found[1].split(", ")]
         return pa.struct([(one[1], arrow_type(one[2])) for one in members if one])
     raise BinxError(f"{name!r} is no type of the data set; export the logs again with this version of binx")
+
+
+def readable(schema: pa.Schema) -> pa.Schema:
+    """What readers make of a file who know no unsigned integers and no durations, as Spark and Delta's."""
+    return pa.schema([pa.field(one.name, _readable(one.type)) for one in schema])
+
+
+def _readable(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _readable(one.type)) for one in kind])
+    return _WITHOUT_SIGNS.get(kind, kind)
 
 
 def plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -1,0 +1,68 @@
+"""A Spark session with Iceberg: ``python -m tests.spark.iceberg_session JAR WAREHOUSE``.
+
+It has a process of its own, as Iceberg's package is of another version of Spark than the other tests have.
+Each line of the input is one thing to do, as JSON, and is answered by one: ``{"publish": OUTPUT}``, perhaps
+with a ``catalog`` and tables to ``rebuild``, or ``{"sql": TEXT}``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from binx.errors import BinxError
+from binx.spark.lake.catalog import Catalog
+from binx.spark.lake.place import Place
+from binx.spark.lake.state import Output
+
+
+def start(jar: str, warehouse: str) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder: Any = SparkSession.builder
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
+        "spark.driver.host": "localhost",
+        "spark.jars": jar,
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": warehouse,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    session: SparkSession = builder.config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
+    if "sql" in asked:
+        return [row.asDict(recursive=True) for row in spark.sql(asked["sql"]).collect()]
+    place = Place(asked["publish"])
+    catalog = Catalog(
+        Output(place).state, place, asked.get("catalog", "ice"), lambda _: True, asked.get("rebuild", ())
+    )
+    had_work = catalog.has_work
+    if had_work:
+        catalog.publish(spark)
+    return {"had_work": had_work, "errors": {str(name): text for name, text in catalog.errors.items()}}
+
+
+def main() -> None:
+    spark = start(*sys.argv[1:3])
+    for line in sys.stdin:
+        try:
+            done = {"answer": answer(spark, json.loads(line))}
+        except (BinxError, Exception) as error:
+            done = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(done, default=str), flush=True)
+
+
+if __name__ == "__main__":
+    main()

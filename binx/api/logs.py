@@ -17,6 +17,7 @@ from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.selection.selection import Selection
+from binx.log.selection.table_filter import table_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ROW_GROUP_ROWS, TAKE, ChangeDecoder, DecoderOptions
 from binx.slices.search import Search
@@ -136,12 +137,10 @@ class Transactions:
 
         from binx.rows.columns.arrow_schema import united_schema, with_one_dictionary
 
-        db, dot, name = table.partition(".")
-        if not dot or not db or not name:
-            raise UsageError(f"expected DB.TABLE, found {table!r}")
+        name = table_name(table)
         if batch_rows is not None and batch_rows < 1:
             raise UsageError(f"expected batches of at least 1 row, found {batch_rows}")
-        versions = self._versions((db, name))
+        versions = self._versions(name)
         if not versions:
             raise AbsentError(
                 f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
@@ -149,7 +148,7 @@ class Transactions:
             )
         schema = with_one_dictionary(united_schema([one.schema for one in versions]), versions)
         options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
-        return pa.RecordBatchReader.from_batches(schema, self._batches((db, name), schema, options))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(name, schema, options))
 
     def _search(self, *, verify: bool = True) -> Search:
         return Search(

@@ -18,9 +18,10 @@ from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
+from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.run import LoadOptions
 from binx.spark.lake.run import load as run_load
-from testdata.servers import Server
+from testdata.servers import MariaDBServer, Server
 from tests.live.tables_at_end import differences
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
@@ -157,3 +158,36 @@ def test_rows_from_before_a_column_have_the_value_that_the_server_gave_them(
     if loads == "at once":
         check(4)
     server.sql("SET GLOBAL binlog_row_image = FULL")
+
+
+VIRTUAL = """
+CREATE DATABASE derived; SET SESSION binlog_row_image = MINIMAL;
+CREATE TABLE derived.`a.t` (
+  id INT PRIMARY KEY, d INT, s INT AS (d + 1) STORED, v INT AS (d + 2) VIRTUAL, w VARCHAR(9) AS (id) VIRTUAL
+);
+INSERT INTO derived.`a.t` (id, d) VALUES (1, 5), (2, 6), (3, 7);
+SET SESSION binlog_row_image = FULL; UPDATE derived.`a.t` SET d = d + 1;
+SET SESSION binlog_row_image = MINIMAL; UPDATE derived.`a.t` SET d = 50 WHERE id = 1;
+SET SESSION binlog_row_image = FULL; UPDATE derived.`a.t` SET d = 60 WHERE id = 2;
+"""
+
+
+def test_virtual_columns_that_mariadb_leaves_out_of_an_update_are_unknown(
+    server: Server, tmp_path: Path
+) -> None:
+    server.sql("DROP DATABASE IF EXISTS derived")
+    server.flush_logs()
+    server.sql(VIRTUAL)
+    server.flush_logs()
+    with open_chain([str(server.binlogs()[-2])]) as chain:
+        list(to_parquet([ends.file for ends in chain], tmp_path / "lake"))
+    found = table_at(str(tmp_path / "lake"), "derived.`a.t`", None).rows.to_pylist()
+    unknown = {row["id"]: row["_unknown"] for row in found}
+    assert unknown == {1: ["v", "w"] if isinstance(server, MariaDBServer) else None, 2: None, 3: None}
+    for row, answer in zip(found, server.query("SELECT * FROM derived.`a.t` ORDER BY id"), strict=True):
+        known = {name: value for name, value in row.items() if name in ["id", "d", "s", "v", "w"]}
+        expected = dict(zip(known, answer, strict=True))
+        for name in row["_unknown"] or ():
+            assert known[name] is None
+            expected[name] = None
+        assert {name: None if value is None else str(value) for name, value in known.items()} == expected

@@ -174,7 +174,7 @@ def test_a_log_that_was_replaced_since_the_plan_is_not_read(tmp_path: Path) -> N
     ("options", "message"),
     [
         ({}, "expected what to read"),
-        ({"table": "orders"}, "expected one table as db.table"),
+        ({"table": "orders"}, "expected DB.TABLE"),
         ({"transactions": "yes"}, "option transactions: expected true or false"),
         ({"transactions": True, "statements": True}, "cannot be combined"),
         ({"tabel": "a.b"}, "unknown option 'tabel'; known options: .*table"),

@@ -15,6 +15,7 @@ from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import Position
+from binx.log.selection.table_filter import table_name
 
 EXAMPLES = (
     Example("last night's dump, and the logs since", "binx base shop.sql.gz -o lake"),
@@ -81,9 +82,6 @@ def base_command(
     if isinstance(from_gtid, ShortGtids):
         raise UsageError("expected whole UUIDs behind --from-gtid, found short ones")
     position = backup_position(from_gtid, from_position)
-    db, dot, table = (name or "").partition(".")
-    if name is not None and not (db and dot and table):
-        raise UsageError(f"expected --as DB.TABLE, found {name!r}")
     summary = Summary(as_json=as_json, quiet=quiet)
     with text_output(plain=as_json) as text, progress_bar("base", quiet=quiet) as bar:
         bar.expect(sum(Path(path).stat().st_size for path in dumps if Path(path).is_file()))
@@ -94,7 +92,7 @@ def base_command(
             position=position,
             tables=tables,
             schema=schema,
-            table=None if name is None else (db, table),
+            table=None if name is None else table_name(name),
             progress=bar.reach,
         ):
             summary.take(report, text)

@@ -60,6 +60,17 @@ def table_pattern(text: str) -> tuple[Matcher, Matcher]:
     return re.compile(parts[0]).match, re.compile(parts[1]).match
 
 
+def table_name(text: str) -> tuple[str, str]:
+    """Split ``DB.TABLE`` into both names, each as it is or within backticks."""
+    try:
+        db, table = (part if quoted is None else quoted for quoted, part in _dotted(text))
+    except (UsageError, ValueError):
+        raise UsageError(
+            f"expected DB.TABLE, such as shop.orders, found {text!r}; quote a name with a dot: `a.b`.`c`"
+        ) from None
+    return db, table
+
+
 class TableFilter:
     """Patterns of databases and tables.
 
@@ -127,14 +138,20 @@ class TableFilter:
 
 def _parts(text: str) -> list[str]:
     """The regular expressions of a dotted pattern's parts."""
+    return [
+        translate(part) if quoted is None else re.escape(quoted) + r"\Z" for quoted, part in _dotted(text)
+    ]
+
+
+def _dotted(text: str) -> list[tuple[str | None, str]]:
+    """The parts of a dotted name or pattern: what stands within backticks, or None; else the part itself."""
     parts = []
     place = 0
     while True:
         part = _PART.match(text, place)
         if part is None:
             raise UsageError(f"expected a name or pattern at character {place + 1} of {text!r}")
-        quoted, pattern = part[1], part[2]
-        parts.append(translate(pattern) if quoted is None else re.escape(quoted.replace("``", "`")) + r"\Z")
+        parts.append((None if part[1] is None else part[1].replace("``", "`"), part[2] or ""))
         place = part.end()
         if place == len(text):
             return parts

@@ -76,6 +76,8 @@ class ResolvedColumn(NamedTuple):
         absent: what the column holds where an inserted row's image lacks it, None where that cannot be told.
         added: what the column holds in rows that were there when ALTER TABLE added it, None where it came
             with its table, or that cannot be told.
+        changes_unlogged: whether an update's image may lack the column though the update changed it: MariaDB
+            leaves virtual columns out of partial images.
     """
 
     name: str
@@ -90,6 +92,7 @@ class ResolvedColumn(NamedTuple):
     absent: Absent | None
     added: Absent | None
     provenance: ColumnProvenance
+    changes_unlogged: bool = False
 
 
 class ResolvedTable(NamedTuple):
@@ -165,10 +168,13 @@ def resolve_columns(
     source = definition.provenance if definition is not None else Provenance.NONE
     key_source = _key_source(table_map, named, used)
     key = used.row_key if used is not None and key_source is used.provenance else ()
+    columns = _resolve_all(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key))
+    if flavour is Flavour.MARIADB and any(column.generated == "virtual" for column in columns):
+        columns = tuple(column._replace(changes_unlogged=column.generated == "virtual") for column in columns)
     return ResolvedTable(
         db=table_map.database,
         name=table_map.table,
-        columns=_resolve_all(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key)),
+        columns=columns,
         definition=used,
         warnings=tuple(warnings),
         unfit=unfit,

@@ -100,8 +100,10 @@ def _object(parts: Iterable[str]) -> str:
 def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, Any]:
     logical = column.type
     provenance = column.provenance
-    # A member that most columns do not have is left out, so that what is known of them stays as it was.
-    added = {} if column.added is None else {"added": column.added._asdict()}
+    # Members that most columns do not have are left out.
+    rare: dict[str, Any] = {} if column.added is None else {"added": column.added._asdict()}
+    if column.changes_unlogged:
+        rare["changes_unlogged"] = True
     return {
         "name": column.name,
         "source_name": column.source_name,
@@ -117,7 +119,7 @@ def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, A
         "generated": column.generated,
         "default": column.default,
         "absent": None if column.absent is None else column.absent._asdict(),
-        **added,
+        **rare,
         "provenance": {
             "name": provenance.name.value,
             "signedness": _value(provenance.signedness),

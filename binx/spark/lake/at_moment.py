@@ -122,7 +122,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     name = TableName.parse(table)
     found = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
     moment, ranks = found.moment.told, state.ranks
-    lives = plan_load(state, found.files, keys={table: list(keys)} if keys else {}).lives
+    lives = plan_load(state, found.files, keys={str(name): list(keys)} if keys else {}).lives
     life = next((life for life in lives if life.name == name), None)
     if found.wrong:
         raise BinxError(next(iter(found.wrong.values())), path=lake)

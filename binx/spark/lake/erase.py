@@ -20,7 +20,7 @@ from binx.rows.columns.types import Kind, LogicalType
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import counts, pairs_of
 from binx.spark.lake.arrow.keys import key_of, to_text
-from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, Unit
+from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, TableName, Unit
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.sources import state_rows, unit_images
@@ -70,10 +70,11 @@ class _Erasing:
         self._output, self._place, self._state = output, output.place, output.state
         self._condition = condition
         self._table = table
+        self._name = TableName.parse(table)
         self._lives = [
             life
             for life in plan_load(self._state).lives
-            if table == str(life.name or (life.units[-1].file.table if life.units else ""))
+            if self._name == (life.name or (life.units[-1].file.table if life.units else None))
         ]
         if not self._state.version:
             raise AbsentError(

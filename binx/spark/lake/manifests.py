@@ -300,6 +300,7 @@ def read_version(name: str, content: bytes | None) -> Version:
             absent=value(column, "absent"),
             added=value(column, "added"),
             generated=str(column.get("generated") or ""),
+            changes_unlogged=bool(column.get("changes_unlogged")),
         )
         for column in document["columns"]
     )

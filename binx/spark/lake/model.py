@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.dataset import escape_name
+from binx.log.selection.table_filter import table_name
 
 if TYPE_CHECKING:
     from binx.spark.lake.bases import PlacedBase
@@ -44,8 +45,12 @@ class TableName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """From ``db.table``."""
-        return cls(*text.partition(".")[::2])
+        """From ``db.table``; names with dots stand within backticks.
+
+        Raises:
+            UsageError: it is something else.
+        """
+        return cls(*table_name(text))
 
 
 class Position(NamedTuple):
@@ -68,7 +73,7 @@ class FileColumn:
 
     ``absent`` is what an inserted row has whose image lacks the column, ``added`` what rows have that were
     there when the column came; both None where only the server knows. ``generated`` is ``virtual``,
-    ``stored`` and so on.
+    ``stored`` and so on; with ``changes_unlogged`` an update's image may lack the column though it changed.
     """
 
     name: str
@@ -79,6 +84,7 @@ class FileColumn:
     absent: Value | None = None
     added: Value | None = None
     generated: str = ""
+    changes_unlogged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

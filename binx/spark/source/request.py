@@ -13,6 +13,7 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import parse_position, parse_size, parse_time
 from binx.log.selection.selection import Selection, wanted_gtids
+from binx.log.selection.table_filter import table_name
 
 if TYPE_CHECKING:
     from binx.source.keyring import Keys
@@ -83,13 +84,6 @@ def _flag(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
-def _table(text: str) -> tuple[str, str]:
-    db, dot, name = text.partition(".")
-    if not dot or not db or not name:
-        raise UsageError(f"expected one table as db.table, found {text!r}")
-    return db, name
-
-
 def _path(text: str) -> tuple[str, ...]:
     return (text.removeprefix("file://") if text.startswith("file:///") else text,)
 
@@ -112,7 +106,7 @@ def _several(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 _REQUEST: dict[str, tuple[str, Callable[[str], Any]]] = {
     "path": ("path", _path),
     "paths": ("paths", _paths),
-    "table": ("table", _table),
+    "table": ("table", table_name),
     "transactions": ("transactions", _flag),
     "statements": ("statements", _flag),
     "schema": ("schema", str),

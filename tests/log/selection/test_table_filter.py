@@ -10,6 +10,7 @@ import pytest
 
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
+from binx.errors import UsageError
 from binx.event.header import parse_header
 from binx.event.parse import parse_event
 from binx.event.query import Query
@@ -19,7 +20,7 @@ from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.writer import write_index
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection, Selector
-from binx.log.selection.table_filter import TableFilter
+from binx.log.selection.table_filter import TableFilter, table_name
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.search import Search
 from binx.where.condition import Condition
@@ -114,6 +115,15 @@ def test_names_with_backticks_dots_and_pattern_characters_can_be_quoted() -> Non
     tables = TableFilter([], ["`a.b`.`c*``d`"])
     assert tables.takes("a.b", "c*`d")
     assert not tables.takes("a.b", "cx`d")
+
+
+def test_one_table_is_named_by_two_names_of_which_those_with_dots_are_quoted() -> None:
+    assert table_name("shop.closed orders/2026") == ("shop", "closed orders/2026")
+    assert table_name("`a.b`.c") == ("a.b", "c")
+    assert table_name("a.`b.``c`") == ("a", "b.`c")
+    for text in ("shop", "a.b.c", ".t", "a.", "`a`b.c"):
+        with pytest.raises(UsageError):
+            table_name(text)
 
 
 def prepared(number: int, name: str, table: str, *values: int) -> bytes:

@@ -2,7 +2,8 @@
 
 A table of images has ``_rank``, ``_scn``, ``_row``, ``_kind`` and ``_time``, and for each column of an epoch
 its values ``v<id>``; where there are any, texts of misfits ``m<id>``, whether the image has the column
-``p<id>``, and differences of JSON documents ``d<id>``. Rows of a state are images of the kind ``BASE``.
+``p<id>`` (null: it does not, and what was known before may not hold any more), and differences of JSON
+documents ``d<id>``. Rows of a state are images of the kind ``BASE``.
 """
 
 from __future__ import annotations
@@ -222,7 +223,8 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
                 if one in columns:
                     columns[one] = columns[one].take(pa.array(before))
             known = known | (pairs & known[before])
-        columns[f"p{number}"] = pa.array(known)
+        lapsed = ~known & (kinds == AFTER) & unit.version.columns[place].changes_unlogged
+        columns[f"p{number}"] = pa.array(known, mask=lapsed)
 
 
 def pairs_of(rows: pa.Table) -> Numbers:

@@ -136,8 +136,10 @@ class _Lines:
         return found
 
     def _filled(self, found: pa.Table, wanted: Numbers, number: int, differences: str) -> pa.Table:
-        known = np.asarray(self._rows.column(f"p{number}").to_numpy(), bool)
-        so_far = np.maximum.accumulate(np.where(known, np.arange(self._count), -1))
+        present = self._rows.column(f"p{number}")
+        known = np.asarray(present.fill_null(False).to_numpy(), bool)
+        telling = known | np.asarray(present.is_null().to_numpy(), bool)
+        so_far = np.maximum.accumulate(np.where(telling, np.arange(self._count), -1))
         chosen = np.full(len(wanted), -1, np.int64)
         at, begin = wanted.copy(), self._begin[wanted]
         waiting = np.arange(len(wanted))
@@ -148,7 +150,7 @@ class _Lines:
             further = ~told & self._moved[begin]
             waiting, at = waiting[further], self._partners[begin[further]]
             begin = self._begin[at]
-        missing = chosen < 0
+        missing = (chosen < 0) | ~known[chosen]
         places = pa.array(chosen, mask=missing)
         columns = {name: found.column(name) for name in found.column_names}
         for name in (f"v{number}", f"m{number}"):

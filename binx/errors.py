@@ -1,9 +1,8 @@
-"""All errors that binx raises, as one class hierarchy, each with its exit code.
+"""The hierarchy of binx's errors, each with its exit code.
 
-An error about a file carries where it was found: ``path``, ``offset`` (bytes
-from the start of the file), ``event`` (the event type's name) and ``gtid``. A
-kernel knows only the offset; layers above add the rest with :meth:`BinxError.at`
-while the error passes through them.
+An error about a file carries where it was found: ``path``, ``offset`` (bytes from the start of the file),
+``event`` (the event type's name) and ``gtid``. A kernel knows only the offset; the layers above add the rest
+with :meth:`BinxError.at` while the error passes through them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Self
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the process, which scripts rely on."""
+    """Exit codes of the process; scripts rely on them."""
 
     DONE = 0
     FAILED = 1
@@ -26,7 +25,7 @@ class ExitCode(IntEnum):
 
 
 class BinxWarning(UserWarning):
-    """A result of the Python API is incomplete; the message says what is missing, as the commands do."""
+    """A result of the Python API is incomplete; the message names what is missing, as the commands do."""
 
 
 class BinxError(Exception):
@@ -111,7 +110,7 @@ class ChecksumError(DamagedError):
 
 
 class StaleError(BinxError):
-    """An index file does not match its log: it was made from another one, or the log has changed."""
+    """An index file does not match its log: it was made from another log, or the log has changed."""
 
 
 class UnsupportedError(BinxError):
@@ -119,7 +118,7 @@ class UnsupportedError(BinxError):
 
 
 class UndecodableError(UnsupportedError):
-    """Rows are intact, but nothing tells how to decode them; their transaction can be copied."""
+    """Rows are intact but cannot be decoded; their transaction can still be copied."""
 
 
 class EncryptedError(UnsupportedError):
@@ -141,12 +140,12 @@ class OutputError(BinxError):
 
 
 class ServerError(BinxError):
-    """A server refuses what was asked of it.
+    """A server rejects a request.
 
     Args:
-        message: what it said, and what to do.
-        server: what the server is called.
-        number: of its error; 0 where it gave none.
+        message: the server's message, and what to do.
+        server: the server's name in messages.
+        number: the server's error number; 0 if it gave none.
     """
 
     def __init__(self, message: str, *, server: str, number: int = 0) -> None:
@@ -155,7 +154,7 @@ class ServerError(BinxError):
 
 
 class ConnectionLostError(ServerError):
-    """A server is not there, has gone away, or is silent; it may be back soon."""
+    """The server is unreachable, closed the connection, or does not answer; it may be back soon."""
 
 
 class ResourceError(BinxError):
@@ -163,7 +162,7 @@ class ResourceError(BinxError):
 
     @classmethod
     def of(cls, what: str, reason: object) -> Self:
-        """The error about threads or processes that cannot be started, with the system's reason."""
+        """Return the error for threads or processes that cannot be started, with the system's reason."""
         return cls(
             f"cannot start more {what} ({reason}); use --jobs 1, or raise the limits on processes and"
             " memory (ulimit -u, ulimit -v)"

@@ -1,1 +1,1 @@
-"""Logs as sequences of transactions: where these begin and end, which are chosen, how logs make a chain."""
+"""Logs as sequences of transactions: boundaries, selection, and the order of logs in a chain."""

@@ -1,7 +1,7 @@
-"""Arrow arrays of Python values, made from their buffers.
+"""Arrow arrays built from Python values through their buffers.
 
-``pyarrow.array`` loads pandas, where that is installed, at the first list that it is given; that takes
-longer than all else that a short command does.
+``pyarrow.array`` imports pandas, if installed, on the first list that it gets; that takes longer than
+everything else in a short command.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _BYTE_BITS = 8
 
 
 def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
-    """The values as an array; None is null.
+    """Return the values as an array; None is null.
 
     Args:
         values: ``str`` or ``bytes`` for strings and binary, numbers for integers, times (in the type's unit)
-            and decimals (unscaled), truth values for booleans, sequences for lists, of pairs for maps,
-            mappings by the fields' names for structs.
+            and decimals (unscaled), bools for booleans, sequences for lists, sequences of pairs for maps,
+            mappings by field name for structs.
         data_type: one of these types.
 
     Raises:
-        TypeError: the type is another one.
+        TypeError: the type is not supported.
         OverflowError: a number does not fit.
     """
     validity, nulls = _validity(values)
@@ -52,7 +52,7 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
 
 
 def arrow_scalar(value: Any, data_type: pa.DataType) -> pa.Scalar:
-    """One such value, for the functions of ``pyarrow.compute``, which make theirs of a number as slowly."""
+    """Return a scalar for ``pyarrow.compute``, whose own conversion of numbers is just as slow."""
     return arrow_array([value], data_type)[0]
 
 
@@ -100,7 +100,7 @@ def _fixed(values: Sequence[Any], data_type: pa.DataType) -> pa.Buffer:
 
 
 def marked_rows(batch: pa.RecordBatch, marks: bytes) -> pa.RecordBatch:
-    """The rows of a batch whose mark, a byte for each, is 1."""
+    """Return the rows of a batch whose mark (one byte per row) is 1."""
     if marks.count(1) == len(marks):
         return batch
     values = pa.Array.from_buffers(pa.uint8(), len(marks), [None, pa.py_buffer(marks)])
@@ -108,6 +108,6 @@ def marked_rows(batch: pa.RecordBatch, marks: bytes) -> pa.RecordBatch:
 
 
 def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of at least one batch as one batch."""
+    """Concatenate at least one batch into one."""
     (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches() or [batches[0]]
     return whole

@@ -1,4 +1,4 @@
-"""Where in a server's logs a backup stands: what the backup itself notes of it.
+"""Read the binary log position that a backup records.
 
 Sources: Percona XtraBackup documentation, "xtrabackup_binlog_info" and "xtrabackup_info"; MariaDB knowledge
 base, "Files Created by mariadb-backup"; ``do_show_master_status`` in client/mysqldump.cc; MySQL Shell manual,
@@ -21,9 +21,9 @@ from binx.event.gtid.sets import GtidSet
 from binx.source.magic import is_gzip, is_zstd
 
 _HEAD = 65_536
-"""Bytes at either end of a dump that are looked at: its notes stand before its first table, or at its end."""
+"""Bytes read at each end of a dump: the position is recorded before the first table, or at the end."""
 _NOTE_MAXIMUM = 16 * 1024 * 1024
-"""Bytes of a file that holds notes alone; a GTID set can have many intervals."""
+"""Maximum size of a file that holds only the position; a GTID set can have many intervals."""
 
 _DUMP_POSITION = re.compile(
     r"^(?:-- )?\s*CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+TO\s+(?:MASTER|SOURCE)_LOG_FILE"
@@ -56,16 +56,16 @@ NOTES = (
     "@.json",
     "metadata",
 )
-"""The files in which a folder's backup notes where it stands; the first that says it counts."""
+"""Files of a backup folder that record its position; the first that has one counts."""
 
 
 class BackupPosition(NamedTuple):
-    """Where a backup stands in the logs of its server: behind the last transaction that it holds.
+    """A backup's position in its server's logs: after the last transaction that the backup contains.
 
     Attributes:
-        file: the log's name; empty where only GTIDs are known.
-        gtids: what the backup holds; empty where the server has no GTIDs, or the backup does not say. Of
-            MariaDB the last number of each domain, which stands for all before it.
+        file: the log's name; empty if only GTIDs are known.
+        gtids: the GTIDs that the backup contains; empty if the server has none or the backup does not record
+            them. For MariaDB the last number of each domain, which stands for all before it.
     """
 
     file: str = ""
@@ -82,11 +82,11 @@ class BackupPosition(NamedTuple):
 
 
 def position_in_dump(head: str, tail: str = "") -> BackupPosition:
-    """What mysqldump or mariadb-dump notes with ``--source-data`` or ``--master-data``, and of GTIDs.
+    """Return the position that mysqldump or mariadb-dump writes with ``--source-data`` or ``--master-data``.
 
     Args:
         head: the dump's first characters, up to the first table.
-        tail: its last ones, where MariaDB's dumps say their GTIDs.
+        tail: its last characters, where MariaDB's dumps record their GTIDs.
     """
     found = _DUMP_POSITION.search(head)
     named = _DUMP_GTIDS.search(head) or _DUMP_GTIDS.search(tail)
@@ -95,11 +95,11 @@ def position_in_dump(head: str, tail: str = "") -> BackupPosition:
 
 
 def read_backup_position(path: str) -> BackupPosition:
-    """Where a backup stands.
+    """Return a backup's position.
 
     Args:
         path: the folder of a backup by XtraBackup, mariadb-backup, MySQL Shell or mydumper; the file in it
-            that notes the position; or a dump, plain or compressed with gzip or zstd.
+            that records the position; or a dump, plain or compressed with gzip or zstd.
     """
     if not Path(path).is_dir():
         if found := _of_file(Path(path)):
@@ -122,7 +122,7 @@ def read_backup_position(path: str) -> BackupPosition:
 
 
 def _of_file(path: Path) -> BackupPosition:
-    """What one file notes; nothing where it does not."""
+    """Return the position recorded in one file, if any."""
     readers = {"@.json": _of_shell, "metadata": _of_mydumper}
     try:
         if path.name not in NOTES:
@@ -147,7 +147,7 @@ def _read(path: Path, size: int) -> str:
 
 
 def _ends_of_dump(path: Path) -> tuple[str, str]:
-    """A dump's first and last characters; of a compressed one, whose end lies behind all else, the first."""
+    """Return a dump's first and last characters; of a compressed dump only the first."""
     with path.open("rb") as file:
         magic = file.read(4)
         file.seek(0)
@@ -167,7 +167,7 @@ def _text(data: bytes) -> str:
 
 
 def _of_binlog_info(text: str) -> BackupPosition:
-    """Name, offset and GTIDs with tabs between; a GTID set may go on in the next lines."""
+    """Parse name, offset and GTIDs separated by tabs; a GTID set may continue on the next lines."""
     fields = text.split(maxsplit=2)
     if len(fields) < 2 or not fields[1].isdecimal():
         return BackupPosition()
@@ -199,7 +199,7 @@ def _of_shell(text: str) -> BackupPosition:
 
 
 def _of_mydumper(text: str) -> BackupPosition:
-    """Of a replica, the part about its source comes behind the one about itself: the first one counts."""
+    """Parse mydumper's metadata; on a replica its own section comes before its source's, and counts."""
     found = {name: pattern.search(text) for name, pattern in _MYDUMPER.items()}
     file, offset, gtids = (None if one is None else one[1] for one in found.values())
     known = _parsed(gtids or "")
@@ -207,5 +207,5 @@ def _of_mydumper(text: str) -> BackupPosition:
 
 
 def _parsed(text: str) -> GtidSet:
-    """A GTID set as a server prints it, over several lines too."""
+    """Parse a GTID set as servers print it, possibly over several lines."""
     return GtidSet.parse("".join(text.split()))

@@ -1,23 +1,23 @@
-"""Where transactions begin and end: the state machine, as a literal table.
+"""The state machine of transaction boundaries, as a literal table.
 
 Rules (MySQL's ``Transaction_boundary_parser`` in ``sql/rpl_trx_boundary_parser.cc``, MariaDB's
-``Gtid_log_event`` flags in ``sql/log_event.h``, and what 5.0 and 5.1 wrote before there were GTIDs):
+``Gtid_log_event`` flags in ``sql/log_event.h``, and what 5.0 and 5.1 wrote before GTIDs existed):
 
 * DDL is ``[GTID] (INTVAR | RAND | USER_VAR)* QUERY``.
 * DML is ``[GTID] QUERY(BEGIN)``, then statements (``QUERY``, or ``TABLE_MAP`` and rows events), then ``XID``,
   ``QUERY(COMMIT)`` or ``QUERY(ROLLBACK)``.
 * XA is ``[GTID] QUERY(XA START) … QUERY(XA END) XA_PREPARE``; the later ``XA COMMIT`` or ``XA ROLLBACK`` is a
-  transaction of its own.
-* A MariaDB GTID event says itself whether one statement follows (standalone) or a group, whose BEGIN it is.
+  separate transaction.
+* A MariaDB GTID event records whether a single statement (standalone) or a group follows; for a group it is
+  the BEGIN.
 * A compressed transaction is a GTID and one TRANSACTION_PAYLOAD.
-* Without GTID and BEGIN, a statement on a table of a non-transactional engine stands alone: one QUERY,
-  the blocks and the end of a LOAD DATA, or (early 5.1) table maps and rows up to the end of the statement.
-* Events that are about the file and not about data may stand anywhere, also within a transaction (relay
-logs).
+* Without GTID and BEGIN, a statement on a non-transactional table is a transaction: one QUERY, the blocks and
+  the end of a LOAD DATA, or (early 5.1) table maps and rows up to the end of the statement.
+* Events about the file rather than data may appear anywhere, also within a transaction (relay logs).
 
-An event that :data:`TRANSITIONS` has no step for is illegal there: the scan raises
-:class:`~binx.errors.DamagedError` and stays in the state it was in. The compiled scan
-(``binx/kernels/walk/machine.pyx``) runs this very table, see :func:`compiled`.
+An event without a step in :data:`TRANSITIONS` is illegal in that state: the scan raises
+:class:`~binx.errors.DamagedError` and keeps its state. The compiled scan (``binx/kernels/walk/machine.pyx``)
+runs this same table, see :func:`compiled`.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from binx.kernels.walk.machine import Action, EventClass
 
 
 class State(IntEnum):
-    """Where in the grammar the last event left the reader."""
+    """State of the parser after an event."""
 
     OUTSIDE = 0
     """Between transactions."""
     NAMED = 1
-    """Behind a MySQL GTID event: the transaction's body must follow."""
+    """After a MySQL GTID event: the transaction's body must follow."""
     STANDALONE = 2
-    """Behind a MariaDB GTID event that says that one statement follows."""
+    """After a MariaDB GTID event with the standalone flag."""
     OPEN = 3
-    """Within BEGIN … COMMIT, or behind a MariaDB GTID event of a group."""
+    """Within BEGIN … COMMIT, or after a MariaDB GTID event of a group."""
     XA_OPEN = 4
     """Within XA START … XA PREPARE."""
     PREPARING = 5
-    """Behind INTVAR, RAND or USER_VAR of a statement that has neither GTID nor BEGIN."""
+    """After INTVAR, RAND or USER_VAR of a statement that has neither GTID nor BEGIN."""
     BARE_ROWS = 6
     """Within the rows of a statement that has neither GTID nor BEGIN."""
     LOADING = 7
@@ -51,7 +51,7 @@ class State(IntEnum):
 
 
 class Step(NamedTuple):
-    """What one event does: whether it starts or ends a transaction, where it leads, and what was ended."""
+    """A transition: whether it starts or ends a transaction, the next state, and the kind of what ended."""
 
     action: Action
     to: State
@@ -64,7 +64,7 @@ ALONE = Action.ACTION_START_END
 
 
 def stay(state: State, *classes: EventClass) -> dict[EventClass, Step]:
-    """Steps of events that belong to the transaction and change no state."""
+    """Return steps for events that belong to the transaction and keep the state."""
     return {event_class: Step(KEEP, state) for event_class in classes}
 
 
@@ -83,7 +83,7 @@ STATEMENT_PARTS: Final = (
     E.CLASS_INCIDENT,
     E.CLASS_CONTEXT,
 )
-"""What may stand between BEGIN and COMMIT."""
+"""Events allowed between BEGIN and COMMIT."""
 
 TRANSITIONS: Final[dict[State, dict[EventClass, Step]]] = {
     State.OUTSIDE: {
@@ -177,7 +177,7 @@ TRANSITIONS: Final[dict[State, dict[EventClass, Step]]] = {
 
 
 def compiled() -> tuple[bytes, bytes, bytes]:
-    """The table as the compiled scan takes it: actions, next states and kinds, by state × class."""
+    """Return the table in the compiled scan's form: actions, next states and kinds, by state × class."""
     classes = int(EventClass.CLASSES)
     actions = bytearray([Action.ACTION_ILLEGAL]) * (len(State) * classes)
     states = bytearray(len(actions))

@@ -1,4 +1,4 @@
-"""What is done about damage: where it begins and ends, what it cut, and where reading goes on."""
+"""Find the end of a damaged range, record what it cut off, and resume reading after it."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from binx.source import READ_BYTES, Source
 NO_GTIDS = GtidSet()
 
 DAMAGES_MAXIMUM = 10_000
-"""Damaged places that are kept apart in one file; all behind so many is given up as one."""
+"""Damaged ranges recorded separately in one file; everything after that many is given up as one range."""
 
 _NAMED_SINCE = {Flavour.MYSQL: (5, 7, 3), Flavour.MARIADB: (10, 0, 2)}
-"""Versions from which on every transaction begins with a GTID event, if an anonymous one."""
+"""Versions from which every transaction begins with a GTID event, possibly an anonymous one."""
 
 _ENCRYPTION = "START_ENCRYPTION"
 _NAMING = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
 class Cause(Enum):
-    """What kind of error damage begins with."""
+    """Kind of error that damage begins with."""
 
     CHECKSUM = "checksum"
     """An event's bytes were changed."""
     CUT = "cut"
     """The file ends within an event or a transaction."""
     STRUCTURE = "structure"
-    """Bytes that are no event, or an event that cannot stand where it does."""
+    """Bytes that are not an event, or an event that is illegal in its place."""
     UNKNOWN = "unknown"
-    """Something that binx cannot read, though it may be whole."""
+    """Something that binx cannot read, although it may be intact."""
 
 
 class Damage(NamedTuple):
     """A range of a file in which no whole transaction could be read.
 
     Attributes:
-        start: offset of its first byte: where the event stands that cannot be read, or the transaction begins
+        start: offset of its first byte: the event that cannot be read, or the beginning of the transaction
             whose end is lost.
-        end: offset behind its last byte: where the next whole transaction begins, or the file ends.
-        offset: where the first error was met.
-        gtid: of the transaction that begins at ``start``; None where none does or it has none.
+        end: offset after its last byte: the next whole transaction, or the file's end.
+        offset: offset of the first error.
+        gtid: GTID of the transaction that begins at ``start``; None if none begins there or it has none.
         cut: whether a transaction begins at ``start``.
-        ends: ends of transactions that were met on the way, that of the one at ``start`` included.
-        lost: GTIDs that are missing just there, that of the one at ``start`` included; known when the file
+        ends: number of transaction ends in the range, including that of the transaction at ``start``.
+        lost: GTIDs missing at this place, including that of the transaction at ``start``; known once the file
             was read to its end.
     """
 
@@ -71,12 +71,12 @@ class Damage(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Size in bytes."""
         return self.end - self.start
 
     @property
     def transactions(self) -> int:
-        """How many transactions are lost in it, at least."""
+        """Number of transactions lost in it, at least."""
         return max(self.ends or int(self.cut), self.lost.count)
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class Damage(NamedTuple):
 
 
 class Salvage:
-    """Finds the way on for one scan."""
+    """Recovery from damage during one scan."""
 
     def __init__(self, source: Source, scanner: Scanner) -> None:
         self.damage: list[Damage] = []
@@ -98,32 +98,32 @@ class Salvage:
         self._spans: list[GtidSet] = [NO_GTIDS]
 
     def take_head(self, end: int, error: BinxError) -> None:
-        """Take down the first event, for which that of another log stands in."""
+        """Record the first event as damaged; that of another log replaces it."""
         message = f"{error.message}; read with the format description of another log (--format-from)"
         self.damage.append(Damage(0, end, 0, message, Cause.STRUCTURE))
 
     def take(self, table: TransactionTable) -> None:
-        """Note the GTIDs of transactions that were found behind the damage so far."""
+        """Record the GTIDs of transactions found since the last damage."""
         while len(self._spans) <= len(self.damage):
             self._spans.append(NO_GTIDS)
         self._spans[-1] |= GtidSet(marked_gtids(table, table.mask()))
 
     def name_lost(self, before: GtidSet) -> None:
-        """Tell which GTIDs each damage took, when the file was read to its end."""
+        """Determine the GTIDs lost in each damaged range, once the file was read to its end."""
         spans = [*self._spans, *[NO_GTIDS] * (len(self.damage) + 1 - len(self._spans))]
         spans[0] |= before
         whole = GtidSet().union(*spans)
-        # A transaction that a damage cut begins in front of it: what is missing before was lost elsewhere.
+        # A transaction that damage cut off begins before it: GTIDs missing before that were lost elsewhere.
         cut = [GtidSet.parse(one.gtid) - whole if one.gtid else NO_GTIDS for one in self.damage]
         spans = [span | begun for span, begun in zip(spans, [*cut, NO_GTIDS], strict=True)]
         for number, lost in enumerate(gtids_lost_at(spans)):
             self.damage[number] = self.damage[number]._replace(lost=lost | cut[number])
 
     def recover(self, error: BinxError, description: FormatDescription) -> bool:
-        """Set the scan's walk behind the damage; False where nothing that can be read follows.
+        """Move the scan's walk past the damage; return False if nothing readable follows.
 
         Raises:
-            UnsupportedError: what follows is encrypted, and no damage.
+            UnsupportedError: what follows is encrypted, not damaged.
         """
         if isinstance(error, UnsupportedError) and error.event == _ENCRYPTION:
             raise error
@@ -141,7 +141,7 @@ class Salvage:
                 cut=begun is not None,
             )
             self._ends_before = scanner.ends_passed
-        # An event that cannot follow the ones before it may well begin the next transaction.
+        # An event that cannot follow the previous ones may still begin the next transaction.
         after = scanner.position + (begun is None or begun == scanner.position)
         found = None if len(self.damage) >= DAMAGES_MAXIMUM else self.next_event(after, description)
         if found is None:
@@ -151,26 +151,26 @@ class Salvage:
         return True
 
     def settle(self) -> None:
-        """Take down the end of the damage, if the walk has come behind it."""
+        """Record the end of the damage, if the walk has passed it."""
         if self._open is not None and not self._scanner.is_seeking:
             self.close(self._scanner.resumed)
 
     def close(self, end: int) -> None:
-        """Take down the damage at hand, if there is any, up to an offset."""
+        """Record the open damaged range, if any, up to an offset."""
         if self._open is not None:
             ends = self._scanner.ends_passed - self._ends_before
             self.damage.append(self._open._replace(end=end, ends=ends))
             self._open = None
 
     def next_event(self, position: int, description: FormatDescription) -> int | None:
-        """The offset of the next event at or behind a position, None where there is none."""
+        """Return the offset of the next event at or after a position, or None."""
         return self._search.find(position, self._scanner.drift, description.checksum_size)
 
     def check_large_event(self, header: EventHeader, description: FormatDescription) -> None:
-        """Find out whether an event is as large as it says before so much memory is taken.
+        """Check that an event is as large as its header says before allocating memory for it.
 
         Raises:
-            ChecksumError: its position contradicts its size, and its checksum is not that of its bytes.
+            ChecksumError: its position contradicts its size, and its checksum does not match.
         """
         drift = (header.next_position - header.end) & 0xFFFFFFFF
         if drift == self._scanner.drift or not description.checksum_size:
@@ -183,7 +183,7 @@ class Salvage:
             )
 
     def _is_named(self, description: FormatDescription) -> bool:
-        """Whether every transaction of the file begins with a GTID event."""
+        """Return whether every transaction of the file begins with a GTID event."""
         since = _NAMED_SINCE[description.flavour]
         controls = {number for number, _, _ in self._scanner.control_events}
         return self._scanner.has_gtids or description.version >= since or not controls.isdisjoint(_NAMING)
@@ -201,19 +201,19 @@ _WITNESSES = 3
 _BUDGET_FACTOR = 32
 _BUDGET_FLOOR = 1 << 24
 _LOOK_COST = 4096
-"""What a look elsewhere in the file costs, in bytes that are read one behind the other."""
+"""Cost of a read elsewhere in the file, in bytes of sequential reading."""
 _SIZE_BITS = 0xFFFFFFFF
 
 
 class EventSearch:
-    """A search for an event among damaged bytes of one file, resumable anywhere.
+    """A search for the next event among a file's damaged bytes; it can be resumed anywhere.
 
-    What looks like an event must prove it. An event *in its place* has the drift (see
-    :mod:`binx.kernels.walk.headers`) of the events before the damage. Together with the checksum this cannot
-    happen by chance, nor with the events of another log that some row holds. Where events have no checksums,
-    three more of the same drift must follow. An event that was *moved*, as bytes before it were cut out or
-    put in, is believed only if it may begin a transaction and the headers from it on lead exactly to the
-    file's end. Time is linear in the file's size: looks and proofs are drawn from a budget.
+    A candidate must be verified. An event *in its place* has the drift (see :mod:`binx.kernels.walk.headers`)
+    of the events before the damage. Together with the checksum this cannot happen by chance, nor with events
+    of another log stored in some row. Without checksums, three more events of the same drift must follow. An
+    event that was *moved*, because bytes before it were removed or inserted, is accepted only if it may begin
+    a transaction and the headers from it on lead exactly to the file's end. Time is linear in the file's
+    size: reads and verifications are charged to a budget.
     """
 
     def __init__(self, source: Source) -> None:
@@ -221,11 +221,11 @@ class EventSearch:
         self._source = source
 
     def find(self, position: int, drift: int, checksum_size: int) -> int | None:
-        """The offset of the first event at or behind a position; None where there is none, or no budget.
+        """Return the offset of the first event at or after a position; None without one or without budget.
 
         Args:
             drift: of the events before the damage.
-            checksum_size: bytes of the checksum that each event ends in: 4 or 0.
+            checksum_size: bytes of the checksum at the end of each event: 4 or 0.
         """
         for expected in dict.fromkeys((drift, 0)):
             found = self._find(position, checksum_size, expected, moved=False)
@@ -265,7 +265,7 @@ class EventSearch:
         return True
 
     def is_whole(self, position: int, size: int, checksum_size: int) -> bool:
-        """Whether an event's bytes are those that its checksum was made of; they are read piece by piece."""
+        """Return whether an event's bytes match its checksum; they are read in pieces."""
         at, end, found = position, position + size - checksum_size, 0
         self.budget -= size + _LOOK_COST
         while at < end:
@@ -278,7 +278,7 @@ class EventSearch:
         return found == int.from_bytes(stored, "little")
 
     def _leads_on(self, position: int, drift: int, checksum_size: int, events: int) -> bool:
-        """Whether so many more events of one drift follow, or fewer and then the file's end."""
+        """Return whether that many more events of the same drift follow, or fewer and then the file's end."""
         source, size = self._source, self._source.size
         while events > 0 and position < size and self.budget > 0:
             window = source.window(position, min(position + READ_BYTES, size))
@@ -291,7 +291,7 @@ Runs = Iterable[tuple[GtidSource, int, int]]
 
 
 class _Numbers(NamedTuple):
-    """GTIDs that stand in one span."""
+    """GTIDs of one span."""
 
     first: int
     last: int
@@ -300,18 +300,18 @@ class _Numbers(NamedTuple):
 
 
 def gtids_lost_at(spans: Sequence[Runs]) -> list[GtidSet]:
-    """Tell which GTIDs each damage took.
+    """Return the GTIDs lost in each damaged range.
 
-    Servers number the transactions of a source one after another, MariaDB those of a domain. Numbers of which
-    the one before is in front of damage and the one behind is behind it were lost there: other holes are of
-    replicas that filter, or that commit out of order.
+    Servers number the transactions of a source consecutively, MariaDB those of a domain. Numbers between one
+    found before the damage and one found after it were lost there; other holes come from replicas that
+    filter, or that commit out of order.
 
     Args:
-        spans: the GTIDs in front of the first damage, between it and the second, and so on.
+        spans: the GTIDs before the first damaged range, between it and the second, and so on.
 
     Returns:
-        A set for each damage, that is one less than there are spans. Numbers that were lost at several, as
-        nothing between these tells where, are in the set of the first.
+        A set for each damaged range, one fewer than spans. Numbers lost across several ranges with nothing
+        found between them are in the set of the first.
     """
     lines: dict[Hashable, list[_Numbers]] = {}
     for span, runs in enumerate(spans):

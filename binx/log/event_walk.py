@@ -1,6 +1,6 @@
-"""Events one by one, for what is wrong with a file: a wrong checksum or place is noted, and the walk goes on.
+"""Walk a file's events one by one; wrong checksums and positions are recorded, and the walk continues.
 
-Only a size that no event can have ends it.
+Only an impossible event size ends it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _ENDS = (Action.ACTION_END, Action.ACTION_START_END)
 
 
 class ListedEvent(NamedTuple):
-    """What is listed of an event.
+    """An event in a listing.
 
     Attributes:
-        position: its offset; of an event within a payload that of the payload.
-        inner: of an event within a payload its offset there, after decompression.
-        checksum: what became of it, an :class:`EventChecksum`.
-        transaction: where its transaction begins; None between transactions, or where that is in another log.
-        expected: whether it can be read, and is valid where it stands.
+        position: its offset; for an event within a payload, the payload's.
+        inner: for an event within a payload, its offset there after decompression.
+        checksum: the result of its check, an :class:`EventChecksum`.
+        transaction: where its transaction begins; None between transactions, or if that is in another log.
+        expected: whether it can be parsed and is valid in its place.
     """
 
     position: int
@@ -56,13 +56,13 @@ class ListedEvent(NamedTuple):
 
 
 class EventWalk:
-    """Which transaction each event is of: the state machine of boundaries, which here goes on behind faults.
+    """Assign events to transactions with the boundary state machine, which here continues after faults.
 
     Attributes:
         position: offset of the next event.
         format: the format description in force there.
-        transaction: where the transaction begins that is not at its end yet; None where in another log.
-        faults: what was wrong since :meth:`begin`: of how many events, and where the first stands.
+        transaction: where the open transaction begins; None if in another log.
+        faults: number of faulty events since :meth:`begin`, and the offset of the first.
     """
 
     format: FormatDescription
@@ -73,21 +73,21 @@ class EventWalk:
         self.reset()
 
     def begin(self, position: int, description: FormatDescription) -> None:
-        """Go on in a file, which may begin inside the transaction in which the one before ends."""
+        """Continue in a file, which may begin inside the transaction in which the previous one ends."""
         self.position = position
         self.format = description
         self.transaction: int | None = None
         self.faults: dict[str, tuple[int, int]] = {}
 
     def reset(self) -> None:
-        """Take the transaction to be over."""
+        """Treat the transaction as ended."""
         self._state = State.OUTSIDE
         self.transaction = None
         self._gtid: str | None = None
 
     @property
     def is_inside(self) -> bool:
-        """Whether a transaction is not at its end yet."""
+        """Whether a transaction is open."""
         return self._state is not State.OUTSIDE
 
     def _note_fault(self, what: str, position: int) -> None:
@@ -95,10 +95,10 @@ class EventWalk:
         self.faults[what] = count + 1, first
 
     def events(self, file: BinlogFile, limit: int, *, goes_on: bool) -> Iterator[ListedEvent]:
-        """The events of a file from ``position`` on, up to ``limit``.
+        """Yield the events of a file from ``position`` up to ``limit``.
 
         Args:
-            goes_on: whether its last transaction may go on in the next log.
+            goes_on: whether its last transaction may continue in the next log.
         """
         size = file.own_size
         stop: int = WindowStop.WINDOW_CUTS
@@ -131,7 +131,7 @@ class EventWalk:
         _check_end(file, self, truncated=stop == WindowStop.WINDOW_TRUNCATED, goes_on=goes_on)
 
     def _format(self, window: memoryview, position: int) -> HeaderFields:
-        """A relay log holds the source's format description behind its own."""
+        """Process a format description; a relay log has the source's after its own."""
         self.format = parse_format(window, position, origin=position)
         header = parse_header(window, position, origin=position)
         checksum = EventChecksum.CHECKSUM_NONE
@@ -146,7 +146,7 @@ class EventWalk:
         return _fields(header, checksum, EventClass.CLASS_CONTROL)
 
     def _large_payload(self, file: BinlogFile, window: memoryview, position: int) -> HeaderFields:
-        """A payload that is larger than what is read at once; all of it is read for its checksum."""
+        """Check a payload larger than the read buffer; all of it is read for its checksum."""
         header = parse_header(window, position, origin=position)
         checksum = EventChecksum.CHECKSUM_UNVERIFIED
         if not self.format.checksum_size:
@@ -157,7 +157,7 @@ class EventWalk:
         return _fields(header, checksum, EventClass.CLASS_PAYLOAD)
 
     def _take(self, fields: HeaderFields, window: memoryview, origin: int) -> ListedEvent:
-        """Go on to the next event, which a window holds, or the beginning of a large payload."""
+        """Advance over the next event, which is in the window, or over the beginning of a large payload."""
         position, kind, size, written, server, second, flags, checksum, event_class = fields
         if checksum == EventChecksum.CHECKSUM_BAD:
             self._note_fault("events with wrong checksums", position)
@@ -176,7 +176,7 @@ class EventWalk:
                     expected, step = False, None
         transaction, gtid = self.transaction, self._gtid
         if kind == EventType.FORMAT_DESCRIPTION:
-            # It is of the log, also where that begins inside a transaction.
+            # It belongs to the log, even if the log begins inside a transaction.
             transaction = gtid = None
         if step is not None:
             self._state = step.to
@@ -191,7 +191,7 @@ class EventWalk:
     def _inner_events(
         self, file: BinlogFile, payload: ListedEvent, window: memoryview, origin: int
     ) -> Iterator[ListedEvent]:
-        """The events within a payload, whose beginning a window holds."""
+        """Yield the events within a payload, whose beginning is in the window."""
         header = parse_header(window, payload.position, origin=origin)
         inner = 0
         for events in whole_events(stored_payload(file.source, header, window, origin, self.format)):
@@ -217,13 +217,13 @@ class EventWalk:
 
 
 def _fields(header: EventHeader, checksum: EventChecksum, event_class: int) -> HeaderFields:
-    """An event as the kernel gives those of a window."""
+    """Return an event in the form that the kernel gives for those of a window."""
     numbers = (header.size, header.next_position, header.server_id, header.timestamp, int(header.flags))
     return header.position, header.type, *numbers, checksum, event_class
 
 
 def _gtid(window: memoryview, position: int, origin: int, description: FormatDescription) -> str | None:
-    """The GTID that an event gives to its transaction; None for ANONYMOUS_GTID."""
+    """Return the GTID that an event assigns to its transaction; None for ANONYMOUS_GTID."""
     header = parse_header(window, position, origin=origin)
     at = position - origin
     body = window[at + HEADER_SIZE : at + header.size - description.checksum_size]
@@ -232,9 +232,9 @@ def _gtid(window: memoryview, position: int, origin: int, description: FormatDes
 
 
 def last_transaction(file: BinlogFile, offset: int) -> tuple[int, FormatDescription]:
-    """Where the last transaction before an offset begins, and the format description that rules it.
+    """Return where the last transaction before an offset begins, and its format description.
 
-    Without one it is the first event; behind damage, the last transaction before that.
+    Without one it is the first event; after damage, the last transaction before that.
     """
     begin, description = MAGIC_SIZE, file.format
     scan = file.scan(Level.LEVEL_INDEX, verify=False)
@@ -248,20 +248,20 @@ def last_transaction(file: BinlogFile, offset: int) -> tuple[int, FormatDescript
             if len(before) < len(table):
                 break
     except BinxError:
-        pass  # The listing comes to it.
+        pass  # The listing reaches it.
     return begin, description
 
 
 def next_event(file: BinlogFile, position: int, checksum_size: int) -> int | None:
-    """The offset of the file's next event at or behind a position."""
+    """Return the offset of the file's next event at or after a position."""
     found = EventSearch(file.source).find(position, 0, checksum_size)
     return None if found is None or found >= file.own_size else found
 
 
 def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: bool) -> None:
-    """A log that is walked to its end, and that no server writes any more, ends behind a transaction.
+    """Check that a fully walked log that no server is writing ends after a transaction.
 
-    That of a relay log may go on in the next one.
+    The last transaction of a relay log may continue in the next one.
     """
     if truncated and (follows := next_event(file, walk.position + 1, walk.format.checksum_size)) is not None:
         raise DamagedError(

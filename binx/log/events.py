@@ -1,6 +1,6 @@
-"""The events of one transaction, those within compressed payloads included.
+"""Read the events of one transaction, including those within compressed payloads.
 
-For looking closely at few transactions; loops over all of them are in :mod:`binx.kernels`.
+For inspecting a few transactions; loops over all of them are in :mod:`binx.kernels`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from binx.source import READ_BYTES, Source
 
 
 class RawEvent(NamedTuple):
-    """One event and its bytes.
+    """An event and its bytes.
 
     Attributes:
-        header: its header; that of an event within a payload has the payload's position.
-        data: header, body and checksum; of a payload that is larger than what is read at once, its first
-            bytes.
-        body: the bytes between header and checksum, of such a payload the first.
-        inner: of an event within a payload, which has no checksum, its offset there; None for all others.
+        header: its header; for an event within a payload, with the payload's position.
+        data: header, body and checksum; for a payload larger than the read buffer, its first bytes.
+        body: the bytes between header and checksum; for such a payload the first of them.
+        inner: for an event within a payload, which has no checksum, its offset there; None for all others.
     """
 
     header: EventHeader
@@ -47,20 +46,19 @@ class RawEvent(NamedTuple):
 def transaction_events(
     file: BinlogFile, start: int, end: int, description: FormatDescription
 ) -> Iterator[tuple[EventHeader, Event]]:
-    """Read the events of ``[start, end)``.
+    """Yield the events of ``[start, end)``.
 
-    A payload comes first as itself and then as what it holds; the headers of its inner events have the
-    position of the payload.
+    A payload is yielded first, then its contents; the headers of inner events have the payload's position.
 
     Args:
-        description: the format description that rules them, as its ``TransactionTable.format`` says.
+        description: the format description in force, as in ``TransactionTable.format``.
     """
     for raw in raw_events(file, start, end, description):
         yield raw.header, raw.event
 
 
 def statement_texts(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[str]:
-    """The texts of the statements of ``[start, end)``, those that its rows were logged with too."""
+    """Yield the statement texts of ``[start, end)``, including those logged with row events."""
     for _, event in transaction_events(file, start, end, description):
         said = event.query if isinstance(event, ExecuteLoadQuery) else event
         if isinstance(said, Query | RowsQuery):
@@ -68,17 +66,17 @@ def statement_texts(file: BinlogFile, start: int, end: int, description: FormatD
 
 
 def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription) -> str:
-    """The text of the first statement of ``[start, end)``; empty without one."""
+    """Return the text of the first statement of ``[start, end)``; empty without one."""
     return next(statement_texts(file, start, end, description), "")
 
 
 def raw_events(
     file: BinlogFile, start: int, end: int, description: FormatDescription, parse: Parser = parse_event
 ) -> Iterator[RawEvent]:
-    """The same with the events' bytes.
+    """Yield the same with the events' bytes.
 
     Args:
-        parse: makes events of their bytes, but for payloads and format descriptions.
+        parse: parses events, except payloads and format descriptions.
     """
     window, origin, position = memoryview(b""), start, start
     try:
@@ -96,7 +94,7 @@ def raw_events(
             data = window[position - origin : header.end - origin]
             body = data[HEADER_SIZE : header.size - description.checksum_size]
             if header.type == EventType.FORMAT_DESCRIPTION:
-                # Of the next relay log, in which the transaction goes on.
+                # From the next relay log, in which the transaction continues.
                 body = data[HEADER_SIZE:]
                 description = parse_format_body(body, header)
                 yield RawEvent(header, data, body, None, description)
@@ -112,7 +110,7 @@ def raw_events(
 
 
 def _holds_event(window: memoryview, at: int) -> bool:
-    """Whether a window holds all of the event that begins ``at`` bytes into it."""
+    """Return whether a window holds all of the event that begins ``at`` bytes into it."""
     if len(window) - at < HEADER_SIZE:
         return False
     return event_size(window[at : at + HEADER_SIZE]) <= len(window) - at
@@ -136,20 +134,20 @@ def _inner_events(
 
 
 _FIELDS_SIZE = 1024
-"""More than the fields before the compressed bytes ever take."""
+"""Upper limit of the size of the fields before the compressed bytes."""
 
 
 def stored_payload(
     source: Source, header: EventHeader, window: memoryview, origin: int, description: FormatDescription
 ) -> TransactionPayload:
-    """The payload event with that header.
+    """Return the payload event with that header.
 
     Args:
-        window: bytes of the log; where the event is not whole in it, the rest is read when it is wanted.
+        window: bytes of the log; if the event is not whole in it, the rest is read on demand.
         origin: offset in the log of the window's first byte.
 
     Raises:
-        TruncatedError: the event goes beyond the log.
+        TruncatedError: the event extends beyond the log.
     """
     start, end = header.position + HEADER_SIZE, header.end - description.checksum_size
     if header.end > source.size:
@@ -168,7 +166,7 @@ def stored_payload(
 
 
 def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:
-    """The bytes of ``[start, end)`` in pieces.
+    """Yield the bytes of ``[start, end)`` in pieces.
 
     Raises:
         TruncatedError: the log ends before.
@@ -185,7 +183,7 @@ def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:
 
 
 def sums(source: Source, header: EventHeader) -> tuple[int, int]:
-    """The checksum behind an event, and that of its bytes, which are read piece by piece."""
+    """Return an event's stored checksum and the one computed from its bytes, which are read in pieces."""
     found, end = 0, header.end - CHECKSUM_SIZE
     for piece in pieces(source, header.position, end):
         found = checksum(piece, found)

@@ -1,4 +1,4 @@
-"""One binary log file, opened: its format, and scans over its transactions."""
+"""An open binary log file: its format, and scans over its transactions."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from binx.source.keyring import Keys
 
 FORMAT_FROM = "BINX_FORMAT_FROM"
-"""Names a log whose first event stands in for a damaged one."""
+"""Environment variable: a log whose first event replaces a damaged one."""
 
 _TYPE_OFFSET = 4
 
 
 class Listed(NamedTuple):
-    """A place in a server's index."""
+    """A position in a server's index."""
 
     index_path: str
     place: int
@@ -57,19 +57,19 @@ class BinlogFile:
         """Read the file's first event."""
         self.source = source
         self.own_size = source.size
-        """Bytes of the file itself, also where its last transaction goes on in the next relay logs."""
+        """Size of the file itself, even if its last transaction continues in the next relay logs."""
         self.resumption: Resumption | None = None
         self.listed: Listed | None = None
-        """Where in a server's index it stands, if it was named by that."""
+        """Its entry in a server's index, if it was named by one."""
         self.followed_by: FileEnds | None = None
-        """The next log of its chain, if it was ordered together with that."""
+        """The next log of its chain, if they were ordered together."""
         self.head_error: BinxError | None = None
-        """What is wrong with the first event, where that of another log stands in for it."""
+        """The error of the first event, if that of another log replaces it."""
         self.find_index: Callable[[], IndexFile | None] | None = None
-        """Opens the file's index where that is there and true; set where index files may be used."""
+        """Opens the file's index if there is a valid one; set if index files may be used."""
         self._is_plain = isinstance(source, PlainFile)
         self.keys: Keys | None = None
-        """The keys that it was opened with, for its index; None for those that the environment names."""
+        """The keys that it was opened with, for its index; None for those in the environment."""
         try:
             if read_magic(source.window(0, MAGIC_SIZE)) is Magic.ENCRYPTED:
                 raise EncryptedError("the log is still encrypted after decryption")
@@ -81,7 +81,7 @@ class BinlogFile:
             raise error.at(path=source.path) from error.__cause__
 
     def _refuse_encryption(self, head: memoryview) -> None:
-        """Tell what the rest of a file is that MariaDB or Percona Server encrypted: it looks like garbage."""
+        """Refuse a file whose rest MariaDB or Percona Server encrypted; it would look like garbage."""
         following = head[self.first_position - MAGIC_SIZE :]
         if len(following) < HEADER_SIZE:
             return
@@ -101,7 +101,7 @@ class BinlogFile:
         """Open a file by its path; ``-`` is standard input.
 
         Args:
-            keys: for encrypted logs; None: those that the environment names.
+            keys: for encrypted logs; None uses those in the environment.
         """
         source = open_source(path, keys)
         neighbour = os.environ.get(FORMAT_FROM)
@@ -123,7 +123,7 @@ class BinlogFile:
 
     @classmethod
     def inside(cls, source: Source) -> Self:
-        """The log in a source that is open already; where it is none, the source is closed."""
+        """Open the log in an open source; if it is not a log, the source is closed."""
         try:
             return cls(source)
         except BinxError:
@@ -139,7 +139,7 @@ class BinlogFile:
         self.close()
 
     def close(self) -> None:
-        """Give the file back, and its index."""
+        """Close the file and its index."""
         index: IndexFile | None = self.__dict__.get("index")
         if index is not None:
             index.close()
@@ -147,7 +147,7 @@ class BinlogFile:
 
     @cached_property
     def index(self) -> IndexFile | None:
-        """The file's index, opened when first asked for; None where none may be used, or none is true."""
+        """The file's index, opened on first use; None if indexes are off or none is valid."""
         return None if self.find_index is None else self.find_index()
 
     @property
@@ -162,23 +162,23 @@ class BinlogFile:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.source.size
 
     @property
     def is_relay_log(self) -> bool:
-        """Whether a replica wrote it from what it received."""
+        """Whether a replica wrote it from the events it received."""
         head = self.source.window(MAGIC_SIZE, MAGIC_SIZE + HEADER_SIZE)
         return bool(parse_header(head, 0).flags & EventFlag.RELAY_LOG)
 
     @property
     def file_number(self) -> int:
-        """The numeric suffix of the name, which orders the files of a chain; 0 where there is none."""
+        """The numeric suffix of the name, which orders the files of a chain; 0 without one."""
         return number_of(self.name)
 
     @property
     def identity(self) -> str:
-        """Eight hex digits that tell apart files of the same name from different servers or starts."""
+        """Eight hex digits that distinguish files of the same name from different servers or starts."""
         return self.format.identity()
 
     def commit_version(self, start: int) -> int:
@@ -197,9 +197,9 @@ class BinlogFile:
         return self.file_number << 32 | start
 
     def events_window(self, position: int, stop: int) -> memoryview:
-        """Bytes from an event on: of many events, or of all of one that is larger; none behind ``stop``.
+        """Return bytes from an event on: many events, or one whole larger event; none after ``stop``.
 
-        Of a compressed payload that is larger than what is read at once they are the first: see
+        For a compressed payload larger than the read buffer, only the first bytes: see
         :mod:`binx.log.events`.
         """
         window = self.source.window(position, min(stop, position + READ_BYTES))
@@ -218,7 +218,7 @@ class BinlogFile:
         on_damage: OnDamage = OnDamage.STOP,
         gtids: dict[bytes, bytes] | None = None,
     ) -> Scan:
-        """Find the transactions; see :class:`~binx.log.scan.Scan`."""
+        """Find the transactions with a scan; see :class:`~binx.log.scan.Scan`."""
         return Scan(self, level, verify=verify, on_damage=on_damage, gtids=gtids)
 
     def transactions(
@@ -228,13 +228,13 @@ class BinlogFile:
         verify: bool = True,
         gtids: dict[bytes, bytes] | None = None,
     ) -> TransactionScan:
-        """Find the transactions by the shortest way: the file's index where it has one, else a scan.
+        """Find the transactions the fastest way: from the file's index if it has one, else with a scan.
 
         A plain file is searched for GTIDs faster than its index is read.
 
         Args:
-            level: how much must be known of them; an index knows all.
-            gtids: a scan may leave out what has none of these, see :class:`~binx.log.scan.Scan`.
+            level: how much must be known of them; an index has everything.
+            gtids: a scan may skip transactions with none of these, see :class:`~binx.log.scan.Scan`.
         """
         is_faster = self._is_plain and gtids is not None
         if not is_faster and self.index is not None:
@@ -243,13 +243,13 @@ class BinlogFile:
 
 
 def _head_of(path: str, keys: Keys | None) -> bytes:
-    """The magic and the first event of a log."""
+    """Return the magic and the first event of a log."""
     with BinlogFile.inside(open_source(path, keys)) as file:
         return bytes(file.source.window(0, file.first_position))
 
 
 def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
-    """Open several files; where one cannot be opened, none stays open."""
+    """Open several files; if one cannot be opened, all are closed."""
     files: list[BinlogFile] = []
     try:
         for path in paths:
@@ -266,11 +266,11 @@ _listeners: list[Callable[[str], None]] = []
 
 
 def listen(listener: Callable[[str], None] | None) -> None:
-    """Set who is told of the steps from now on; None for nobody."""
+    """Set the listener for progress steps; None for nobody."""
     _listeners[:] = [] if listener is None else [listener]
 
 
 def tell(path: str, step: str) -> None:
-    """Tell of a step."""
+    """Report a step."""
     for listener in _listeners:
         listener(f"{path}: {step}")

@@ -1,4 +1,4 @@
-"""Transaction ids: a GTID, or a UUID that reading again gives again; sets of GTIDs as kernels have them."""
+"""Transaction ids (a GTID, or a reproducible UUID), and GTID sets in the kernels' form."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def anonymous_name(file: BinlogFile, start: int | str) -> str:
 
 
 def transaction_id(file: BinlogFile, table: TransactionTable, index: int) -> str:
-    """One transaction's id."""
+    """Return one transaction's id."""
     gtid: str | None = table.gtid(index)
     return gtid if gtid is not None else anonymous_id(file, table.value("start", index))
 
 
 def id_at(ids: tuple[bytes, bytes], index: int) -> str:
-    """One of the ids that :func:`transaction_ids` gives."""
+    """Return one of the ids from :func:`transaction_ids`."""
     offsets, text = ids
     first, last = memoryview(offsets).cast("i")[index : index + 2]
     return text[first:last].decode()
 
 
 def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, bytes]:
-    """All ids of a table as an Arrow string column's parts: 32-bit offsets and UTF-8 text."""
+    """Return all ids of a table as the buffers of an Arrow string column: 32-bit offsets and UTF-8 text."""
     offsets, text = table.gtids()
     if table.all_have_gtids():
         return offsets, text
@@ -61,7 +61,7 @@ def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, b
 
 
 def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:
-    """What gives the ids of one file's transactions without GTID, by their starts."""
+    """Return a function from start offsets to ids, for one file's transactions without GTID."""
     from uuid import UUID, uuid5
 
     namespace, name = UUID(NAMESPACE), anonymous_name(file, "")
@@ -72,7 +72,7 @@ _DOMAIN_SOURCE = struct.Struct("<II")
 
 
 def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
-    """A set as :meth:`TransactionTable.keep_gtids` takes it: by source's key, its intervals."""
+    """Return a set as :meth:`TransactionTable.keep_gtids` takes it: intervals by the source's key."""
     packed: dict[bytes, bytes] = {}
     for source, group in groupby(gtids, key=lambda item: item[0]):
         numbers = [number for _, first, last in group for number in (first, last)]
@@ -81,7 +81,7 @@ def kernel_intervals(gtids: GtidSet) -> dict[bytes, bytes]:
 
 
 def source_of(key: bytes) -> GtidSource:
-    """The source of GTIDs that a :class:`TransactionTable` names by its key."""
+    """Return the GTID source for a key of a :class:`TransactionTable`."""
     if len(key) == _DOMAIN_SOURCE.size:
         domain, server_id = _DOMAIN_SOURCE.unpack(key)
         return DomainSource(domain, server_id)
@@ -89,12 +89,12 @@ def source_of(key: bytes) -> GtidSource:
 
 
 def marked_gtids(table: TransactionTable, mask: Buffer) -> list[tuple[GtidSource, int, int]]:
-    """The GTIDs of the transactions that a mask marks, as intervals: source, first and last, not sorted."""
+    """Return the GTIDs of the masked transactions as intervals (source, first, last), unsorted."""
     return [(source_of(key), first, last) for key, first, last in table.gtid_runs(mask)]
 
 
 def key_of(source: GtidSource) -> bytes:
-    """The key by which a :class:`TransactionTable` names a source of GTIDs."""
+    """Return the key of a :class:`TransactionTable` for a GTID source."""
     if isinstance(source, DomainSource):
         return _DOMAIN_SOURCE.pack(source.domain, source.server_id)
     return source.uuid + source.tag.encode("ascii")

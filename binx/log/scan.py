@@ -1,4 +1,4 @@
-"""One pass over a file's events that finds its transactions."""
+"""Scan a file's events for its transactions."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _NO_STOP = 2**63 - 1
 
 
 class Resumption(NamedTuple):
-    """Where a scan begins that reads a part of a file.
+    """Where a scan of part of a file begins.
 
-    The first events may belong to a transaction of the file before it, or somebody else reads them.
+    The first events may belong to a transaction of the previous file, or are read by another scan.
 
     Attributes:
         position: offset of the first event that is read.
         format: the format description in force there.
-        stop: where the scan ends, the end of a transaction, or of a slice; None for the file's end. How the
-            file ends is judged only there.
+        stop: where the scan ends: the end of a transaction or a slice; None for the file's end. How the file
+            ends is determined only there.
     """
 
     position: int
@@ -43,24 +43,22 @@ class Resumption(NamedTuple):
 class Scan:
     """One pass over a file that yields its transactions in tables of some ten thousands.
 
-    Iterate it once. What was found before damage is yielded before the error is raised; a scan that salvages
-    raises none but about the format description, without which no event can be read, and goes on behind the
-    damage. It reads every event, as one that is passed over could be damaged, and takes ``LEVEL_INDEX`` for
+    Iterate it once. What was found before damage is yielded before the error is raised. A salvaging scan
+    raises only errors about the format description, without which no event can be read, and continues after
+    the damage. It reads every event, since a skipped one could be damaged, and treats ``LEVEL_INDEX`` as
     ``LEVEL_TABLES``.
 
-    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.identifiers.kernel_intervals` has them)
-    leaves out most of the transactions that have none of them. Of these it reads only where they begin
-    and end.
+    A scan at ``LEVEL_INDEX`` for GTIDs (as :func:`~binx.log.identifiers.kernel_intervals` returns them) omits
+    most transactions that have none of them. Of these it reads only the beginning and the end.
 
     Attributes:
         level: how much is known of the transactions.
-        ending: how the file ends; known when the iteration is over.
-        unfinished: bytes behind the last whole transaction of a file in use.
-        payloads: what keeps the events of compressed transactions for whoever looks at them next; None:
-            nothing does.
-        watch: is told of each window before it is walked: its offset and its bytes, which follow upon those
-            before or begin within them, but for events larger than a window.
-        step: bytes that are walked before a table is handed over.
+        ending: how the file ends; known after the iteration.
+        unfinished: bytes after the last whole transaction of a file in use.
+        payloads: keeps the events of compressed transactions for later readers; None keeps nothing.
+        watch: called for each window before it is walked, with its offset and its bytes, which follow or
+            overlap the previous ones, except for events larger than a window.
+        step: bytes that are walked before a table is yielded.
     """
 
     def __init__(
@@ -96,17 +94,17 @@ class Scan:
 
     @property
     def scanner(self) -> Scanner:
-        """The walk, which knows how headers' positions were and whether there were GTIDs."""
+        """The walk, with the headers' drift and whether there were GTIDs."""
         return self._scanner
 
     @property
     def position(self) -> int:
-        """Offset of the next event: how far the scan has come."""
+        """Offset of the next event: the scan's progress."""
         return self._scanner.position
 
     @property
     def accounted(self) -> int:
-        """Offset behind the last whole transaction, or the last event between transactions."""
+        """Offset after the last whole transaction, or after the last event between transactions."""
         begun: int | None = self._scanner.open_transaction
         return self._scanner.position if begun is None else begun
 
@@ -116,7 +114,7 @@ class Scan:
         return self._scanner.control_events
 
     def totals(self) -> Totals:
-        """Events and bytes by type; at ``LEVEL_INDEX`` only a part of the events is met."""
+        """Events and bytes by type; at ``LEVEL_INDEX`` only some events are counted."""
         by_type = self._scanner.type_totals()
         first_size = self.file.first_position - MAGIC_SIZE
         fde = int(EventType.FORMAT_DESCRIPTION)
@@ -129,7 +127,7 @@ class Scan:
         )
 
     def table_name(self, number: int) -> tuple[str, str]:
-        """Database and table of a table number that the tables' counts speak of."""
+        """Return database and table of a table number in the table counts."""
         names, maps = self._names, self._scanner.maps
         while len(names) <= number:
             names.append(decoded_name(maps.name(len(names))))
@@ -142,27 +140,27 @@ class Scan:
 
     @property
     def table_count(self) -> int:
-        """How many tables there are."""
+        """Number of tables."""
         return self._scanner.maps.tables
 
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
-        """Each distinct table map: its table's number, its bytes behind table id and flags."""
+        """Yield each distinct table map: its table's number, its bytes after table id and flags."""
         maps = self._scanner.maps
         for number in range(maps.count):
             yield maps.table_of(number), maps.body(number)
 
     def uncounted(self) -> dict[tuple[str, str], int]:
-        """How many rows events are not counted, by (db, table): a column's type is not known."""
+        """Number of rows events not counted, by (db, table), because a column's type is unknown."""
         counts = ((number, self._scanner.uncounted_events(number)) for number in range(self.table_count))
         return {self.table_name(number): count for number, count in counts if count}
 
     def uncounted_tables(self) -> list[tuple[str, str]]:
-        """Database and name of tables whose rows are not counted: a column's type is not known."""
+        """Return the tables whose rows are not counted because a column's type is unknown."""
         return list(self.uncounted())
 
     @property
     def damage(self) -> Sequence[Damage]:
-        """What a salvaging scan has passed over so far, in the file's order."""
+        """Damaged ranges that a salvaging scan has skipped, in the file's order."""
         return () if self._salvage is None else self._salvage.damage
 
     @property
@@ -204,7 +202,7 @@ class Scan:
         self._finish()
 
     def _pass_over(self, error: BinxError) -> int:
-        """Go on behind damage, or raise the error where that is not wanted."""
+        """Continue after damage, or raise the error if not salvaging."""
         if self._salvage is None:
             raise error.at(path=self.file.path) from error.__cause__
         try:
@@ -213,10 +211,10 @@ class Scan:
             raise unreadable.at(path=self.file.path) from unreadable.__cause__
 
     def _judge_end(self) -> None:
-        """Tell a transaction that is still being written from damage."""
+        """Distinguish a transaction that is still being written from damage."""
         scanner, file, whole = self._scanner, self.file, self.accounted
         if scanner.is_seeking and scanner.position < file.size:
-            # Behind damage, an event whose size is wrong again.
+            # After damage, another event whose size is wrong.
             raise TruncatedError(
                 "expected a whole event, found the end of the file inside it", offset=scanner.position
             )
@@ -231,7 +229,7 @@ class Scan:
             raise error
 
     def _take_table(self) -> TransactionTable:
-        """The transactions found since the last table; all are of one format."""
+        """Return the transactions found since the last table; all have one format."""
         table = self._scanner.new_table()
         table.format = self._format
         if self._salvage is not None:
@@ -239,14 +237,14 @@ class Scan:
         return table
 
     def _advance(self, limit: int) -> int:
-        """Walk up to ``limit``, window by window; what needs Python on the way is done here."""
+        """Walk up to ``limit``, window by window, and handle what needs Python."""
         scanner, size = self._scanner, self.file.size
         stop: int = Stop.STOP_LIMIT
         while stop == Stop.STOP_LIMIT and scanner.position < limit:
             origin = scanner.position
             stop = self._walk(self._window(origin), origin, limit)
             if stop == Stop.STOP_LIMIT and scanner.position == origin:
-                # A plausible event that is larger than what is read at once.
+                # A plausible event larger than the read buffer.
                 window = self.file.source.window(origin, min(origin + READ_BYTES, size))
                 header = parse_header(window, origin, origin=origin)
                 if self._salvage is not None:
@@ -260,7 +258,7 @@ class Scan:
         return stop
 
     def _window(self, origin: int) -> memoryview:
-        """The bytes that are walked next."""
+        """Return the bytes to walk next."""
         file = self.file
         window = file.source.window(origin, min(origin + READ_BYTES, file.size))
         if self.watch is not None:
@@ -268,14 +266,14 @@ class Scan:
         return window
 
     def _vouch(self, header: EventHeader) -> None:
-        """Have a large payload taken by its beginning."""
+        """Accept a large payload by its beginning."""
         from binx.log.events import sums
 
         verify = self._verify and self._format.checksum_size
         self._scanner.vouch(*(sums(self.file.source, header) if verify else (0, 0)))
 
     def _walk(self, window: memoryview, origin: int, limit: int) -> int:
-        """Walk a window as far as it goes."""
+        """Walk a window as far as possible."""
         scanner = self._scanner
         while True:
             stop: int = scanner.feed(window, origin, limit)
@@ -300,7 +298,7 @@ class Scan:
                 return stop
 
     def _check_format(self, event: memoryview) -> None:
-        """Compare the checksum of the format description in force with its bytes."""
+        """Verify the checksum of the format description in force."""
         if self._verify:
             try:
                 verify_format_checksum(event, self._format)
@@ -308,7 +306,7 @@ class Scan:
                 raise error.at(path=self.file.path) from error.__cause__
 
     def _take_format(self) -> None:
-        """A relay log holds the source's format description behind its own."""
+        """Switch the format description; a relay log has the source's after its own."""
         scanner, source = self._scanner, self.file.source
         position = scanner.position
         window = self.file.events_window(position, source.size)
@@ -322,7 +320,7 @@ class Scan:
         scanner.skip(header.size, header.type)
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
-        """Count what a compressed payload holds."""
+        """Count the contents of a compressed payload."""
         from binx.event.payload import told_of, whole_events
         from binx.log.events import stored_payload
 
@@ -335,7 +333,7 @@ class Scan:
         scanner.end_payload()
 
     def _finish(self) -> None:
-        """Judge the file's end."""
+        """Determine the file's ending."""
         scanner, file = self._scanner, self.file
         if self._salvage is not None:
             self._salvage.close(file.size)
@@ -359,7 +357,7 @@ class Scan:
 
 
 def _salvage(file: BinlogFile, scanner: Scanner) -> Salvage:
-    # Here and not above: few scans salvage, and all commands scan.
+    # Imported here: few scans salvage, and all commands scan.
     from binx.log.damage import Salvage
 
     salvage = Salvage(file.source, scanner)

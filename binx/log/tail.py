@@ -1,9 +1,9 @@
-"""What follows the last whole transaction of a file: one that is still being written, or damage.
+"""Classify what follows a file's last whole transaction: a transaction being written, or damage.
 
-A server marks a file as in use, and takes the mark away when it closes it; after a crash it stays. The bytes
-behind the last whole transaction are an incomplete one only where nothing speaks against it: all their events
-are intact but the last, whose header may be right, no event follows that one, and no later log of the chain
-says that there was more.
+A server marks a file as in use, and clears the mark when it closes it; after a crash the mark stays. The
+bytes after the last whole transaction are an incomplete one only if nothing contradicts it: all their events
+except the last are intact, the last one's header is plausible, no event follows it, and no later log of the
+chain shows that there was more.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SIZE_AT = 9
 
 
 class Tail:
-    """The bytes behind the last whole transaction of a file.
+    """The bytes after the last whole transaction of a file.
 
     Args:
-        start: offset behind its last whole transaction.
-        drift: what positions in headers say more than where events end, as they did up to there.
+        start: offset after its last whole transaction.
+        drift: difference between the positions in headers and the actual event ends up to there.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Tail:
         self._search = EventSearch(file.source)
 
     def error(self) -> BinxError | None:
-        """What is wrong; None where it is a transaction that a server is writing, or was when it crashed."""
+        """The error; None for a transaction that a server is writing, or was writing when it crashed."""
         try:
             self._check_events()
             self._check_later_log()
@@ -69,7 +69,7 @@ class Tail:
         )
 
     def _check_events(self) -> None:
-        """Look at each event."""
+        """Check each event."""
         position, size = self._start, self._file.size
         while position + HEADER_SIZE <= size:
             header = self._header_at(position)
@@ -89,7 +89,7 @@ class Tail:
 
     def _check_position(self, header: EventHeader) -> None:
         drift = (header.next_position - header.end) & _SIZE_BITS
-        # In relay logs some events have positions of the source, and some their own.
+        # In relay logs some events have the source's positions, others their own.
         if header.next_position and drift != self._drift and not self._file.is_relay_log:
             raise DamagedError(
                 f"expected an event of {header.size:,} bytes, found that its position says otherwise: its"
@@ -99,7 +99,7 @@ class Tail:
             )
 
     def _check_cut_event(self, header: EventHeader) -> None:
-        """Tell an event that is still to be written to its end from one whose size is wrong."""
+        """Distinguish an event that is not fully written yet from one whose size is wrong."""
         self._check_position(header)
         position, size = header.position, self._file.size
         follows = self._search.find(position + 1, self._drift, self._checksum_size)

@@ -1,1 +1,1 @@
-"""From what a user names to the logs of a chain, in their order."""
+"""Find the logs that a user names, and bring them into chain order."""

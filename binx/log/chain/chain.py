@@ -1,13 +1,13 @@
-"""Binary logs of one server as a chain: their order, their epochs, and what does not fit together.
+"""Order the binary logs of a server into chains, count epochs, and find gaps and conflicts.
 
-Only the first and the last events of each file are read. A file is linked to the one whose name comes next,
-where GTIDs and times allow it. Numbers alone order nothing: numbering can restart (RESET MASTER, RESET BINARY
-LOGS AND GTIDS, a new server of the same name), and several servers have logs of the same names. A server's id
-is not its chain's either: it can change with any start and any SET GLOBAL, and change back. Runs of linked
-files that belong to one chain come in the order of their times; an index states the order of what it lists.
+Only the first and the last events of each file are read. A file is linked to the one with the next number if
+GTIDs and times allow it. Numbers alone do not define the order: numbering can restart (RESET MASTER, RESET
+BINARY LOGS AND GTIDS, a new server of the same name), and logs of several servers can have the same names. A
+server id does not identify a chain either: it can change with any start and any SET GLOBAL, and change back.
+Runs of linked files of one chain are ordered by time; an index defines the order of the logs it lists.
 
 Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS"; ``MYSQL_BIN_LOG::open_binlog`` in sql/binlog.cc
-(the create time of the format description is 0 but in the first log after a start).
+(the create time of the format description is 0 except in the first log after a start).
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from binx.source.names import has_archive_tag, is_named_next
 
 
 class ProblemKind(Enum):
-    """What does not fit between two files."""
+    """Kind of problem between two files."""
 
     GAP = "gap"
-    """A file between them is not there."""
+    """A file between them is missing."""
     GTIDS_LOST = "gtids lost"
-    """The later file does not know GTIDs that were there before the earlier one."""
+    """The later file lacks GTIDs that were known before the earlier one."""
     NOT_CLOSED = "not closed"
     """The earlier file ends without ROTATE or STOP, as after a crash: its end may be missing."""
     REPEATED = "repeated"
-    """They are copies of one file, or one is."""
+    """They are copies of one file, or one is a copy of the other."""
 
 
 class ChainProblem(NamedTuple):
-    """Two files that follow each other, and what does not fit."""
+    """A problem between two consecutive files."""
 
     kind: ProblemKind
     before: str
@@ -48,9 +48,9 @@ class ChainProblem(NamedTuple):
 
 
 def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
-    """Bring logs into the order in which they were written; those of one chain stay together.
+    """Sort logs into the order in which they were written, chain by chain.
 
-    Each file is told which log follows it.
+    Sets each file's following log.
 
     Returns:
         The logs with ``chain`` set: 0 for those of the first chain, and so on.
@@ -64,7 +64,7 @@ def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
 
 
 def epochs(ends: Sequence[FileEnds]) -> list[int]:
-    """For each of ordered logs, how many of its chain up to it were the first after a start of the server."""
+    """For each of ordered logs, return how many logs of its chain up to it follow a server start."""
     counts: dict[int, int] = {}
     result = []
     for one in ends:
@@ -74,7 +74,7 @@ def epochs(ends: Sequence[FileEnds]) -> list[int]:
 
 
 def ends_problems(ends: Sequence[FileEnds]) -> list[ChainProblem]:
-    """What does not fit between ordered logs of the same chain."""
+    """Return the problems between ordered logs of the same chain."""
     problems: list[ChainProblem] = []
     for before, after in pairwise(ends):
         if before.chain == after.chain:
@@ -106,7 +106,7 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
 
 
 def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:
-    """The order that an index states, where one lists them all; else that of the runs' beginnings."""
+    """Return an index's order if one lists all logs, else the order of the runs' begin times."""
     ordered = sorted(runs, key=lambda run: (run[0].begun, run[0].file.file_number))
     ends = [one for run in ordered for one in run]
     stated = [(one.file.listed.place, one) for one in ends if one.file.listed is not None]
@@ -119,17 +119,17 @@ def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:
 
 
 def missing_gtids(logged: GtidSet, previous: Iterable[GtidSet | None]) -> GtidSet:
-    """The GTIDs that are in no log, though there were earlier and later ones of their source.
+    """Return the GTIDs that are in no log, although earlier and later ones of their source are.
 
-    MySQL numbers the transactions of each source one after another, and each log names those of all logs
-    before it: what only a later log knows of is missing for certain, what nobody knows of is a hole in the
-    numbers. MariaDB numbers those of each domain, so that the numbers of one server have holes where another
-    one wrote; a hole in a domain counts as of the server whose GTID follows. What had happened before the
-    first log, and the holes in that, are not reported.
+    MySQL numbers the transactions of each source consecutively, and each log lists the GTIDs of all logs
+    before it: GTIDs that only a later log lists are certainly missing; GTIDs that no log lists are holes in
+    the numbering. MariaDB numbers the transactions of each domain, so that one server's numbers have holes
+    where another server wrote; a hole in a domain is attributed to the server of the GTID after it. What
+    happened before the first log, and the holes in that, are not reported.
 
     Args:
         logged: the GTIDs of all transactions in the logs.
-        previous: for each log, the GTIDs of all logs before it, where it says so.
+        previous: for each log, the GTIDs of all logs before it, if it records them.
     """
     said = [gtids for gtids in previous if gtids is not None]
     before = reduce(GtidSet.intersection, said) if said else GtidSet()
@@ -139,7 +139,7 @@ def missing_gtids(logged: GtidSet, previous: Iterable[GtidSet | None]) -> GtidSe
 
 
 def _holes(known: GtidSet, before: GtidSet) -> Iterator[tuple[GtidSource, int, int]]:
-    """What is missing between the intervals of each of MySQL's sources, but for the holes of before."""
+    """Yield the gaps between the intervals of each MySQL source, except those already in ``before``."""
     for source in known.sources:
         if isinstance(source, DomainSource):
             continue
@@ -166,29 +166,29 @@ _ROTATION_SECONDS = 2
 """A server writes ROTATE and begins the next log in one step."""
 
 Run = list[FileEnds]
-"""Logs, each of which is linked to the next."""
+"""Logs, each linked to the next."""
 
 
 def ends_follow(before: FileEnds, after: FileEnds) -> bool:
-    """Whether a log's name is the one that must come next."""
+    """Return whether a log's name is the next expected one."""
     if before.next_file is not None:
         return is_named_next(before.next_file, before.file.name, after.file.name)
     return before.base == after.base and after.file.file_number == before.file.file_number + 1
 
 
 def listed_before(ends: FileEnds) -> GtidSet | None:
-    """The GTIDs that a log says were logged before it; of MariaDB's the last of each domain and server."""
+    """Return the GTIDs that a log lists as logged before it; for MariaDB the last per domain and server."""
     if ends.previous_gtids is not None or ends.gtid_list is None:
         return ends.previous_gtids
     return GtidSet((source, number, number) for source, number in _last_numbers(ends).items())
 
 
 def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet] | None:
-    """Hold what a log says was before it against what was there.
+    """Compare the GTIDs that a log records as previous with those of the logs before it.
 
     Returns:
-        What the log lists and was not there, and what was there and it does not list; None where logs do not
-        say.
+        The GTIDs that the log lists and that were not there, and those that were there and that it does not
+        list; None if the logs record no GTIDs.
     """
     if before.previous_gtids is not None and after.previous_gtids is not None:
         held = before.previous_gtids | content
@@ -207,13 +207,13 @@ def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
 
 
 def _ahead(numbers: dict[DomainSource, int], others: dict[DomainSource, int]) -> GtidSet:
-    """What comes up to the last numbers of some sources behind those of others."""
+    """Return the GTIDs after the last numbers of ``others``, up to those of ``numbers``."""
     behind = ((source, others.get(source, 0), number) for source, number in numbers.items())
     return GtidSet((source, other + 1, number) for source, other, number in behind if number > other)
 
 
 def _lost_gtids(before: FileEnds, after: FileEnds) -> str:
-    """What was there before the earlier log and is not there before the later one."""
+    """Return what was known before the earlier log and is not known before the later one."""
     if before.previous_gtids is not None and after.previous_gtids is not None:
         return str(before.previous_gtids - after.previous_gtids)
     if before.gtid_list is None or after.gtid_list is None:
@@ -224,7 +224,7 @@ def _lost_gtids(before: FileEnds, after: FileEnds) -> str:
 
 
 def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
-    """The chains that logs are of, each as its runs in the order of their numbers."""
+    """Group logs into chains, each as its runs in numeric order."""
     places = _Places(ends)
     runs = _linked(ends, places)
     leaders = list(range(len(runs)))
@@ -237,7 +237,7 @@ def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
     firsts: dict[object, int] = {}
     by_folder: dict[object, list[int]] = {}
     for number, run in enumerate(runs):
-        # Runs of one server id or index are of one chain, and those that follow each other in one folder.
+        # Runs of one server id or index belong to one chain, as do runs that follow each other in one folder.
         indexes = {one.file.listed.index_path for one in run if one.file.listed is not None}
         for shared in ({one.server for one in run}, indexes):
             for key in shared:
@@ -255,7 +255,7 @@ def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
 
 
 def _linked(ends: Sequence[FileEnds], places: _Places) -> list[Run]:
-    """Link logs by their names: first those of one server id, then what they leave."""
+    """Link logs by their names: first those of one server id, then the remaining ones."""
     ordered = sorted(ends, key=lambda one: (one.file.file_number, one.begun, one.file.path))
     by_name: dict[tuple[str, int], list[FileEnds]] = {}
     for one in ordered:
@@ -292,14 +292,14 @@ def _linked(ends: Sequence[FileEnds], places: _Places) -> list[Run]:
 
 
 class _Places:
-    """Where logs are, as far as all that are there are of one server."""
+    """Places of logs, as far as all logs of a place are of one server."""
 
     def __init__(self, ends: Sequence[FileEnds]) -> None:
         logs = Counter((self._folder(one), one.base, one.file.file_number) for one in ends)
         self._shared = {(folder, base) for (folder, base, _), count in logs.items() if count > 1}
 
     def of(self, one: FileEnds) -> object | None:
-        """What is the same for logs of one place; None where a log's place says nothing."""
+        """Return a key shared by the logs of one place; None if a log's place is not significant."""
         if one.file.listed is not None:
             return one.file.listed.index_path
         folder = self._folder(one)
@@ -307,23 +307,23 @@ class _Places:
 
     @staticmethod
     def _folder(one: FileEnds) -> str | None:
-        """An archive has the logs of many servers in one folder, and tells so by their names."""
+        """Return the folder; None in an archive, which holds logs of many servers under tagged names."""
         if has_archive_tag(one.file.path) or not one.file.file_number:
             return None
         return one.file.path.rpartition("/")[0]
 
 
 def _may_come_later(before: FileEnds, after: FileEnds) -> bool:
-    """Whether neither times nor GTIDs speak against a later log."""
+    """Return whether times and GTIDs allow ``after`` to be the later log."""
     written = before.begun if before.ended is None else before.ended
     return after.begun >= written and not _lost_gtids(before, after)
 
 
 def _is_witnessed(before: FileEnds, after: FileEnds, places: _Places) -> bool:
-    """Whether anything but names says that a log of another server id is the next one.
+    """Return whether anything besides names shows that a log of another server id is the next one.
 
-    That is an index that lists both, a folder in which no other log has their names, ROTATE written when the
-    other log was begun, or GTIDs that both know of.
+    That is an index that lists both, a folder in which no other log has their names, a ROTATE written when
+    the other log was begun, or GTIDs known to both.
     """
     if not _may_come_later(before, after):
         return False

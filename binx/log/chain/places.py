@@ -1,4 +1,4 @@
-"""Where logs are that a user names by something else: a server's index, a folder, a pattern."""
+"""Find logs through a server's index file, a folder or a pattern."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 INDEX_SUFFIX = ".index"
-"""How the file is named in which a server lists its logs."""
+"""Suffix of the file in which a server lists its logs."""
 
 _RELAY = "relay"
 """Part of the names that servers give relay logs: ``relay-log``, ``HOST-relay-bin``."""
@@ -26,7 +26,7 @@ _INDEX_MAXIMUM = 64 * 1024 * 1024
 
 
 def magic_of(path: str) -> bytes:
-    """A file's first bytes."""
+    """Return a file's first four bytes."""
     try:
         with open(path, "rb") as file:
             return file.read(len(MAGIC))
@@ -35,17 +35,17 @@ def magic_of(path: str) -> bytes:
 
 
 def is_index(path: str) -> bool:
-    """Whether a file is a server's list of logs, and not a log of such a name."""
+    """Return whether a file is a server's list of logs, and not a log with such a name."""
     return path.endswith(INDEX_SUFFIX) and magic_of(path) not in (MAGIC, ENCRYPTED_MAGIC)
 
 
 def listed_logs(path: str) -> list[str]:
-    """The logs in a server's index.
+    """Return the logs in a server's index.
 
-    Those that were moved together with it are found beside it, also compressed.
+    Logs that were moved together with the index are found next to it, also compressed.
 
     Raises:
-        AbsentError: it lists a log that is not there.
+        AbsentError: it lists a log that does not exist.
     """
     from pathlib import Path
 
@@ -76,7 +76,7 @@ def listed_logs(path: str) -> list[str]:
 
 
 def folder_indexes(path: str) -> list[str]:
-    """The indexes in a folder: of a replica's, which has two, that of the binary logs.
+    """Return the index files in a folder; of a replica's two, only that of the binary logs.
 
     The relay logs hold the same transactions.
     """
@@ -86,11 +86,10 @@ def folder_indexes(path: str) -> list[str]:
 
 
 def folder_logs(path: str) -> list[str]:
-    """The logs in a folder without an index: the files that begin like logs.
+    """Return the logs in a folder without an index: the files that start with a log's magic.
 
-    A file that begins otherwise and is named as they are, with another number, is one of them whose beginning
-    is damaged; one that is empty is no log yet. A log that is there plain and compressed is taken once,
-    plain.
+    A file that starts otherwise but has a log's name with another number is a log whose beginning is damaged;
+    an empty file is not a log yet. If a log exists plain and compressed, the plain one is taken.
     """
     found = _by_magic(path, _file_names(path))
     if not found:
@@ -99,10 +98,9 @@ def folder_logs(path: str) -> list[str]:
 
 
 def remote_folder_logs(uri: str) -> list[str]:
-    """The logs in a folder of another file system, which names alone tell: a question each would take long.
+    """Return the logs in a folder of a remote file system, by name only: reading each would be slow.
 
-    Those of relay logs are passed over where there are others. A log that is there plain and compressed is
-    taken once, plain.
+    Relay logs are ignored if there are others. If a log exists plain and compressed, the plain one is taken.
 
     Args:
         uri: the folder's; it ends in ``/``.
@@ -120,7 +118,7 @@ def remote_folder_logs(uri: str) -> list[str]:
 
 
 def matching(path: str) -> list[str]:
-    """The files that a pattern means that no shell has expanded; the path itself where nothing matches."""
+    """Expand a pattern that no shell has expanded; return the path itself if nothing matches."""
     if not any(character in path for character in _WILD) or os.path.lexists(path):
         return [path]
     from glob import glob
@@ -154,7 +152,7 @@ def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
 
 
 def _places(folder: Path, name: str) -> Iterable[Path]:
-    r"""Where a listed log may be; servers on Windows list ``.\mysql-bin.000001``."""
+    r"""Yield the possible places of a listed log; servers on Windows list ``.\mysql-bin.000001``."""
     from pathlib import PureWindowsPath
 
     for place in (folder / name, folder / os.path.basename(name), folder / PureWindowsPath(name).name):

@@ -1,9 +1,9 @@
-"""Transactions that begin in one relay log and end in a later one.
+"""Join transactions that begin in one relay log and end in a later one.
 
 MariaDB rotates relay logs between any two events, and so may a replica whose connection broke. Such a
-transaction belongs to the log in which it begins: that log reads on into the ones behind it, up to the
-transaction's end, and they begin behind it. Positions stay those of the files; only the end of a transaction
-that reads on is counted from the beginning of its own file.
+transaction belongs to the log in which it begins: that log is read on into the following logs up to the
+transaction's end, and those logs start after it. Positions stay those of the files; only the end of a
+transaction that continues is counted from the beginning of its own file.
 
 Sources: MySQL's sql/rpl_replica.cc (``queue_event``, ``rotate_relay_log``), MariaDB's sql/slave.cc; the
 format description of a relay log has the flag ``LOG_EVENT_RELAY_LOG_F``.
@@ -42,7 +42,7 @@ _INSIDE = frozenset(
     if number in (EventType.TABLE_MAP, EventType.XID)
     or any(f"{operation}_ROWS" in number.name for operation in ("WRITE", "UPDATE", "DELETE"))
 )
-"""Events that begin no transaction."""
+"""Events that do not begin a transaction."""
 _INSIDE_MARIADB = _INSIDE | {
     EventType.QUERY,
     EventType.INTVAR,
@@ -50,7 +50,7 @@ _INSIDE_MARIADB = _INSIDE | {
     EventType.USER_VAR,
     EventType.MARIADB_ANNOTATE_ROWS,
 }
-"""The same where a GTID event begins every transaction."""
+"""The same for servers that begin every transaction with a GTID event."""
 _GTIDS_SINCE = (10, 0, 2)
 _GTIDS = frozenset(
     {
@@ -63,14 +63,14 @@ _GTIDS = frozenset(
 
 
 def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.STOP) -> list[BinlogFile]:
-    """Have each relay log hold its transactions whole, in whatever order they come; others stay as they are.
+    """Make each relay log hold whole transactions, in whatever order the logs come; other logs are unchanged.
 
     Args:
-        on_damage: whether logs that cannot be read are passed over.
+        on_damage: whether unreadable logs are skipped.
 
     Returns:
-        The logs that begin inside a transaction whose beginning is not there. They are read from the next
-        GTID on; there are none unless damage is passed over.
+        The logs that begin inside a transaction whose beginning is missing. They are read from the next GTID
+        on; there are none unless damage is skipped.
 
     Raises:
         AbsentError: there is such a log.
@@ -98,7 +98,7 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
 
 
 def begins_before(file: BinlogFile, advice: str = "give that one too, undamaged") -> AbsentError:
-    """What is said of a log that begins inside a transaction."""
+    """Return the error for a log that begins inside a transaction."""
     base, _, number = file.name.rpartition(".")
     before = f", {base}.{int(number) - 1:0{len(number)}}" if base and number.isdecimal() else ""
     return AbsentError(
@@ -107,7 +107,7 @@ def begins_before(file: BinlogFile, advice: str = "give that one too, undamaged"
 
 
 def begins_inside(file: BinlogFile) -> bool:
-    """Whether a relay log's first event, but those about the file, is of a transaction begun before."""
+    """Return whether a relay log's first event, ignoring those about the file, continues a transaction."""
     for header in _headers(file):
         if header.type not in _ABOUT_THE_FILE:
             maria = file.format.flavour is Flavour.MARIADB and file.format.version >= _GTIDS_SINCE
@@ -116,19 +116,19 @@ def begins_inside(file: BinlogFile) -> bool:
 
 
 def _next_gtid(file: BinlogFile) -> Resumption:
-    """Where the first transaction begins that has a GTID; the file's end where none does."""
+    """Return where the first transaction with a GTID begins; the file's end if there is none."""
     position = next((header.position for header in _headers(file) if header.type in _GTIDS), file.size)
     return Resumption(position, _format_at(file, position))
 
 
 def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> None:
-    """Have a log hold its last transaction whole, where the logs behind it go on with it."""
+    """Extend a log by the rest of its last transaction from the logs after it."""
     file, first = chain[number].file, chain[number].file.source
     begun = _open_transaction(file, on_damage)
     others: list[BinlogFile] = []
     while begun is not None and number + len(others) + 1 < len(chain):
         before, after = chain[number + len(others)], chain[number + len(others) + 1]
-        # Without ROTATE at its end nobody can say that nothing of a log is missing.
+        # Without ROTATE at its end, part of the log may be missing.
         if before.chain != after.chain or before.next_file is None or not ends_follow(before, after):
             break
         if not begins_inside(after.file):
@@ -147,13 +147,13 @@ def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> Non
             other.resumption = Resumption(other.size, other.format)
         others[-1].resumption = resumption
         return
-    # The transaction's end is not there, or it was given up, as when a replica asks for it again.
+    # The transaction's end is missing, or it was abandoned, as when a replica requests it again.
     for other in others:
         other.resumption = Resumption(other.size, other.format)
 
 
 def _open_transaction(file: BinlogFile, on_damage: OnDamage) -> Resumption | None:
-    """Where the transaction begins that a log ends in."""
+    """Return where the transaction begins that is open at a log's end."""
     scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=on_damage)
     try:
         for _ in scan:
@@ -169,7 +169,7 @@ def _open_transaction(file: BinlogFile, on_damage: OnDamage) -> Resumption | Non
 
 
 def _end_of(file: BinlogFile, begun: Resumption) -> int | None:
-    """Where a transaction ends; None where the file ends before."""
+    """Return where a transaction ends; None if the file ends first."""
     scan = Scan(file, Level.LEVEL_EVENTS, verify=False, on_damage=OnDamage.STOP, span=begun)
     try:
         for table in scan:
@@ -192,7 +192,7 @@ def _format_at(file: BinlogFile, position: int) -> FormatDescription:
 
 
 def _headers(file: BinlogFile) -> Iterator[EventHeader]:
-    """The headers of a log's events."""
+    """Yield the headers of a log's events."""
     position = MAGIC_SIZE
     while position + HEADER_SIZE <= file.size:
         window = file.source.window(position, position + HEADER_SIZE)

@@ -1,1 +1,1 @@
-"""The transaction index: one row a transaction, in memory and in the file beside a log."""
+"""The transaction index, one row per transaction, in memory and in the file next to a log."""

@@ -1,8 +1,8 @@
-"""Index files: what a scan of a log has found, as Parquet beside it, used only while it is true of the log.
+"""Index files: the result of scanning a log, stored as Parquet next to it and used only while it matches.
 
-``mysql-bin.000042.binx`` stands beside ``mysql-bin.000042``, or with the identity of the log in its name in a
-folder of index files. It is believed where the log's size, its first event and its last 64 KiB are those that
-it was made of; everything else is an error, whose message says what is wrong, and the log is read instead.
+``mysql-bin.000042.binx`` is next to ``mysql-bin.000042``, or in a folder of index files with the log's
+identity in its name. It is valid if the log's size, first event and last 64 KiB are those it was made from;
+anything else is an error whose message gives the reason, and the log is read instead.
 """
 
 from __future__ import annotations
@@ -38,44 +38,44 @@ if TYPE_CHECKING:
     from binx.log.file import BinlogFile
 
 VERSION = 1
-"""Of this layout."""
+"""Version of this layout."""
 
 FACTS_KEY = b"binx.index"
-"""The key in the Parquet file's metadata under which the facts about the log stand."""
+"""Key in the Parquet file's metadata for the facts about the log."""
 
 CRC_KEY = b"binx.crc32"
-"""The key under which the CRC32 of the whole file stands, in hex; it is made with zeros in its own place."""
+"""Key for the CRC32 of the whole file in hex, computed with zeros in its own place."""
 
 NO_CRC = b"00000000"
 
 TAIL_BYTES = 64 * 1024
-"""How much of a log's end its index file knows by a checksum."""
+"""Bytes at a log's end that its index file covers with a checksum."""
 
 _BYTES = "latin-1"
-"""Names as logged are bytes in any character set: as text of JSON, one character each."""
+"""Logged names are bytes in any character set; in JSON they are text, one character per byte."""
 _READ_BYTES = 16 * 1024 * 1024
 _PARQUET_END = 8
 """The length of the footer, and the magic."""
 _STRING_OF_EIGHT = b"\x18\x08"
-"""What stands before a text of eight bytes in Thrift's compact protocol."""
+"""Precedes a text of eight bytes in Thrift's compact protocol."""
 _MICROSECONDS = 1_000_000
 
 
 class IndexFacts(NamedTuple):
-    """What an index file says of the log that it was made of.
+    """What an index file records about its log.
 
     Attributes:
-        covered: offset behind the last whole transaction.
-        ending: how the log ends, a number of ``ENDINGS``.
+        covered: offset after the last whole transaction.
+        ending: how the log ends, an index into ``ENDINGS``.
         head: CRC32 of the magic and the first event.
-        tail_bytes: how many of the log's last bytes the next one is of.
+        tail_bytes: number of bytes at the log's end that ``tail`` covers.
         tail: CRC32 of these.
         sources: keys of the GTIDs' sources, by number.
         tables: database and name of each table, as logged, by number.
-        maps: each distinct table map: its table's number, its bytes behind table id and flags.
-        formats: where in the log the format descriptions stand that rule the transactions.
+        maps: each distinct table map: its table's number, its bytes after table id and flags.
+        formats: offsets in the log of the transactions' format descriptions.
         totals: per event type: type, events, bytes, events within compressed payloads.
-        groups: per row group: its rows, the number of the format description that rules them.
+        groups: per row group: number of rows, number of their format description.
     """
 
     size: int
@@ -93,7 +93,7 @@ class IndexFacts(NamedTuple):
 
 
 def encode_facts(facts: IndexFacts) -> str:
-    """The facts as JSON, behind the CRC32 of it."""
+    """Return the facts as JSON, preceded by its CRC32."""
     document = facts._asdict() | {
         "version": VERSION,
         "sources": [key.hex() for key in facts.sources],
@@ -105,7 +105,7 @@ def encode_facts(facts: IndexFacts) -> str:
 
 
 def decode_facts(text: str) -> IndexFacts:
-    """The facts that :func:`encode_facts` wrote."""
+    """Return the facts that :func:`encode_facts` wrote."""
     crc, _, encoded = text.partition(" ")
     if crc != f"{checksum(encoded.encode()):08x}":
         raise DamagedError("the checksum of what it says of its log is wrong")
@@ -129,10 +129,10 @@ def decode_facts(text: str) -> IndexFacts:
 
 
 def with_crc(footer: bytes, crc: bytes = NO_CRC) -> tuple[bytes, bytes]:
-    """A footer with another CRC32 in the place of the file's, and what stood there.
+    """Return a footer with another CRC32 of the file, and the one it had.
 
     Raises:
-        DamagedError: there is no such place.
+        DamagedError: the footer has no CRC32.
     """
     before, key, behind = footer.rpartition(CRC_KEY + _STRING_OF_EIGHT)
     if not key:
@@ -141,7 +141,7 @@ def with_crc(footer: bytes, crc: bytes = NO_CRC) -> tuple[bytes, bytes]:
 
 
 def log_checksums(file: BinlogFile) -> tuple[int, int, int]:
-    """What an index file knows its log by: CRC32 of the start, how many of the last bytes, CRC32 of these."""
+    """Return what identifies a log: CRC32 of the start, number of bytes at the end, CRC32 of these."""
     tail_bytes = min(file.size, TAIL_BYTES)
     return (
         checksum(file.source.window(0, file.first_position)),
@@ -151,21 +151,21 @@ def log_checksums(file: BinlogFile) -> tuple[int, int, int]:
 
 
 class IndexFile:
-    """An open index file that is true of its log, which gives what a scan at ``LEVEL_TABLES`` gives.
+    """An open index file that matches its log; it yields what a scan at ``LEVEL_TABLES`` yields.
 
     Attributes:
-        unfinished: bytes behind the last whole transaction.
-        accounted: offset behind that, or behind the last event between transactions.
-        position: how far the iteration has come in the log.
+        unfinished: bytes after the last whole transaction.
+        accounted: offset after that, or after the last event between transactions.
+        position: offset in the log that the iteration has reached.
     """
 
     level = Level.LEVEL_TABLES
 
     def __init__(self, source: Source, file: BinlogFile) -> None:
-        """Take over the bytes of an index file.
+        """Parse the bytes of an index file.
 
         Raises:
-            StaleError: it was made of another log, or of this one when it was not as it is now.
+            StaleError: it was made from another log, or this log has changed since.
         """
         self.path = source.path
         self.size = source.size
@@ -191,7 +191,7 @@ class IndexFile:
 
     @classmethod
     def open(cls, path: str, file: BinlogFile) -> IndexFile | None:
-        """The index file of a log; None where there is none."""
+        """Open a log's index file; return None if there is none."""
         stored: Source | None
         stored = RemoteFile.find(path) if is_uri(path) else PlainFile.find(path)
         if stored is None:
@@ -207,7 +207,7 @@ class IndexFile:
         """Compare all bytes with their checksum.
 
         Raises:
-            DamagedError: they are not those that were written.
+            DamagedError: the checksum does not match.
         """
         crc, end = 0, max(self.size - self._parquet.metadata.serialized_size - _PARQUET_END, 0)
         for start in range(0, end, _READ_BYTES):
@@ -221,11 +221,11 @@ class IndexFile:
 
     @property
     def transactions(self) -> int:
-        """How many the log has."""
+        """Number of transactions in the log."""
         return sum(rows for rows, _ in self.facts.groups)
 
     def totals(self) -> Totals:
-        """Events and bytes by type, of the whole log."""
+        """Events and bytes by type, for the whole log."""
         totals = self.facts.totals
         return Totals(
             {number: events for number, events, _, _ in totals if events},
@@ -234,26 +234,26 @@ class IndexFile:
         )
 
     def table_name(self, number: int) -> tuple[str, str]:
-        """Database and table of a table number that the tables' counts speak of."""
+        """Return database and table of a table number in the table counts."""
         return decoded_name(self.facts.tables[number])
 
     @property
     def table_count(self) -> int:
-        """How many tables the log changes."""
+        """Number of tables that the log changes."""
         return len(self.facts.tables)
 
     def uncounted_tables(self) -> list[tuple[str, str]]:
-        """Database and name of tables whose rows are not counted: a column's type is not known."""
+        """Return the tables whose rows are not counted because a column's type is unknown."""
         maps = self.facts.maps
         numbers = dict.fromkeys(number for number, body in maps if number >= 0 and _has_unknown(body))
         return [self.table_name(number) for number in numbers]
 
     def table_maps(self) -> Iterator[tuple[int, bytes]]:
-        """Each distinct table map of the log: its table's number, its bytes behind table id and flags."""
+        """Yield each distinct table map: its table's number, its bytes after table id and flags."""
         return iter(self.facts.maps)
 
     def __iter__(self) -> Iterator[TransactionTable]:
-        """Yield tables of transactions, a row group each, in the log's order."""
+        """Yield tables of transactions, one per row group, in the log's order."""
         made = IndexedTables(list(self.facts.sources), len(self.facts.tables))
         first, size = self.file.first_position, self.facts.size
         self.position = first
@@ -268,17 +268,17 @@ class IndexFile:
         self._reach(self.file.size)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._parquet.close(force=True)
         self._source.close()
 
     def _reach(self, position: int) -> None:
-        """Tell whoever watches the log's source how far the work has come."""
+        """Report progress to the log's source."""
         self.file.source.release(self.position, position)
         self.position = position
 
     def _compare(self) -> None:
-        """Refuse what was made of another log."""
+        """Raise StaleError if the file was made from another log."""
         facts, file = self.facts, self.file
         if facts.size != file.size:
             raise StaleError(
@@ -289,7 +289,7 @@ class IndexFile:
             raise StaleError("it was made from another log of that name; update it with binx index")
 
     def _read_formats(self) -> list[FormatDescription]:
-        """The format descriptions that rule the transactions; each is where the index file says."""
+        """Read the format descriptions of the transactions at the offsets in the index file."""
         file = self.file
         formats = []
         for position in self.facts.formats:
@@ -304,7 +304,7 @@ class IndexFile:
         return formats
 
     def _columns(self, number: int, count: int) -> tuple[list[Buffer], list[Buffer]]:
-        """The numbers of a row group's records, and of what these did to tables."""
+        """Return the numbers of a row group's records and of their table counts."""
         try:
             rows = self._parquet.read_row_group(number).combine_chunks()
         except (OSError, ValueError, pa.ArrowException) as error:
@@ -333,7 +333,7 @@ class IndexFile:
 
 
 def _has_unknown(body: bytes) -> bool:
-    """Whether a column of a table map has a type that binx does not know."""
+    """Return whether a column of a table map has an unknown type."""
     try:
         return unknown_column(body) is not None
     except (DamagedError, UnsupportedError):
@@ -341,8 +341,8 @@ def _has_unknown(body: bytes) -> bool:
 
 
 def _numbers(column: pa.Array) -> Buffer:
-    """A column's numbers as 64-bit integers; null is 0."""
-    # A copy without offset, whose buffer begins with the first value.
+    """Return a column's numbers as 64-bit integers; null is 0."""
+    # A copy without offset: its buffer begins with the first value.
     whole = pa.concat_arrays([column.cast(pa.int64()), pa.nulls(0, pa.int64())])
     if whole.null_count:
         whole = whole.fill_null(arrow_scalar(0, pa.int64()))

@@ -1,4 +1,4 @@
-"""Whether and where index files are looked for; what they hold is read only where there are any."""
+"""Locate index files; their contents are read only if any exist."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from binx.log.index.file import IndexFile
 
 SUFFIX = ".binx"
-"""What an index file's name ends in."""
+"""Suffix of index files."""
 
 
 class IndexUse(NamedTuple):
-    """Where index files are looked for.
+    """Where to look for index files.
 
     Attributes:
         folder: a folder of index files; None for the logs' own folders.
-        warn: told of an index file that is there and cannot be used.
+        warn: called for an index file that exists and cannot be used.
     """
 
     folder: str | None = None
@@ -33,12 +33,12 @@ class IndexUse(NamedTuple):
 
 
 def index_path(file: BinlogFile, folder: str | None = None) -> str:
-    """Where the index file of a log stands.
+    """Return the path of a log's index file.
 
     Args:
-        file: the log; where that is a URI, so is this.
-        folder: a folder of index files on this machine, where several logs of one name may have theirs; None
-            for beside the log.
+        file: the log; if it is a URI, so is the result.
+        folder: a local folder of index files, which may hold those of several logs of one name; None for the
+            log's own folder.
     """
     if folder is None and is_uri(file.path):
         name = file.path.partition("?")[0].rpartition("/")[2]
@@ -50,7 +50,7 @@ def index_path(file: BinlogFile, folder: str | None = None) -> str:
 
 
 def index_places(file: BinlogFile, folder: str | None = None) -> list[str]:
-    """Where the index file of a log may stand; an archive encrypts that of an encrypted log too."""
+    """Return the possible paths of a log's index file; an archive encrypts that of an encrypted log too."""
     path = index_path(file, folder)
     log, _, _ = _parted(file.path)
     if folder is not None or unencrypted_name(log) == log:
@@ -60,14 +60,14 @@ def index_places(file: BinlogFile, folder: str | None = None) -> list[str]:
 
 
 def _parted(path: str) -> tuple[str, str, str]:
-    """A path, and what options a URI has behind it."""
+    """Split a path from a URI's options."""
     return path.partition("?") if is_uri(path) else (path, "", "")
 
 
 def attach_indexes(files: Iterable[BinlogFile], use: IndexUse) -> None:
-    """Let logs use their index files, which are opened when they are first needed.
+    """Let logs use their index files, which are opened on first use.
 
-    One that cannot be used is told, and left aside. Logs from standard input have none.
+    An unusable index file is reported and ignored. Logs from standard input have none.
     """
     for file in files:
         if file.path != "-":
@@ -75,11 +75,11 @@ def attach_indexes(files: Iterable[BinlogFile], use: IndexUse) -> None:
 
 
 def _find(file: BinlogFile, use: IndexUse) -> IndexFile | None:
-    """The first of a log's index files that is there and true."""
+    """Return the first valid index file of a log."""
     for path in index_places(file, use.folder):
         if not is_uri(path) and not os.path.exists(path):
             continue
-        # Here and not above: it needs pyarrow, which most commands do without where there is no index.
+        # Imported here: it needs pyarrow, which most commands do without if there is no index.
         from binx.log.index.file import IndexFile
 
         try:

@@ -1,11 +1,11 @@
-"""The transaction index as Arrow: one row a transaction, as far as a scan's level tells.
+"""The transaction index as Arrow: one row per transaction, with what the scan's level provides.
 
-``TRANSACTION_COLUMNS`` is the one declaration of what is known of a transaction: of it are the data set's
-``transactions``, the library's tables, the fields of listings and JSON, and the index file, which adds
-``RECORD_COLUMNS``. A value that the scan's level does not know is null: ``rows`` and ``tables`` need
+``TRANSACTION_COLUMNS`` is the single declaration of a transaction's fields: the data set's ``transactions``,
+the library's tables, the fields of listings and JSON, and the index file, which adds ``RECORD_COLUMNS``, are
+made from it. A value that the scan's level does not provide is null: ``rows`` and ``tables`` need
 ``LEVEL_TABLES``; ``events``, ``statements``, ``xid`` and ``thread_id`` are known at ``LEVEL_EVENTS``, and at
-``LEVEL_INDEX`` only where the scan met them on its way. Within compressed transactions only ``LEVEL_TABLES``
-looks.
+``LEVEL_INDEX`` only if the scan read them anyway. Compressed transactions are decompressed only at
+``LEVEL_TABLES``.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class TransactionColumn(NamedTuple):
     """A column of the transaction index.
 
     Attributes:
-        type: Arrow's; words of a short list are strings.
-        values: gives the column of a table of transactions.
+        type: the Arrow type; words of a short list are strings.
+        values: returns the column for a table of transactions.
     """
 
     name: str
@@ -53,10 +53,10 @@ class TransactionColumn(NamedTuple):
 
 
 class TransactionRows:
-    """Transactions of one table of a scan, on their way to be rows.
+    """Convert the transactions of one scan table to rows.
 
     Args:
-        epoch: how many logs of the chain, up to this one, began with a server's start.
+        epoch: how many logs of the chain, up to this one, follow a server start.
         first_seqno: the number in the chain of the table's first transaction.
     """
 
@@ -83,15 +83,15 @@ class TransactionRows:
         return self._fetched(field, self.table.column)
 
     def flagged(self, flag: int) -> pa.Array:
-        """Which records have a flag."""
+        """Return which records have a flag."""
         return pc.not_equal(pc.bit_wise_and(self.numbers("flags"), _number(flag)), _number(0))
 
     def where(self, known: pa.Array, values: pa.Array) -> pa.Array:
-        """Values that are known; the others are null."""
+        """Return the values that are known; the others are null."""
         return pc.if_else(known, values, pa.nulls(len(self), values.type))
 
     def _fetched(self, field: _Field, fetch: Callable[[_Field], bytes]) -> pa.Array:
-        """A column of the table, which copies it each time, as int64."""
+        """Return a column of the table, which copies it each time, as int64."""
         found = self._fields.get(field)
         if found is None:
             found = self._fields[field] = _int64(fetch(field))
@@ -107,7 +107,7 @@ class TransactionRows:
 
     @cached_property
     def has_gtid(self) -> pa.Array:
-        """Which transactions have a GTID."""
+        """Whether each transaction has a GTID."""
         kinds = self.numbers("gtid_kind")
         return pc.or_(
             pc.equal(kinds, _number(GtidKind.GTID_MYSQL)), pc.equal(kinds, _number(GtidKind.GTID_MARIADB))
@@ -115,19 +115,19 @@ class TransactionRows:
 
     @cached_property
     def has_events(self) -> pa.Array:
-        """Of which transactions events are counted; those of compressed ones only by a look inside."""
+        """Whether each transaction's events are counted; compressed ones only if decompressed."""
         looked_inside = pc.or_(self.flagged(FLAG_HAS_COUNTS), pc.invert(self.flagged(FLAG_COMPRESSED)))
         return pc.and_(pc.greater(self.numbers("events"), _number(0)), looked_inside)
 
     @cached_property
     def count_offsets(self) -> pa.Array:
-        """Where each transaction's counts begin among all; one more than transactions."""
+        """The offset of each transaction's counts, and the total: one more than transactions."""
         sums = pc.cumulative_sum(self.numbers("counts"))
         zero = arrow_array([0], pa.int64())
         return pa.concat_arrays([zero, sums]).cast(pa.int32())
 
     def counts(self, which: int) -> pa.Array:
-        """Of all transactions' tables 0 the number, 1 inserts, 2 updates, 3 deletes, 4 bytes, as int64."""
+        """Return one of all tables' counts as int64: 0 number, 1 inserts, 2 updates, 3 deletes, 4 bytes."""
         return self._fetched(which, self.table.count_column)
 
     def names(self) -> tuple[pa.Array, pa.Array]:
@@ -139,10 +139,10 @@ class TransactionRows:
         return databases, tables
 
     def batch(self, *, records: bool = False) -> pa.RecordBatch:
-        """The transactions as Arrow.
+        """Return the transactions as Arrow.
 
         Raises:
-            UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
+            UnsupportedError: a transaction begins beyond 4 GiB, where there is no commit version.
         """
         columns = TRANSACTION_COLUMNS + (RECORD_COLUMNS if records else ())
         return pa.RecordBatch.from_arrays(
@@ -163,7 +163,7 @@ def _field(field: str) -> Callable[[TransactionRows], pa.Array]:
 
 
 def _flagged(field: str, flag: int) -> Callable[[TransactionRows], pa.Array]:
-    """A field that is known of records with a flag."""
+    """Return a column function for a field that is known of records with a flag."""
     return lambda rows: rows.where(rows.flagged(flag), rows.numbers(field))
 
 
@@ -173,7 +173,7 @@ def _counted(field: str) -> Callable[[TransactionRows], pa.Array]:
 
 def _commit_versions(rows: TransactionRows) -> pa.Array:
     if len(rows):
-        # The last transaction stands behind all others.
+        # The last transaction is after all others.
         rows.file.commit_version(rows.table.value("start", len(rows) - 1))
     return pc.add(rows.numbers("start"), _number(rows.file.commit_version(0)))
 
@@ -217,7 +217,7 @@ TRANSACTION_COLUMNS = (
     TransactionColumn("commit_version", pa.int64(), _commit_versions),
     TransactionColumn("transaction", pa.string(), lambda rows: rows.ids),
     TransactionColumn("gtid", pa.string(), lambda rows: rows.where(rows.has_gtid, rows.ids)),
-    # As it is logged: 64 bits without sign.
+    # As logged: unsigned 64 bits.
     TransactionColumn("xid", pa.uint64(), lambda rows: _flagged("xid", FLAG_HAS_XID)(rows).view(pa.uint64())),
     TransactionColumn("server_id", pa.int64(), _field("server_id")),
     TransactionColumn("epoch", pa.int32(), lambda rows: _repeated(rows.epoch, pa.int32(), len(rows))),
@@ -251,7 +251,7 @@ TRANSACTION_COLUMNS = (
     TransactionColumn("statements", pa.int64(), _counted("statements")),
     TransactionColumn("tables", pa.list_(_COUNTS), _tables),
 )
-"""All that is known of a transaction, in the order of the data set's ``transactions``."""
+"""All fields of a transaction, in the order of the data set's ``transactions``."""
 
 RECORD_COLUMNS = (
     TransactionColumn("claimed_length", pa.int64(), _field("claimed_length")),
@@ -263,15 +263,15 @@ RECORD_COLUMNS = (
     TransactionColumn("table_numbers", pa.list_(pa.int64()), lambda rows: _listed(rows, rows.counts(0))),
     TransactionColumn("table_bytes", pa.list_(pa.int64()), lambda rows: _listed(rows, rows.counts(4))),
 )
-"""What an index file has besides, so that the records of a scan can be made of it again."""
+"""Additional columns of an index file, from which a scan's records are restored."""
 
 
 @cache
 def index_schema(*, records: bool = False) -> pa.Schema:
-    """The schema of the transaction index and of the data set's ``transactions``.
+    """Return the schema of the transaction index and of the data set's ``transactions``.
 
     Args:
-        records: whether it has ``RECORD_COLUMNS`` too, as index files do.
+        records: whether to add ``RECORD_COLUMNS``, as in index files.
     """
     columns = TRANSACTION_COLUMNS + (RECORD_COLUMNS if records else ())
     return pa.schema([(column.name, column.type) for column in columns])
@@ -286,13 +286,13 @@ def index_batch(
     first_seqno: int = 0,
     records: bool = False,
 ) -> pa.RecordBatch:
-    """One table of a scan's transactions as Arrow.
+    """Return one table of a scan's transactions as Arrow.
 
     Args:
-        epoch: how many logs of the chain, up to this one, began with a server's start.
-        first_seqno: the number in the chain of the table's first transaction; the others count on.
+        epoch: how many logs of the chain, up to this one, follow a server start.
+        first_seqno: the number in the chain of the table's first transaction; the others follow.
 
     Raises:
-        UnsupportedError: a transaction begins behind 4 GiB, where no commit version can be given.
+        UnsupportedError: a transaction begins beyond 4 GiB, where there is no commit version.
     """
     return TransactionRows(file, scan, table, epoch, first_seqno).batch(records=records)

@@ -1,6 +1,6 @@
-"""Writes index files where logs have none that is true.
+"""Write index files for logs that have no valid one.
 
-They are Parquet with one row a transaction, and what is known of the log as a whole.
+They are Parquet with one row per transaction, and metadata about the log as a whole.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 GROUP_ROWS = 32_768
-"""Transactions from which on a row group is large enough."""
+"""Minimum number of transactions in a row group."""
 
 _WORDS = (
     "kind",
@@ -63,32 +63,32 @@ _LISTED_NUMBERS = (
     "table_bytes.list.element",
 )
 _PRUNED = ("commit_version", "server_id", "start", "end", "commit_timestamp")
-"""Whose least and largest values readers of Parquet pass over row groups by."""
+"""Columns with statistics, by which Parquet readers skip row groups."""
 
 _COMPRESSION_LEVEL = 1
 
 
 class IndexState(StrEnum):
-    """What can be said of a log's index file."""
+    """State of a log's index file."""
 
     TRUE = "true"
-    """It is whole, and true of the log."""
+    """It is intact and matches the log."""
     ABSENT = "absent"
     STALE = "stale"
-    """It was made of another log, or of this one when it was not as it is now."""
+    """It was made from another log, or this log has changed since."""
     DAMAGED = "damaged"
-    """It cannot be read, or its bytes are not those that were written."""
+    """It cannot be read, or its checksum does not match."""
     WRITTEN = "written"
-    """It was made anew."""
+    """It was written by this call."""
 
 
 class IndexedLog(NamedTuple):
-    """What became of a log's index file.
+    """A log's index file and its state.
 
     Attributes:
-        transactions: how many it holds; None where it is not true.
-        bytes: its size; None where it is not true.
-        unfinished_bytes: of the log, behind its last whole transaction, that it says nothing of.
+        transactions: number of transactions in it; None if it is not valid.
+        bytes: its size; None if it is not valid.
+        unfinished_bytes: bytes of the log after its last whole transaction, which it does not cover.
     """
 
     log: str
@@ -101,19 +101,19 @@ class IndexedLog(NamedTuple):
 
     @property
     def is_true(self) -> bool:
-        """Whether the log has an index file that can be used."""
+        """Whether the log has a usable index file."""
         return self.transactions is not None
 
     def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
+        """Return the same for JSON."""
         return {**self._asdict(), "log": printable(self.log), "index": printable(self.index)}
 
 
 def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexedLog:
-    """Write a log's index file; it appears when it is whole.
+    """Write a log's index file; it appears once complete.
 
     Args:
-        path: where to, see :func:`binx.log.index.lookup.index_path`.
+        path: the destination, see :func:`binx.log.index.lookup.index_path`.
     """
     with open_file(path) as stream:
         transactions, unfinished = write_index_to(file, stream, verify=verify)
@@ -123,10 +123,10 @@ def write_index(file: BinlogFile, path: str, *, verify: bool = True) -> IndexedL
 
 
 def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tuple[int, int]:
-    """Read a log once, and write its index file into a sink; memory holds one row group.
+    """Read a log once and write its index file into a sink; memory holds one row group.
 
     Returns:
-        How many transactions it has; how many bytes of the log it says nothing of.
+        The number of transactions; how many bytes of the log it does not cover.
     """
     scan = file.scan(Level.LEVEL_TABLES, verify=verify)
     data = _ChecksumFile(sink)
@@ -197,7 +197,7 @@ def _facts(
 
 
 def _row_groups(scan: Scan) -> Iterator[TransactionTable]:
-    """The tables of a scan, small ones of one format joined."""
+    """Yield the tables of a scan, joining small ones of one format."""
     held: TransactionTable | None = None
     for table in scan:
         if held is None:
@@ -215,7 +215,7 @@ def _row_groups(scan: Scan) -> Iterator[TransactionTable]:
 
 
 class _ChecksumFile(io.RawIOBase):
-    """A sink as pyarrow writes files, which puts the checksum of all into the footer."""
+    """A file for pyarrow that inserts the checksum of everything into the footer."""
 
     def __init__(self, sink: Sink) -> None:
         super().__init__()
@@ -225,20 +225,20 @@ class _ChecksumFile(io.RawIOBase):
         self._footer: bytearray | None = None
 
     def hold(self) -> None:
-        """Hold back what is written from now on: the footer."""
+        """Buffer what is written from now on: the footer."""
         self._footer = bytearray()
 
     def finish(self) -> None:
-        """Write the footer, with the checksum of all in its place."""
+        """Write the footer with the checksum in its place."""
         footer = bytes(self._footer or b"")
         self._sink.write(with_crc(footer, b"%08x" % checksum(footer, self._crc))[0])
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Bytes written so far."""
+        """Return the bytes written."""
         return self._written
 
     def write(self, data: Buffer, /) -> int:
@@ -261,11 +261,11 @@ def index_log(
     force: bool = False,
     verify: bool = True,
 ) -> IndexedLog:
-    """See to it that a log has an index file that is true.
+    """Make sure that a log has a valid index file.
 
     Args:
-        folder: a folder of index files, made where it is not there; None for beside the log.
-        force: write it also where it is true already.
+        folder: a folder of index files, created if missing; None for the log's own folder.
+        force: write it even if it is valid.
 
     Raises:
         AbsentError: it is a relay log that begins inside a transaction.
@@ -286,7 +286,7 @@ def index_log(
 
 
 def examine_index(file: BinlogFile, path: str) -> IndexedLog:
-    """What state a log's index file is in, and why it cannot be used; all of it is read."""
+    """Return the state of a log's index file, and why it cannot be used; all of it is read."""
     try:
         index = IndexFile.open(path, file)
         if index is None:
@@ -304,6 +304,6 @@ def examine_index(file: BinlogFile, path: str) -> IndexedLog:
 
 
 def _found(file: BinlogFile, folder: str | None) -> list[IndexedLog]:
-    """The index files that a log has, a true one first; where it has none, one that is absent."""
+    """Return a log's index files, a valid one first; if it has none, one that is absent."""
     found = [examine_index(file, path) for path in index_places(file, folder)]
     return sorted(found, key=lambda one: (not one.is_true, one.state == IndexState.ABSENT))

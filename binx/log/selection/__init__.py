@@ -1,1 +1,1 @@
-"""Which transactions a user wants: by GTID, time, place and table."""
+"""Select transactions by GTID, time, position and table."""

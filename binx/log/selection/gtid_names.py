@@ -1,4 +1,4 @@
-"""GTIDs as people paste them, with the first digits of a UUID; and where a GTID stands in the logs."""
+"""Resolve abbreviated UUIDs in GTIDs, and find the position of a GTID in the logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORT = re.compile(r"\s*([0-9a-fA-F]{4,8}(?:-[0-9a-fA-F-]*)?)(?:\N{HORIZONTAL E
 
 
 def has_short_uuids(text: str) -> bool:
-    """Whether a set names a server by the first digits of its UUID, as listings do."""
+    """Return whether a set has a server's UUID abbreviated to its first digits, as in listings."""
     return any(_is_short(part) for part in text.split(","))
 
 
@@ -29,7 +29,7 @@ def _is_short(part: str) -> bool:
 
 
 def with_whole_uuids(text: str, paths: Sequence[str]) -> GtidSet:
-    """A set whose UUIDs are completed from those of the transactions in some logs, and before them."""
+    """Return a set with UUIDs completed from the logs' GTIDs, including those logged before them."""
     uuids = _uuids(paths)
 
     def completed(part: str) -> str:
@@ -60,10 +60,10 @@ def _uuids(paths: Sequence[str]) -> set[str]:
 
 
 def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Position:
-    """Where the transaction of a GTID begins, or what stands behind it.
+    """Return where the transaction of a GTID begins, or the position after it.
 
     Raises:
-        UsageError: it is not one GTID.
+        UsageError: it is not a single GTID.
         AbsentError: it is not in the logs.
     """
     if gtid.count != 1:

@@ -1,4 +1,4 @@
-"""Times, positions and numbers of bytes as a user writes them, and the zones in which times are shown."""
+"""Parse times, positions and sizes as users write them; format times in a time zone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from binx.errors import AbsentError, UsageError
 
 MICROSECONDS = 1_000_000
-"""Of a second."""
+"""Microseconds per second."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -28,10 +28,10 @@ _OFFSET_MAXIMUM = 2**63 - 1
 
 
 def parse_time(text: str) -> int:
-    """Read a moment, and give it in µs since 1970.
+    """Parse a time; return µs since 1970.
 
-    Taken are RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date
-    alone, which means its first moment, and ``@`` with seconds since 1970. What has no zone is in UTC.
+    Accepts RFC 3339 and ISO 8601 (``2026-11-21T09:30:00Z``, ``2026-11-21 09:30:00.25+01:00``), a date alone,
+    which means its first moment, and ``@`` with seconds since 1970. Without a zone it is UTC.
     """
     seconds = re.fullmatch(_SECONDS, text.strip())
     if seconds is not None:
@@ -51,15 +51,15 @@ def parse_time(text: str) -> int:
 
 
 def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> int:
-    """Read a moment as :func:`parse_time` does, as a clock in a zone shows it, or as seen from now.
+    """Parse a time as :func:`parse_time` does, also with a named zone or relative to now.
 
-    ``2026-11-21 02:10 Europe/Berlin`` has the name of its zone behind it; ``local`` is the zone of this
-    machine. ``11:50`` is the last time that the clock showed that, ``20 minutes ago`` and ``now`` are as they
-    say, ``today`` and ``yesterday`` are the first moments of these days.
+    ``2026-11-21 02:10 Europe/Berlin`` names its zone; ``local`` is this machine's zone. ``11:50`` is the last
+    time at which the clock showed that; ``20 minutes ago`` and ``now`` are relative to now; ``today`` and
+    ``yesterday`` are the first moments of these days.
 
     Args:
-        zone: of times that have none.
-        now: µs since 1970; None asks the system's clock.
+        zone: of times without one.
+        now: µs since 1970; None uses the system's clock.
     """
     ago = re.fullmatch(_AGO, text.strip().lower())
     if ago is not None:
@@ -84,7 +84,7 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
 
 
 def _as_shown(text: str) -> datetime | None:
-    """A date and time, None for anything else."""
+    """Parse a date and time; return None for anything else."""
     try:
         return datetime.fromisoformat(text.strip())
     except ValueError:
@@ -92,7 +92,7 @@ def _as_shown(text: str) -> datetime | None:
 
 
 def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
-    """The moment when clocks in a zone show a date and time."""
+    """Return the moment at which clocks in a zone show a date and time."""
     try:
         moments = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
         first = min(moments)
@@ -108,13 +108,13 @@ def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
 
 
 def _last_time(clock: time, zone: tzinfo, now: int) -> int:
-    """The last moment until now when clocks in a zone showed a time of day."""
+    """Return the last moment up to now at which clocks in a zone showed a time of day."""
     found = (_at_clock(clock, days, zone, now) for days in (0, 1))
     return next((moment for moment in found if moment <= now), now)
 
 
 def _at_clock(clock: time, days: int, zone: tzinfo, now: int) -> int:
-    """When clocks in a zone first showed a time of day, so many days ago; where they skipped it, then."""
+    """Return when clocks in a zone first showed a time of day, that many days ago, or skipped it."""
     today = (_EPOCH + timedelta(microseconds=now)).astimezone(zone).date()
     return (datetime.combine(today - timedelta(days=days), clock, zone) - _EPOCH) // _MICROSECOND
 
@@ -124,7 +124,7 @@ def _now(now: int | None) -> int:
 
 
 def format_time(moment: int) -> str:
-    """A moment in µs since 1970 as RFC 3339 has it, in UTC; fractions only where there are any."""
+    """Format µs since 1970 as RFC 3339 in UTC; fractions only if not zero."""
     shown = _EPOCH + timedelta(microseconds=moment)
     return shown.replace(tzinfo=None).isoformat() + "Z"
 
@@ -140,13 +140,13 @@ class Position(NamedTuple):
 
 
 def place_of(position: Position, files: Sequence[str]) -> int:
-    """Where in the order of files the one of a position stands.
+    """Return the index in ``files`` of a position's file.
 
     Args:
-        position: the position; it need not name the file where there is one alone.
+        position: the position; the file name may be omitted if there is only one file.
 
     Raises:
-        UsageError: the file cannot be told.
+        UsageError: the file is ambiguous or unknown.
     """
     if position.file is None:
         if len(files) > 1:
@@ -164,7 +164,7 @@ def place_of(position: Position, files: Sequence[str]) -> int:
 
 
 def parse_position(text: str) -> Position:
-    """Read ``POS`` or ``FILE:POS``; of a path only the file's name counts."""
+    """Parse ``POS`` or ``FILE:POS``; only the file name of a path counts."""
     file, colon, offset = text.rpartition(":")
     name = os.path.basename(file)
     if not re.fullmatch(_OFFSET, offset) or int(offset) > _OFFSET_MAXIMUM or (colon and not name):
@@ -177,7 +177,7 @@ _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes, with K, M, G or T for powers of 1024."""
+    """Parse a number of bytes, with K, M, G or T for powers of 1024."""
     found = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
     if found is None:
         raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
@@ -185,16 +185,16 @@ def parse_size(text: str) -> int:
 
 
 LOCAL = "local"
-"""The name that means the zone of this machine."""
+"""The name for this machine's zone."""
 
 _ZONE_OFFSET = r"([+-])(\d{2}):?(\d{2})"
 
 ZoneOffset = Callable[[int], tuple[int, bytes]]
-"""Gives for seconds since 1970 the offset in seconds, and the suffix of times in RFC 3339."""
+"""From seconds since 1970 to the offset in seconds and the RFC 3339 suffix."""
 
 
 def parse_zone(text: str) -> tzinfo:
-    """Read a time zone: ``UTC``, ``Europe/Berlin``, ``+02:00``, or ``local`` for that of this machine."""
+    """Parse a time zone: ``UTC``, ``Europe/Berlin``, ``+02:00``, or ``local`` for this machine's."""
     name = text.strip()
     if name.upper() in ("UTC", "Z"):
         return UTC
@@ -215,7 +215,7 @@ def parse_zone(text: str) -> tzinfo:
 
 
 def zone_offset(zone: tzinfo) -> ZoneOffset:
-    """How times are shown in a zone; those that a calendar cannot have there are shown in UTC."""
+    """Return the offset function of a zone; times outside its calendar are shown in UTC."""
 
     def offset(second: int) -> tuple[int, bytes]:
         try:
@@ -229,26 +229,26 @@ def zone_offset(zone: tzinfo) -> ZoneOffset:
 
 
 def zone_name(zone: tzinfo) -> str:
-    """What a zone is called: ``UTC``, ``Europe/Berlin``, ``+02:00``, ``local``."""
+    """Return a zone's name: ``UTC``, ``Europe/Berlin``, ``+02:00``, ``local``."""
     if isinstance(zone, timezone):
         return str(zone).removeprefix("UTC") or "UTC"
     return str(zone)
 
 
 def in_zone(moment: int, zone: tzinfo) -> datetime:
-    """A moment in µs since 1970 as a clock in the zone shows it.
+    """Convert µs since 1970 to a datetime in the zone.
 
     Raises:
-        OverflowError: no calendar has it.
+        OverflowError: it is outside the calendar.
     """
     return (_EPOCH + timedelta(microseconds=moment)).astimezone(zone)
 
 
 def format_in_zone(moment: int, zone: tzinfo) -> str:
-    """A moment in µs since 1970 as RFC 3339 has it; fractions only where there are any.
+    """Format µs since 1970 as RFC 3339; fractions only if not zero.
 
     Raises:
-        OverflowError: no calendar has it.
+        OverflowError: it is outside the calendar.
     """
     shown = in_zone(moment, zone)
     return f"{shown.replace(tzinfo=None).isoformat()}{_suffix(shown)}"
@@ -257,15 +257,15 @@ def format_in_zone(moment: int, zone: tzinfo) -> str:
 def _suffix(shown: datetime) -> str:
     if shown.tzinfo is UTC:
         return "Z"
-    # What follows the 19 characters of a moment without fraction.
+    # The rest after the 19 characters of a time without fraction.
     return shown.replace(microsecond=0).isoformat()[19:]
 
 
 class _Local(tzinfo):
-    """The zone of this machine, whose offset the system is asked for at each moment."""
+    """This machine's zone; the system is queried for the offset of each moment."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
-        """What local time is ahead of UTC."""
+        """Return the offset of local time from UTC."""
         if moment is None:
             return None
         return moment.replace(tzinfo=None).astimezone().utcoffset()
@@ -275,12 +275,12 @@ class _Local(tzinfo):
         return None
 
     def tzname(self, _: datetime | None) -> str:
-        """What the zone is called."""
+        """Return the zone's name."""
         return LOCAL
 
     def __str__(self) -> str:
         return LOCAL
 
     def fromutc(self, moment: datetime) -> datetime:
-        """Local time of a moment in UTC."""
+        """Convert UTC to local time."""
         return moment.replace(tzinfo=UTC).astimezone().replace(tzinfo=self)

@@ -1,6 +1,6 @@
-"""Which transactions a user wants: filters that combine with AND, and the search that applies them.
+"""Filters for transactions, combined with AND, and the search that applies them.
 
-The records of a scan are asked, and no Arrow is needed.
+The scan's records are filtered directly, without Arrow.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _LAST = 2**63 - 1
 
 
 class Selection(NamedTuple):
-    """What a transaction must be to be taken; what is None or empty asks nothing.
+    """Conditions on transactions; None or empty means no condition.
 
     Attributes:
-        exclude_gtids: it is none of these; transactions without GTID are not.
+        exclude_gtids: it has none of these; transactions without GTID pass.
         since: its commit time, in µs since 1970, is this or later.
         until: its commit time is before this.
         start: it begins here or later; a position inside a transaction means the transaction's start.
         stop: it ends here or before; a position inside a transaction means the transaction's start.
         databases: patterns; it touches a table in a matching database, or ends an XA transaction that does.
-        tables: patterns; it touches a matching table, in a matching database where those are given too, or
-            ends an XA transaction that does.
-        server_ids: the server that made the change first is one of these.
-        texts: the text of a statement of it has one of these, in upper or lower case.
-        limit: it is one of the first so many that pass all other filters.
+        tables: patterns; it touches a matching table, in a matching database if those are given too, or ends
+            an XA transaction that does.
+        server_ids: it originates from one of these servers.
+        texts: the text of one of its statements contains one of these, ignoring case.
+        limit: it is among the first that many that pass all other filters.
     """
 
     gtids: GtidSet | None = None
@@ -58,7 +58,7 @@ class Selection(NamedTuple):
     limit: int | None = None
 
     def check(self) -> None:
-        """Raise UsageError where nothing can ever pass."""
+        """Raise UsageError if nothing can ever pass."""
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise UsageError(
                 f"expected a time span, found one that ends at {format_time(self.until)}"
@@ -73,7 +73,7 @@ class Selection(NamedTuple):
         return self == Selection()
 
     def facts(self) -> dict[str, object]:
-        """What is asked, as plain JSON values; what asks nothing is left out."""
+        """Return the conditions as plain JSON values, without empty ones."""
         asked: dict[str, object] = {}
         for name, value in self._asdict().items():
             if value is not None and value != ():
@@ -82,7 +82,7 @@ class Selection(NamedTuple):
 
 
 def wanted_gtids(text: str) -> GtidSet:
-    """A set of GTIDs that asks for something."""
+    """Parse a GTID set that is not empty."""
     gtids = GtidSet.parse(text)
     if gtids.is_empty:
         raise UsageError("expected a GTID set, found an empty text")
@@ -94,10 +94,10 @@ def _plain(value: GtidSet | Position | tuple[object, ...]) -> object:
 
 
 def required_level(selection: Selection) -> Level:
-    """How much a scan must read so that the selection can be answered.
+    """Return the scan level that the selection needs.
 
-    Threads and engine numbers of compressed transactions stand within their payloads, where only
-    ``LEVEL_TABLES`` looks.
+    Thread ids and XIDs of compressed transactions are within their payloads, which only
+    ``LEVEL_TABLES`` decompresses.
     """
     if selection.databases or selection.tables or selection.texts or selection.thread_ids or selection.xids:
         return Level.LEVEL_TABLES
@@ -105,20 +105,19 @@ def required_level(selection: Selection) -> Level:
 
 
 class Selector:
-    """A search for a selection's transactions through the files of a chain, one after another.
+    """A search for a selection's transactions through the files of a chain, in order.
 
     Attributes:
-        notes: what a user should know of how it was understood, such as positions that were moved.
+        notes: how the selection was interpreted, for the user, such as positions that were moved.
     """
 
     def __init__(self, selection: Selection, files: Sequence[str] = (), *, in_parts: bool = False) -> None:
         """Begin a search.
 
         Args:
-            files: names of all files in the order in which they will be searched; needed where the selection
-                has positions.
-            in_parts: whether others search other parts of the files. Then all ends of XA transactions pass
-                patterns of tables, else those of transactions that do.
+            files: names of all files in search order; needed if the selection has positions.
+            in_parts: whether other searches cover other parts of the files. Then all ends of XA transactions
+                pass table patterns, otherwise only those whose transaction passes.
         """
         selection.check()
         self.selection = selection
@@ -142,7 +141,7 @@ class Selector:
 
     @property
     def complete(self) -> bool:
-        """Whether no later transaction can pass: GTIDs all met, limit or stop position reached."""
+        """Whether no later transaction can pass: all GTIDs found, or limit or stop position reached."""
         return self._is_full or self._past_stop or (self.selection.gtids is not None and self._unmet.is_empty)
 
     @property
@@ -150,25 +149,25 @@ class Selector:
         return self.selection.limit is not None and self._taken >= self.selection.limit
 
     def takes_table(self, database: str, table: str) -> bool:
-        """Whether the rows of a table are wanted; the statements of a transaction that passes always are."""
+        """Return whether a table's rows are selected; the statements of a passing transaction always are."""
         return self._filter is None or self._filter.takes(database, table)
 
     @property
     def sought(self) -> dict[bytes, bytes] | None:
-        """The wanted GTIDs where nothing need be known of other transactions, None where something must."""
+        """The wanted GTIDs if other transactions can be ignored, else None."""
         return self._wanted if self.selection.start is None and self.selection.stop is None else None
 
     def missing(self) -> GtidSet:
-        """The wanted GTIDs that were not met yet between the positions, whatever the other filters say.
+        """The wanted GTIDs not found yet between the positions, regardless of the other filters.
 
-        None where the limit was reached: what is behind was not looked at.
+        Empty if the limit was reached: what follows was not searched.
         """
         if self._is_full:
             return GtidSet()
         return GtidSet(interval for interval in self._unmet if not self._ends_open(*interval))
 
     def _ends_open(self, source: GtidSource, first: int, last: int) -> bool:
-        """Whether an interval is the rest of a range without an end, of which something was met."""
+        """Return whether an interval is the rest of an open-ended range, part of which was found."""
         if last != number_range(source)[1] or self.selection.gtids is None:
             return False
         begin = next(one for one, end in self.selection.gtids.intervals(source) if end == last)
@@ -180,28 +179,28 @@ class Selector:
 
     @property
     def found(self) -> GtidSet:
-        """The wanted GTIDs that were met."""
+        """The wanted GTIDs that were found."""
         return self._found
 
     @property
     def passed(self) -> int:
-        """How many transactions have passed so far."""
+        """Number of transactions that passed."""
         return self._taken
 
     def take_passed(self, count: int) -> None:
-        """Count what another search for the same selection let pass in the logs before, up to the limit."""
+        """Count the transactions that another search passed in earlier logs, up to the limit."""
         limit = self.selection.limit
         self._taken = self._taken + count if limit is None else min(limit, self._taken + count)
 
     def take_found(self, gtids: GtidSet) -> None:
-        """Take in what another search for the same selection has met."""
+        """Add the GTIDs that another search for the same selection found."""
         self._found |= gtids
 
     def rules_out(self, file: BinlogFile, previous_gtids: GtidSet | None) -> bool:
-        """Whether no transaction of a file can pass, as far as its head and name tell.
+        """Return whether no transaction of a file can pass, judging by its head and name.
 
         Args:
-            previous_gtids: the GTIDs of all files before it, as its PREVIOUS_GTIDS says; None where unknown.
+            previous_gtids: the GTIDs of all files before it, from its PREVIOUS_GTIDS; None if unknown.
         """
         if not self.offsets(file):
             return True
@@ -259,7 +258,7 @@ class Selector:
         return None if position is None else place_of(position, self._files)
 
     def offsets(self, file: BinlogFile) -> range:
-        """The offsets of a file that are not before the start and not behind the stop position."""
+        """Return the offsets of a file that are not before the start and not after the stop position."""
         start, stop = 0, _LAST
         rank = self._files.index(file.name) if file.name in self._files else 0
         if self.selection.start is not None and self._start_rank is not None:
@@ -282,7 +281,7 @@ class Selector:
             self._past_stop = True
 
     def _snapped(self, offset: int, name: str, file: BinlogFile, table: TransactionTable) -> int:
-        """The offset, or where the transaction begins that it is inside of."""
+        """Return the offset, or the start of the transaction that contains it."""
         around = table.mask()
         table.keep_overlap(around, offset, offset + 1 if offset < _LAST else offset)
         for index in table.marked(around):
@@ -319,14 +318,14 @@ class Selector:
 def _table_filter(selection: Selection) -> TableFilter | None:
     if not selection.databases and not selection.tables:
         return None
-    # Here and not above: a search by GTID needs no parsers of statements.
+    # Imported here: a search by GTID needs no statement parsers.
     from binx.log.selection.table_filter import TableFilter
 
     return TableFilter(selection.databases, selection.tables)
 
 
 def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequence[str]) -> bool:
-    """Whether a statement of a transaction, or one that its rows were logged with, has one of some texts."""
+    """Return whether a statement of a transaction, or one logged with its rows, contains one of the texts."""
     from binx.log.events import statement_texts
 
     start, end = table.value("start", index), table.value("end", index)
@@ -336,5 +335,5 @@ def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequ
 
 
 def _as_signed(number: int) -> int:
-    """An unsigned 64-bit number as the records' integers have it."""
+    """Return an unsigned 64-bit number as the signed integer stored in records."""
     return number - 2**64 if number > _LAST else number

@@ -1,11 +1,11 @@
-"""Which databases and tables a user means, and whether a transaction touches one of them.
+"""Patterns of databases and tables, and whether a transaction touches one of them.
 
-Row changes say exactly which table they are of. A statement is only text here: it counts as touching
-every table that it names, so that a filter may take a transaction too many, and never one too few.
+Row changes name their table exactly. A statement is only text here: it counts as touching every table that it
+names, so that a filter may select a transaction too many but never one too few.
 
 The rows of an XA transaction are logged with its XA PREPARE; the XA COMMIT or XA ROLLBACK that decides about
-them is a transaction of its own, which names no table. Without it the rows stay prepared, and locked, where
-they are replayed: it goes the way of what it ends.
+them is a separate transaction, which names no table. Without it the rows would stay prepared and locked
+wherever they are replayed, so it passes if the transaction that it ends does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from binx.log.file import BinlogFile
 
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 _IDENTIFIER = r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|[0-9A-Za-z_$\u0080-\U0010ffff]+'
-# A user variable is no table.
+# A user variable is not a table.
 _NAME = re.compile(rf"(?<![@0-9A-Za-z_$\u0080-\U0010ffff])({_IDENTIFIER})(?:\s*\.\s*({_IDENTIFIER}))?")
 
 _DROP_DATABASE = re.compile(r"\s*DROP\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
@@ -33,10 +33,10 @@ Matcher = Callable[[str], object]
 
 
 def database_pattern(text: str) -> Matcher:
-    """What a database's name is matched by.
+    """Return the matcher for a pattern of database names.
 
-    ``*``, ``?`` and ``[…]`` mean what they mean in a shell, upper and lower case differ. Within backticks
-    every character means itself; a backtick is written twice.
+    ``*``, ``?`` and ``[…]`` have their shell meaning; case is significant. Within backticks every character
+    is literal; a backtick is doubled.
     """
     parts = _parts(text)
     if len(parts) != 1:
@@ -47,7 +47,7 @@ def database_pattern(text: str) -> Matcher:
 
 
 def table_pattern(text: str) -> tuple[Matcher, Matcher]:
-    """What the names of a database and of a table in it are matched by.
+    """Return the matchers for the database and the table of a pattern.
 
     The text is ``DB.TABLE``, each part as for :func:`database_pattern`.
     """
@@ -74,8 +74,7 @@ def table_name(text: str) -> tuple[str, str]:
 class TableFilter:
     """Patterns of databases and tables.
 
-    A table passes when one of the database patterns, if there are any, and one of the table patterns, if
-    there are any, match it.
+    A table passes if it matches one of the database patterns, if any, and one of the table patterns, if any.
     """
 
     def __init__(self, databases: Iterable[str], tables: Iterable[str]) -> None:
@@ -83,7 +82,7 @@ class TableFilter:
         self._tables = [table_pattern(text) for text in tables]
 
     def takes(self, database: str, table: str) -> bool:
-        """Whether a table passes."""
+        """Return whether a table passes."""
         return self._takes_database(database) and (
             not self._tables or any(db(database) and name(table) for db, name in self._tables)
         )
@@ -92,19 +91,19 @@ class TableFilter:
         return not self._databases or any(matches(database) for matches in self._databases)
 
     def takes_statement(self, query: Query) -> bool:
-        """Whether a statement names a table that passes.
+        """Return whether a statement names a table that passes.
 
-        Servers from MySQL 5.6 on log which databases a statement changes; else the session's default
+        Servers since MySQL 5.6 log the databases that a statement changes; otherwise the session's default
         database and those named in the text count.
         """
         return self.takes_text(query.text, query.database, query.status.updated_databases or ())
 
     def takes_text(self, sql: str, default: str, changed: Sequence[str] = ()) -> bool:
-        """The same of a statement's text.
+        """Return the same for a statement's text.
 
         Args:
             default: the session's default database.
-            changed: the databases that the log says it changes; empty where it does not say.
+            changed: the databases that it changes according to the log; empty if not logged.
         """
         names = list(_names(sql))
         if not self._tables:
@@ -122,13 +121,13 @@ class TableFilter:
         return False
 
     def _may_have_table(self, database: str) -> bool:
-        """Whether a table of a database may pass, whatever its name."""
+        """Return whether any table of a database may pass."""
         return self._takes_database(database) and any(matches(database) for matches, _ in self._tables)
 
     def takes_statements(
         self, file: BinlogFile, start: int, end: int, description: FormatDescription
     ) -> bool:
-        """Whether one of the statements of the transaction at ``[start, end)`` names a table that passes."""
+        """Return whether a statement of the transaction at ``[start, end)`` names a table that passes."""
         for _, event in transaction_events(file, start, end, description):
             query = event.query if isinstance(event, ExecuteLoadQuery) else event
             if isinstance(query, Query) and self.takes_statement(query):
@@ -161,7 +160,7 @@ def _dotted(text: str) -> list[tuple[str | None, str]]:
 
 
 def _names(sql: str) -> Iterator[tuple[str, str | None]]:
-    """Whatever in a statement can be a name, with the name behind its dot."""
+    """Yield everything in a statement that can be a name, with the name after its dot."""
     for found in _NAME.finditer(sql):
         yield _unquoted(found[1]), None if found[2] is None else _unquoted(found[2])
 
@@ -175,10 +174,10 @@ _STATEMENT = re.compile(r"\s*XA\s+(?:START|BEGIN|COMMIT|ROLLBACK)\s+(.+?)\s*\Z",
 
 
 class XaEnds:
-    """Has the ends of XA transactions go the way of what they end.
+    """Pass ends of XA transactions if the transactions that they end pass.
 
     Args:
-        all_pass: whether every end passes, so that logs and parts of logs can be looked at by themselves.
+        all_pass: whether every end passes, so that logs and parts of logs can be filtered independently.
     """
 
     def __init__(self, *, all_pass: bool) -> None:
@@ -187,18 +186,18 @@ class XaEnds:
 
     @staticmethod
     def steps(table: TransactionTable, mask: bytearray) -> list[int]:
-        """The indexes of the marked transactions that prepare or end an XA transaction."""
+        """Return the indexes of the marked transactions that prepare or end an XA transaction."""
         steps = bytearray(mask)
         table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)
         return table.marked(steps)
 
     def passes(self, file: BinlogFile, table: TransactionTable, index: int, taken: bool) -> bool:
-        """Whether a step passes a filter; steps must come in the order of the chain.
+        """Return whether a step passes a filter; steps must come in the order of the chain.
 
-        The end of what was prepared in no transaction that was looked at passes: it may be wanted.
+        The end of a transaction whose XA PREPARE was not seen passes: it may be wanted.
 
         Args:
-            taken: whether the filter takes the transaction for what it holds.
+            taken: whether the filter selects the transaction for its contents.
         """
         is_end = table.value("kind", index) != Kind.KIND_XA_PREPARE
         if self._all_pass:
@@ -211,7 +210,7 @@ class XaEnds:
 
 
 def xid_of(file: BinlogFile, table: TransactionTable, index: int) -> str:
-    """The name of an XA transaction, as the step's GTID event (MariaDB's) or its first statement has it."""
+    """Return an XA transaction's name from the step's GTID event (MariaDB) or its first statement."""
     start, end = table.value("start", index), table.value("end", index)
     for _, event in transaction_events(file, start, end, table.format):
         if isinstance(event, MariadbGtid) and event.xid is not None:

@@ -114,7 +114,7 @@ class Tail:
         )
 
     def _fills_the_rest(self, header: EventHeader) -> bool:
-        """Whether the checksum at the file's end is that of the event, were it only as large as the rest."""
+        """Return whether the checksum at the file's end matches an event that fills the rest of the file."""
         rest = self._file.size - header.position
         if not self._checksum_size or rest < HEADER_SIZE + self._checksum_size or rest > READ_BYTES:
             return False
@@ -124,7 +124,7 @@ class Tail:
         return checksum(memoryview(event)[:content]) == int.from_bytes(event[content:], "little")
 
     def _check_later_log(self) -> None:
-        """See that the next log of the chain knows of no transaction that is not among the whole ones."""
+        """Check that the next log of the chain lists no transaction that is missing from the whole ones."""
         after = self._file.followed_by
         if after is None or not self._file.format.in_use:
             return
@@ -160,9 +160,9 @@ class Tail:
         return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
 
     def _is_anonymous(self) -> bool:
-        """Whether the bytes may be of a transaction without a GTID, which no later log lists.
+        """Return whether the bytes may be a transaction without a GTID, which no later log lists.
 
-        The event that closes a log is of none.
+        The event that closes a log belongs to no transaction.
         """
         if self._start + HEADER_SIZE > self._file.size:
             return False

@@ -1,1 +1,1 @@
-"""A live server's binary logs on this machine's disk: proved, durable, resumable."""
+"""Mirror a live server's binary logs to the local disk: verified, durable, resumable."""

@@ -1,4 +1,4 @@
-"""What is proved of a log while it arrives: each checksum and position, each transaction's end, the GTIDs."""
+"""Verify a log while it arrives: checksums, positions, transaction ends, and GTIDs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from binx.log.boundary import compiled
 from binx.log.identifiers import marked_gtids
 
 LARGE_BYTES = 1 << 20
-"""An event of more bytes is not kept whole in memory."""
+"""A larger event is not kept whole in memory."""
 
 _NO_END = 2**63 - 1
 _HEAD_BYTES = 128 * 1024
-"""Of a large event so much is kept, which tells its class: a session and the beginning of a statement."""
+"""Bytes kept of a large event, enough to classify it: the session and the beginning of a statement."""
 
 _COMPILED = compiled()
 _LISTS = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
 class LastTransaction(NamedTuple):
-    """The transaction of a log that ended last: its beginning, its GTID, its commit time in µs."""
+    """The last complete transaction of a log: its beginning, its GTID, its commit time in µs."""
 
     start: int
     gtid: str | None
@@ -36,7 +36,7 @@ class LastTransaction(NamedTuple):
 
 
 class _LargeEvent:
-    """What is kept of an event that arrives in pieces: its beginning, its checksum, the sum of its bytes."""
+    """State of an event that arrives in pieces: its beginning, its checksum, the CRC32 of its bytes."""
 
     def __init__(self, size: int, checksum_size: int) -> None:
         self.left = size
@@ -47,7 +47,7 @@ class _LargeEvent:
         self._covered = size - checksum_size
 
     def take(self, window: memoryview) -> int:
-        """Take some of its bytes; how many of the window they are."""
+        """Add bytes; return how many bytes of the window belong to the event."""
         piece = window[: self.left]
         summed = piece[: max(self._covered - self.seen, 0)]
         self.sum = checksum(summed, self.sum)
@@ -59,15 +59,15 @@ class _LargeEvent:
 
 
 class LogChecks:
-    """The checks of one log from an event on, none of which lets anything pass that is damaged.
+    """The checks of one log from an event on; nothing damaged passes.
 
     Args:
         log: the log's name.
-        position: where the first event stands, the first of a transaction or one between two.
+        position: offset of the first event, which begins a transaction or is between two.
 
     Attributes:
-        last: the transaction that ended last.
-        listed: the GTIDs that the log says came before it; None where it did not say so yet.
+        last: the last complete transaction.
+        listed: the GTIDs before the log according to it; None before it listed them.
     """
 
     def __init__(self, log: str, description: FormatDescription, position: int) -> None:
@@ -82,18 +82,18 @@ class LogChecks:
 
     @property
     def position(self) -> int:
-        """Where the next event stands."""
+        """Offset of the next event."""
         return self._scanner.position
 
     @property
     def whole(self) -> int:
-        """Offset behind the last whole transaction, or the last event between transactions."""
+        """Offset after the last whole transaction, or after the last event between transactions."""
         begun = self._scanner.open_transaction
         return self._scanner.position if begun is None else begun
 
     @property
     def is_closed(self) -> bool:
-        """Whether the last event is the one that a server ends a log with."""
+        """Whether the last event is the one with which a server closes a log."""
         controls = self._scanner.control_events
         if not controls or controls[-1][0] not in (EventType.ROTATE, EventType.STOP):
             return False
@@ -101,17 +101,17 @@ class LogChecks:
 
     @property
     def reached(self) -> int:
-        """Where the next byte that is taken stands, which may be within a large event."""
+        """Offset of the next byte to check, which may be within a large event."""
         return self.position + (0 if self._large is None else self._large.seen)
 
     def take(self, window: memoryview) -> int:
-        """Check what has arrived; a large event piece by piece, whose last piece tells whether it is damaged.
+        """Check bytes that arrived; a large event in pieces, the last of which shows whether it is damaged.
 
         Args:
             window: the log's bytes from :attr:`reached` on.
 
         Returns:
-            How many of its bytes were taken; an event that it cuts is left.
+            The number of bytes checked; an incomplete event at the end is left.
         """
         if self._large is None:
             if len(window) < HEADER_SIZE or event_size(window) <= LARGE_BYTES:
@@ -125,7 +125,7 @@ class LogChecks:
         return count
 
     def _take_large(self, large: _LargeEvent) -> None:
-        """Have a large event taken by its beginning."""
+        """Accept a large event by its beginning."""
         stored = int.from_bytes(large.tail, "little") if len(large.tail) == CHECKSUM_SIZE else large.sum
         before = self.position
         self._scanner.vouch(stored, large.sum)
@@ -135,7 +135,7 @@ class LogChecks:
             )
 
     def _feed(self, window: memoryview) -> int:
-        """Check whole events; how many bytes they are."""
+        """Check whole events; return their size."""
         scanner, origin = self._scanner, self._scanner.position
         controls = len(scanner.control_events)
         try:
@@ -161,7 +161,7 @@ class LogChecks:
         return scanner.position - origin
 
     def _read_list(self, event: memoryview, position: int) -> None:
-        """Take what the log says came before it: of MariaDB's all up to the last of each source."""
+        """Read the GTIDs that precede the log; for MariaDB all up to the last of each source."""
         header = parse_header(event, position, origin=position)
         body = event[HEADER_SIZE : header.size - self.description.checksum_size]
         if header.type == EventType.PREVIOUS_GTIDS:
@@ -173,7 +173,7 @@ class LogChecks:
         )
 
     def gtids(self) -> GtidSet:
-        """The GTIDs of the transactions that were checked."""
+        """The GTIDs of the checked transactions."""
         gtids = GtidSet(self._runs)
         if gtids.count != sum(last - first + 1 for _, first, last in self._runs):
             raise DamagedError("expected each GTID once, found one that two transactions have", path=self.log)
@@ -181,7 +181,7 @@ class LogChecks:
         return gtids
 
     def follow(self, before: GtidSet) -> None:
-        """Raise RefusedError where the log does not list all that was pulled before it."""
+        """Raise RefusedError if the log does not list all GTIDs that were pulled before it."""
         lacking = GtidSet() if self.listed is None else before - self.listed
         if lacking:
             raise RefusedError(

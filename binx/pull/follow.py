@@ -1,4 +1,4 @@
-"""A pull from its beginning to its end: whose logs, from where, and on again behind whatever breaks it."""
+"""Run a pull: check the server, resume where the mirror ends, reconnect after failures."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from binx.storage.store import hold_lock
 _SHORTEST_SILENCE = 1.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.2, 30.0
 _SAME_DAMAGE = 3
-"""So often the same event must arrive damaged until it is believed that the server has it so."""
+"""Give up after receiving the same damaged event this many times: it is damaged on the server."""
 
 _TRIES = 8
-"""So often in a row a pull that is to end tries to connect again."""
+"""Maximum number of consecutive attempts to reconnect, for a pull that does not follow the server."""
 
 _STATUS_SECONDS = 1.0
 _LAG_SECONDS = 10.0
@@ -53,21 +53,21 @@ _MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """What is asked of a pull.
+    """Parameters of a pull.
 
     Attributes:
-        folder: where the logs go.
-        log: the log that a new chain begins with; None: the server's oldest, or the one that ``gtids`` says.
-        gtids: transactions that need not be pulled: a new chain begins with the first that is none of these.
-        continues: these are the ones that the chain before has.
-        new_chain: whether a chain is to begin, though there is one already.
-        follow: whether to wait for what the server will write; else it ends where the server is now.
+        folder: destination of the logs.
+        log: the first log of a new chain; None: the server's oldest, or the one that ``gtids`` implies.
+        gtids: transactions that need not be pulled: a new chain begins with the first that is not among them.
+        continues: whether ``gtids`` are those of the previous chain.
+        new_chain: whether to begin a chain even if there is one.
+        follow: whether to wait for new events; else the pull ends at the server's current position.
         semi_sync: whether the server waits for acknowledgements.
-        interval: whether files are brought to the disk once a second only, not with each transaction.
-        server_id: what the server knows the pull by; None: a number made of the machine and the folder.
-        heartbeat: seconds after which a server that has nothing to send shows that it is there.
-        archive: an archive that takes the closed logs.
-        parquet: a data set that takes their row changes.
+        interval: whether files are synced to disk only once a second instead of after each transaction.
+        server_id: the replica's server id; None: a number derived from the machine and the folder.
+        heartbeat: interval in seconds at which an idle server sends heartbeats.
+        archive: an archive for the closed logs.
+        parquet: a data set for their row changes.
     """
 
     login: Login
@@ -85,7 +85,7 @@ class PullRequest:
     parquet: str | None = None
 
     def check(self) -> None:
-        """Raise UsageError where it contradicts itself."""
+        """Raise UsageError if options contradict each other."""
         if self.interval and self.semi_sync:
             raise UsageError("--semi-sync needs each transaction on the disk; leave out --sync interval")
         if self.parquet is not None and self.archive is None:
@@ -93,13 +93,13 @@ class PullRequest:
 
 
 class _Archiving:
-    """Runs of ``binx archive`` in a process of its own, never two at once.
+    """Runs ``binx archive`` in a separate process, one at a time.
 
-    So the server gets its acknowledgements, whatever archiving takes of time or memory.
+    Acknowledgements to the server are thus independent of the time and memory that archiving takes.
     """
 
     def __init__(self, request: PullRequest, tell: Callable[[str], None]) -> None:
-        # In the standalone folder the program is binx itself.
+        # In the standalone folder the executable is binx itself.
         program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "binx"]
         self._command = [*program, "archive", "--quiet", "--to", str(request.archive)]
         self._command += [] if request.parquet is None else ["--parquet", request.parquet]
@@ -110,7 +110,7 @@ class _Archiving:
         self.failures = 0
 
     def start(self, folder: Path) -> None:
-        """Archive the logs in a folder from now on, once those of another folder are archived."""
+        """Archive the logs in a folder from now on, once those of the previous folder are archived."""
         if folder != self._folder:
             if self._folder is not None:
                 self.finish()
@@ -118,7 +118,7 @@ class _Archiving:
             self._begin()
 
     def tend(self, closed: int) -> None:
-        """Begin a run where logs were closed since the last one."""
+        """Start a run if logs were closed since the last one."""
         if self._process is not None and self._process.poll() is not None:
             self._join()
         if self._process is None and closed > self._seen:
@@ -126,13 +126,13 @@ class _Archiving:
             self._begin()
 
     def finish(self) -> None:
-        """Archive what is left, and wait for that."""
+        """Archive the rest, and wait for it."""
         self._join()
         self._begin()
         self._join()
 
     def terminate(self) -> None:
-        """End a run that is under way; the next one goes on where it was."""
+        """Terminate the current run; the next one resumes it."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
@@ -152,15 +152,15 @@ class _Archiving:
 
 @dataclass(slots=True)
 class Pull:
-    """A pull.
+    """A pull of a server's logs.
 
     Attributes:
-        tell: is told of what happens, a sentence at a time.
-        show: is called about twice a second while the server is followed.
-        stop: ends the pull behind a transaction when it is set.
-        progress: how far it has come.
-        lag_bytes: how many bytes of the server's logs are not here; None where that is not known.
-        lag_seconds: since the last transaction here was committed; 0 where nothing is missing.
+        tell: called with a sentence for each event of interest.
+        show: called about twice a second while the server is followed.
+        stop: when set, ends the pull after a transaction.
+        progress: progress of the pull.
+        lag_bytes: bytes of the server's logs not pulled yet; None if unknown.
+        lag_seconds: seconds since the commit of the last pulled transaction; 0 if nothing is missing.
     """
 
     request: PullRequest
@@ -181,10 +181,10 @@ class Pull:
     _begun: float = field(default_factory=monotonic)
 
     def run(self) -> bool:
-        """Pull until the end that was asked for, or until stopped; whether all went well.
+        """Pull until the requested end, or until stopped; return whether all went well.
 
         Raises:
-            RefusedError: its logs do not continue what is here.
+            RefusedError: the server's logs do not continue the mirror.
         """
         folder = self.request.folder
         with output_errors(folder):
@@ -207,7 +207,7 @@ class Pull:
             return self._archiving is None or not self._archiving.failures
 
     def _work(self) -> None:
-        """Connect, and again where the connection ends."""
+        """Connect, and reconnect whenever the connection ends."""
         failures = 0
         while not self.stop.is_set():
             before = self.progress.place
@@ -239,7 +239,7 @@ class Pull:
         return self.request.follow or (failures < _TRIES and not isinstance(error, DiskFullError))
 
     def _transfer(self) -> None:
-        """Connect once, and take what the server sends."""
+        """Connect once, and receive the server's events."""
         request, progress = self.request, self.progress
         self._control = control = Server(request.login)
         if request.semi_sync:
@@ -284,7 +284,7 @@ class Pull:
                 raise explained(error, log, resumed=resumed) from error.__cause__
 
     def _chain_of(self, server: Server) -> tuple[Chain, Tail | None]:
-        """The chain that is pulled, and its newest log; a new one where one is wanted."""
+        """Return the chain to pull and its newest log; a new chain if requested."""
         request, chains = self.request, self._state.chains
         if chains and (self._connected or not request.new_chain):
             chain = chains[-1]
@@ -308,7 +308,7 @@ class Pull:
         return chain, read_tail(request.folder / chain.folder)
 
     def _first_log(self, server: Server) -> str:
-        """The log that a new chain begins with."""
+        """Return the first log of a new chain."""
         request, names = self.request, [name for name, _ in server.logs()]
         gtids = request.gtids
         if request.continues and self._state.chains:
@@ -330,14 +330,14 @@ class Pull:
 
     @property
     def _server_id(self) -> int:
-        """What the server knows this pull by: another number for each machine and folder."""
+        """Return the replica's server id, derived from machine and folder."""
         if self.request.server_id is not None:
             return self.request.server_id
         name = f"{socket.gethostname()}:{self.request.folder.resolve()}".encode("utf-8", "surrogateescape")
         return 1 << 31 | crc32(name) >> 1
 
     def _tick(self) -> None:
-        """What is done now and then."""
+        """Do periodic work."""
         now = monotonic()
         if self._archiving is not None:
             self._archiving.tend(self.progress.closed)
@@ -350,7 +350,7 @@ class Pull:
         self.show(self)
 
     def _ask_lag(self) -> None:
-        """Ask the server how far it is."""
+        """Query the server's position for the lag."""
         self.lag_bytes = self.lag_seconds = None
         if self._control is None:
             return
@@ -364,7 +364,7 @@ class Pull:
                 self.lag_seconds = max(time() - last.committed / _MICROSECONDS, 0)
 
     def _note_status(self, error: str | None) -> None:
-        """Write down how far the pull has come; that there is no room for it is no reason to end."""
+        """Write the status file; a full disk is ignored."""
         progress, last, told = self.progress, self.progress.last, self.progress.acknowledged
         status: dict[str, Any] = {
             "server": self.request.login.server,
@@ -391,11 +391,11 @@ class Pull:
 
 
 def explained(error: ServerError, log: str, *, resumed: bool = False) -> BinxError:
-    """What a server's refusal of a dump means for a mirror.
+    """Convert a server's rejection of a dump to an error about the mirror.
 
     Args:
-        log: the log that was asked for.
-        resumed: whether it was asked for a transaction that is here, and has not sent it.
+        log: the requested log.
+        resumed: whether an already pulled transaction was requested, and has not been sent.
     """
     if error.number != _FATAL_DUMP:
         return error
@@ -409,7 +409,7 @@ def explained(error: ServerError, log: str, *, resumed: bool = False) -> BinxErr
     if "impossible position" in text or "> file size" in text:
         why = f"{log} is longer here than there: it has lost transactions, or was reset:"
     elif resumed:
-        # Where the last transaction begins here there is the middle of an event, or nothing that can be read.
+        # On the server, the start of our last transaction is inside an event, or is unreadable.
         why = f"{log} is another one there than here, as after a reset, or damaged there:"
     else:
         return error

@@ -1,4 +1,4 @@
-"""Whom a pull connects to, and as whom: a URL, and the option files of MySQL's and MariaDB's clients.
+"""Connection parameters: a URL, and the option files of MySQL's and MariaDB's clients.
 
 Source: MySQL manual, "Using Option Files".
 """
@@ -19,7 +19,7 @@ _SCHEMES = ("mysql", "mariadb")
 
 _GROUPS = ("client", "binx")
 _SYSTEM_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf", "~/.my.cnf")
-"""The files that clients read where they are told of none, later ones being stronger."""
+"""The option files that clients read by default; later ones take precedence."""
 
 _OPTIONS = ("host", "port", "socket", "user", "password", "ssl-mode", "ssl-ca", "ssl-cert", "ssl-key")
 _GROUP = re.compile(r"\[\s*([^\]]*?)\s*\]")
@@ -28,7 +28,7 @@ _DEEPEST = 10
 
 
 class TlsMode(Enum):
-    """How a connection is encrypted, in the words of MySQL's clients."""
+    """How a connection is encrypted, as in MySQL's ``--ssl-mode``."""
 
     DISABLE = "disable"
     PREFERRED = "preferred"
@@ -44,7 +44,7 @@ class TlsMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Encryption of the connection: the mode, and the files of CA, client certificate and its key."""
+    """TLS settings: the mode, and the files of CA, client certificate and its key."""
 
     mode: TlsMode = TlsMode.PREFERRED
     ca: str | None = None
@@ -53,7 +53,7 @@ class Tls:
 
     @classmethod
     def of(cls, mode: str | None, ca: str | None, certificate: str | None, key: str | None) -> Tls:
-        """What options say; a CA alone asks for a server that it vouches for, as MySQL's clients do."""
+        """Build from options; a CA alone implies verification against it, as in MySQL's clients."""
         if key is not None and certificate is None:
             raise UsageError("--tls-key requires --tls-cert")
         implied = TlsMode.VERIFY_CA if ca else TlsMode.REQUIRED if certificate else TlsMode.PREFERRED
@@ -69,7 +69,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A server and an account; a Unix socket is used instead of host and port where there is one."""
+    """A server and an account; a Unix socket, if set, is used instead of host and port."""
 
     host: str = "localhost"
     port: int = PORT
@@ -80,21 +80,21 @@ class Login:
 
     @property
     def server(self) -> str:
-        """What messages call the server."""
+        """The server's name in messages."""
         if self.socket is not None:
             return self.socket
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 def parse_url(url: str) -> dict[str, str | int]:
-    """The parts of ``mysql://user@host:3306`` by the names of :class:`Login`, without those that it lacks."""
+    """Parse ``mysql://user@host:3306`` into fields of :class:`Login`; absent parts are omitted."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         raise UsageError(f"expected mysql://USER@HOST:PORT, found {error}") from error
     if parts.scheme not in _SCHEMES or parts.path.strip("/") or parts.query or parts.fragment:
-        # The URL itself may hold a password.
+        # Not in the message: the URL may hold a password.
         raise UsageError("expected a server such as mysql://user@host:3306")
     found = {"host": parts.hostname, "port": port, "user": parts.username, "password": parts.password}
     return {
@@ -105,7 +105,7 @@ def parse_url(url: str) -> dict[str, str | int]:
 
 
 def read_defaults(path: str | None) -> dict[str, str]:
-    """The options about connections in one option file, or in those that all clients read."""
+    """Read the connection options from one option file, or from those that all clients read."""
     files = [Path(one).expanduser() for one in _SYSTEM_FILES] if path is None else [Path(path)]
     found: dict[str, str] = {}
     for file in files:
@@ -115,7 +115,7 @@ def read_defaults(path: str | None) -> dict[str, str]:
 
 
 def _options(path: Path, depth: int) -> Iterator[tuple[str, str]]:
-    """Names and values in the groups that count, those of included files in their place."""
+    """Yield names and values of the relevant groups; included files are read in place."""
     try:
         lines = path.read_text("utf-8", "surrogateescape").splitlines()
     except OSError as error:
@@ -138,7 +138,7 @@ def _options(path: Path, depth: int) -> Iterator[tuple[str, str]]:
 
 
 def _value(text: str) -> str:
-    """A value without its quotes or what is remarked behind it, its escapes resolved."""
+    """Return a value without quotes and trailing comment, with escapes resolved."""
     if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]:
         text = text[1:-1]
     else:

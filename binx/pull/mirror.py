@@ -1,7 +1,7 @@
-"""The logs on disk, byte for byte as the server has them: begun, continued, compared, cut, made durable.
+"""The mirrored logs on disk, byte for byte as on the server: begin, continue, compare, truncate, sync.
 
-A log that is written is marked as in use, as the server's own is, so that all who read it meanwhile know that
-its end may be cut.
+A log that is being written is marked as in use, as on the server, so that concurrent readers know that its
+end may be incomplete.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _READ_BYTES = 4 << 20
 
 
 class DiskFullError(OutputError):
-    """There is no room for what arrives; what was written before stays as it is."""
+    """There is no space for arriving events; what was written before stays."""
 
 
 class Tail(NamedTuple):
-    """The newest log of a chain, as it lies on the disk.
+    """The newest log of a chain on disk.
 
     Attributes:
         format_event: the bytes of its first event.
-        start: where its last whole transaction begins; where it has none, behind its first event.
-        end: offset behind all that is whole.
-        gtids: those of all transactions up to there, also of the logs before.
-        is_linked: whether the log says which GTIDs came before it; else those are of the log before.
+        start: where its last whole transaction begins; without one, the offset after its first event.
+        end: offset after its last whole transaction or event between transactions.
+        gtids: those of all transactions up to there, including the previous logs.
+        is_linked: whether the log lists the GTIDs before it; else they are those of the previous log.
         last: its last transaction.
     """
 
@@ -55,13 +55,13 @@ class Tail(NamedTuple):
 
 
 def read_tail(folder: Path) -> Tail | None:
-    """Look at the newest log of a chain, whose every event is verified; None where there is none.
+    """Verify every event of a chain's newest log and return it; None if there is none.
 
-    A log that was begun when the machine failed, and has no first event, is removed. Of one that is still in
-    use, what is damaged or cut counts as not there: it is read again from the server.
+    A log that was begun when the machine failed, and has no first event, is removed. In a log that is still
+    in use, damaged or incomplete bytes are ignored: they are requested from the server again.
 
     Raises:
-        DamagedError: a log that was closed is damaged.
+        DamagedError: a closed log is damaged.
     """
     names = [path.name for path in folder.iterdir() if path.is_file() and number_of(path.name)]
     names.sort(key=number_of)
@@ -77,7 +77,7 @@ def read_tail(folder: Path) -> Tail | None:
 
 
 def _read(path: Path) -> Tail | None:
-    """Check a log as it was checked when it arrived; None where it has no first event."""
+    """Check a log as when it arrived; return None if it has no first event."""
     try:
         with path.open("rb", buffering=0) as file:
             head = file.read(_COMPARED_BYTES)
@@ -89,7 +89,7 @@ def _read(path: Path) -> Tail | None:
 
 
 def _is_begun(head: bytes) -> bool:
-    """Whether a log has its first event; a failing machine leaves it cut, or as zeros."""
+    """Whether a log has its first event; a machine failure leaves it truncated, or zeroed."""
     size = event_size(head[MAGIC_SIZE:]) if len(head) >= MAGIC_SIZE + HEADER_SIZE else 0
     return len(head) == _COMPARED_BYTES or 0 < size <= len(head) - MAGIC_SIZE
 
@@ -125,10 +125,10 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
 
 
 def has_same_format(ours: bytes, theirs: bytes) -> bool:
-    """Whether two first events are of the same log.
+    """Whether two first events are from the same log.
 
-    Where a server is asked for a log from its middle, the first event comes without what tells a replica that
-    the log has begun: its position, and when the server was started.
+    If a log is requested from its middle, the server sends the first event without what signals a log's start
+    to a replica: its position, and the server's start time.
     """
 
     def plain(event: bytes) -> bytes:
@@ -142,11 +142,11 @@ def has_same_format(ours: bytes, theirs: bytes) -> bool:
 
 
 class LogFile:
-    """A log of the mirror that is written.
+    """A log of the mirror, open for writing.
 
     Attributes:
-        stored: how many bytes of it were there already; what comes of these is compared.
-        is_dirty: whether something was written that is not on the disk yet.
+        stored: number of bytes that existed already; bytes that arrive for these are compared.
+        is_dirty: whether something written is not synced to disk yet.
     """
 
     def __init__(self, path: Path, stored: int) -> None:
@@ -159,7 +159,7 @@ class LogFile:
 
     @classmethod
     def begin(cls, path: Path, format_event: bytes) -> LogFile:
-        """Begin a log with its first event."""
+        """Create a log with its first event."""
         file = cls(path, 0)
         marked = bytearray(MAGIC + format_event)
         marked[MAGIC_SIZE + _FLAGS] |= EventFlag.IN_USE
@@ -174,7 +174,7 @@ class LogFile:
         return file
 
     def put(self, position: int, data: memoryview) -> None:
-        """Write bytes where they belong; those that are there already must be the same.
+        """Write bytes at their offset; bytes that exist already must be identical.
 
         Raises:
             RefusedError: they are not.
@@ -193,7 +193,7 @@ class LogFile:
                 position += count
                 data = data[count:]
             if data and not self._is_cut:
-                # What was damaged or unfinished when the file was opened, and now comes again.
+                # Damaged or incomplete when the file was opened, and now received again.
                 os.ftruncate(self._descriptor, self.stored)
                 self._is_cut = True
             while data:
@@ -209,20 +209,20 @@ class LogFile:
                 self.is_dirty = True
 
     def cut(self, end: int) -> None:
-        """Let nothing stand behind an offset."""
+        """Truncate the log at an offset."""
         with output_errors(self.path):
             if os.fstat(self._descriptor).st_size > end:
                 os.ftruncate(self._descriptor, end)
                 self.is_dirty = True
 
     def synchronize(self) -> None:
-        """Bring all that was written to the disk."""
+        """Sync to disk what was written."""
         with output_errors(self.path):
             os.fsync(self._descriptor)
         self.is_dirty = False
 
     def finish(self) -> None:
-        """Take the mark away that says that the log is in use, when all else is on the disk."""
+        """Clear the in-use mark after everything else is synced to disk."""
         with output_errors(self.path):
             place = MAGIC_SIZE + _FLAGS
             flags = os.pread(self._descriptor, 1, place)[0]
@@ -231,6 +231,6 @@ class LogFile:
                 os.pwrite(self._descriptor, bytes([flags & ~EventFlag.IN_USE & 0xFF]), place)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         with suppress(OSError):
             os.close(self._descriptor)

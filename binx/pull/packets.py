@@ -1,7 +1,7 @@
-"""A socket read without waiting, and what comes over it: events of the file, and packets that are none.
+"""Receive a dump from a non-blocking socket: events of the log file, and other packets.
 
-The kernel takes events off their packets into one buffer, in which :class:`Arrivals` keeps what is not judged
-yet. Memory is bounded: what does not fit is left on the socket.
+The kernel unpacks events into one buffer, in which :class:`Arrivals` keeps what is not checked yet. Memory is
+bounded: the rest stays in the socket.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class SpecialEvent(NamedTuple):
-    """An event that is in no file, or begins one, and all its bytes."""
+    """An event that is not in a log file, or begins one, with all its bytes."""
 
     header: EventHeader
     data: bytes
 
     def body(self, *, checksums: bool) -> memoryview:
-        """What stands between header and checksum.
+        """Return the bytes between header and checksum.
 
-        Whether there is a checksum is not told of events in front of the first format description: one that
-        is right is taken for one.
+        Before the first format description the presence of a checksum is not known: four last bytes that
+        match are taken for one.
 
         Raises:
-            DamagedError: there must be one (``checksums``), and it is wrong.
+            DamagedError: there must be a checksum (``checksums``), and it is wrong.
         """
         view = memoryview(self.data)
         stored = int.from_bytes(view[-CHECKSUM_SIZE:], "little")
@@ -55,15 +55,15 @@ class SpecialEvent(NamedTuple):
 
 
 class Arrivals:
-    """What one dump sends.
+    """The packets of one dump.
 
     Args:
-        channel: the connection's socket; the dump's first packet is the next that comes.
-        server: what messages call the server.
-        semi_sync: whether it asks for acknowledgements.
+        channel: the connection's socket; the dump's first packet is the next one.
+        server: the server's name in messages.
+        semi_sync: whether it requests acknowledgements.
 
     Attributes:
-        bytes: what came over the socket.
+        bytes: number of bytes received from the socket.
     """
 
     def __init__(self, channel: socket.socket, server: str, *, semi_sync: bool) -> None:
@@ -79,10 +79,10 @@ class Arrivals:
         self._start = self._end = 0
 
     def receive(self) -> bool:
-        """Take what waits on the socket; False where nothing does.
+        """Read what is available on the socket; return False if nothing is.
 
         Raises:
-            DamagedError: the packet to come is larger than any special one.
+            DamagedError: the next packet is larger than any special one.
         """
         if self._used:
             left = self._filled - self._used
@@ -103,14 +103,14 @@ class Arrivals:
         return True
 
     def wait(self, seconds: float) -> None:
-        """Wait until something may have come."""
+        """Wait until the socket may be readable."""
         select.select([self._channel], [], [], seconds)
 
     def unpack(self) -> SpecialEvent | bool:
-        """Add events of what was received to :attr:`window`.
+        """Append received events to :attr:`window`.
 
         Returns:
-            A special event that stands behind those; else whether to call again when the window was emptied.
+            A special event that follows those; else whether to call again once the window is emptied.
         """
         if self._start:
             left = self._end - self._start
@@ -124,7 +124,7 @@ class Arrivals:
         if stop != PacketStop.PACKET_SPECIAL:
             return stop == PacketStop.PACKET_FULL
         if self._end > self._start:
-            # What stands before it comes first.
+            # The events before it come first.
             return True
         packet = self._stream.special(self._received[self._used : self._filled])
         if packet is None:
@@ -134,20 +134,20 @@ class Arrivals:
 
     @property
     def window(self) -> memoryview:
-        """Bytes of the file's events that were not taken yet; the last event may be cut."""
+        """Bytes of the file's events not taken yet; the last event may be incomplete."""
         return self._events[self._start : self._end]
 
     def take(self, count: int) -> None:
-        """Pass over the first bytes of the window."""
+        """Skip the first bytes of the window."""
         self._start += count
 
     @property
     def is_asked(self) -> bool:
-        """Whether an event among those taken is one that the server wants acknowledged."""
+        """Whether the server requested an acknowledgement for one of the events taken."""
         return 0 <= self._stream.asked_at <= self._stream.made - (self._end - self._start)
 
     def acknowledge(self, log: str, position: int) -> None:
-        """Tell the server that all before a place is on the disk.
+        """Acknowledge to the server that everything up to a position is on disk.
 
         Source: MySQL's plugin/semisync/semisync_replica.cc (``slaveReply``).
         """

@@ -1,6 +1,6 @@
-"""A server that was logged in to: what it is, which logs it has, and how it is asked for one.
+"""A connection to a server: its properties, its logs, and requests for dumps.
 
-PyMySQL connects, encrypts and logs in; this is the one file that knows it, and what it keeps to itself.
+PyMySQL connects, encrypts and logs in; only this file depends on it and on its internals.
 
 Sources: MySQL's sql/rpl_source.cc (``com_binlog_dump``, ``com_binlog_dump_gtid``, ``register_replica``),
 sql/rpl_replica.cc (``get_master_version_and_clock``), MariaDB's sql/sql_repl.cc and sql/slave.cc.
@@ -30,29 +30,29 @@ _COM_REGISTER_SLAVE = 0x15
 _COM_BINLOG_DUMP_GTID = 0x1E
 
 _ANNOTATED_ROWS = 2
-"""The flag of a dump that has a MariaDB send ANNOTATE_ROWS, without which files have holes."""
+"""Dump flag with which a MariaDB sends ANNOTATE_ROWS; without it files would have holes."""
 _THROUGH_GTIDS = 4
-"""The flag of a dump that begins behind a set of GTIDs."""
+"""Dump flag for a start after a GTID set."""
 _ALL_OF_MARIADB = 4
-"""``MARIA_SLAVE_CAPABILITY_GTID``: events come as they are, none is replaced by one for older replicas."""
+"""``MARIA_SLAVE_CAPABILITY_GTID``: events are sent unchanged, not replaced for older replicas."""
 
 _CONNECT_SECONDS = 10
 _ANSWER_SECONDS = 15
 _SYNTAX_ERROR = 1064
 _NOT_PRIVILEGED = 1227
 _CLIENT_ERRORS = 2
-"""Errors from 2000 to 2999 are of the client itself."""
+"""Errors from 2000 to 2999 are the client's own."""
 _ACCESS_DENIED = (1044, 1045, 1698)
 _ENDED = (0, 1040, 1042, 1043, 1053, 1077, 1078, 1079, 1080, 1152, 1153, 1156, 1158, 1159, 1160, 1161, 1184)
 _KILLED = (1203, 1226, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 3032, 3169, 4031)
 _LOST = frozenset({*_ENDED, *_KILLED})
-"""Errors after which one may connect again: too many connections, shut down, killed, timed out, lost."""
+"""Errors after which reconnecting may help: too many connections, shutdown, killed, timeout, lost."""
 
 _SEMI_SYNC_STATES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
 
 
 class LogPlace(NamedTuple):
-    """A place in a server's logs, ordered as they are: number of the log, offset there, its name."""
+    """A position in a server's logs, in log order: number of the log, offset, its name."""
 
     number: int
     position: int
@@ -60,16 +60,16 @@ class LogPlace(NamedTuple):
 
     @classmethod
     def of(cls, log: str, position: int) -> LogPlace:
-        """The place by the log's name."""
+        """Build a position from the log's name."""
         return cls(number_of(log), position, log)
 
 
 class ServerFacts(NamedTuple):
-    """What a server says of itself.
+    """Properties of a server.
 
     Attributes:
         uuid: empty for MariaDB, which has none.
-        checksums: whether its newest events have a CRC32.
+        checksums: whether new events have a CRC32.
     """
 
     flavour: Flavour
@@ -80,7 +80,7 @@ class ServerFacts(NamedTuple):
 
 
 class Server:
-    """One connection.
+    """A connection to a server.
 
     Raises:
         UnsupportedError: it writes no binary log.
@@ -115,7 +115,7 @@ class Server:
             raise
 
     def close(self) -> None:
-        """End the connection, without a word."""
+        """Close the connection without COM_QUIT."""
         with suppress(Exception):
             self._connection._force_close()
 
@@ -126,13 +126,13 @@ class Server:
 
     @property
     def socket(self) -> socket.socket:
-        """The socket, from which all that was answered so far has been read."""
+        """The socket, with all responses so far read."""
         found: socket.socket = self._connection._sock
         return found
 
     @property
     def is_mariadb(self) -> bool:
-        """Whether it is a MariaDB."""
+        """Whether it is a MariaDB server."""
         return self.facts.flavour is Flavour.MARIADB
 
     def logs(self) -> list[tuple[str, int]]:
@@ -140,7 +140,7 @@ class Server:
         return [(str(row["Log_name"]), int(row["File_size"])) for row in self._rows("SHOW BINARY LOGS")]
 
     def end(self) -> LogPlace:
-        """Where its newest log ends now."""
+        """The current end of the newest log."""
         try:
             rows = self._rows("SHOW BINARY LOG STATUS")
         except ServerError as error:
@@ -151,12 +151,12 @@ class Server:
         return LogPlace.of(str(rows[0]["File"]), int(rows[0]["Position"]))
 
     def register(self, server_id: int, heartbeat: float, *, semi_sync: bool) -> None:
-        """Become one of its replicas, which it lists and sends events to as they are in its files.
+        """Register as a replica, so that the server lists it and sends it events unchanged.
 
         Args:
-            server_id: what it is to know this one by.
-            heartbeat: seconds without an event after which it shows that it is there.
-            semi_sync: whether it is to wait for acknowledgements.
+            server_id: the replica's server id.
+            heartbeat: seconds without an event after which the server sends a heartbeat.
+            semi_sync: whether the server waits for acknowledgements.
         """
         period = int(heartbeat * 1_000_000_000)
         checksum = "@@global.binlog_checksum"
@@ -171,7 +171,7 @@ class Server:
                 settings["rpl_semi_sync_replica"] = 1
         self._rows("SET " + ", ".join(f"@{name} = {value}" for name, value in settings.items()))
         if not self.is_mariadb:
-            # A server ends what an earlier connection of the same replica still asks of it.
+            # A server ends a dump that an earlier connection of the same replica still runs.
             name = str(uuid5(NAMESPACE_OID, f"binx pull {server_id}"))
             self._rows("SET @replica_uuid = %s, @slave_uuid = %s", (name, name))
         nameless = b"\0"
@@ -181,13 +181,13 @@ class Server:
             self._connection._read_packet()
 
     def dump(self, log: str, position: int, server_id: int) -> None:
-        """Ask for a log from an event on, and for all behind it, without end; what is refused comes then."""
+        """Request a dump from an event on, without end; a rejection arrives as its first packet."""
         flags = _ANNOTATED_ROWS if self.is_mariadb else 0
         body = struct.pack("<IHI", position, flags, server_id) + log.encode("utf-8", "surrogateescape")
         self._command(_COM_BINLOG_DUMP, body)
 
     def dump_behind(self, gtids: GtidSet, server_id: int) -> None:
-        """Ask for the log with the first transaction that a set lacks; the events in it are not all sent."""
+        """Request a dump from the log with the first transaction that a set lacks; others may be left out."""
         if self.is_mariadb:
             self._rows("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
             self.dump("", MAGIC_SIZE, server_id)
@@ -197,7 +197,7 @@ class Server:
         self._command(_COM_BINLOG_DUMP_GTID, body + encoded)
 
     def require_semi_sync(self) -> None:
-        """Raise UnsupportedError where the server does not wait for acknowledgements."""
+        """Raise UnsupportedError if semi-synchronous replication is not enabled on the server."""
         rows = self._rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
         if any(row["Variable_name"] in _SEMI_SYNC_STATES and row["Value"] in ("ON", "1") for row in rows):
             return
@@ -239,7 +239,7 @@ class Server:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of PyMySQL into ours."""
+        """Convert PyMySQL's errors."""
         try:
             yield
         except self._pymysql.err.MySQLError as error:
@@ -249,15 +249,15 @@ class Server:
                 number = -1
             raise server_error(number, text, self.name) from error
         except RuntimeError as error:
-            # A package is missing that a way of logging in needs.
+            # A package required by an authentication method is missing.
             raise BinxError(str(error)) from error
         except (OSError, IndexError, ValueError) as error:
-            # PyMySQL lets some of them through, and takes answers that are cut for what they are not.
+            # PyMySQL lets some errors through, and misinterprets truncated responses.
             raise server_error(0, str(error), self.name) from error
 
 
 def server_error(number: int, text: str, server: str) -> ServerError:
-    """The error that a server's error amounts to: refused, or lost; 0 stands for none of the server's."""
+    """Return the error for a server's error number: rejected, or lost; 0 if it is not the server's."""
     is_own = number <= 0 or number // 1000 == _CLIENT_ERRORS
     said = f"the connection failed: {text}" if is_own else f"the server says: {text} ({number})"
     if number in _LOST and "CERTIFICATE_VERIFY_FAILED" not in text:
@@ -286,7 +286,7 @@ def _package() -> ModuleType:
 def _context(tls: Tls) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=tls.ca)
-        # The certificates that MySQL makes for itself do not pass what Python 3.13 checks by default.
+        # The certificates that MySQL generates fail checks that Python 3.13 enables by default.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         context.check_hostname = tls.mode is TlsMode.VERIFY_IDENTITY
         context.verify_mode = ssl.CERT_REQUIRED if tls.mode.verifies else ssl.CERT_NONE
@@ -298,7 +298,7 @@ def _context(tls: Tls) -> ssl.SSLContext:
 
 
 def _last_of(gtids: GtidSet) -> str:
-    """The last GTID of each of MariaDB's domains, as ``@slave_connect_state`` takes them."""
+    """Return the last GTID of each MariaDB domain, in the form of ``@slave_connect_state``."""
     last: dict[int, tuple[int, int]] = {}
     for source, _, number in gtids:
         if not isinstance(source, DomainSource):

@@ -1,7 +1,7 @@
-"""What a folder of pulled logs says of itself: whose logs they are, and how far the pull has come.
+"""The state of a folder of pulled logs: their servers, and the progress of the pull.
 
-``pull.json`` stands in the folder. A chain is a run of logs of one server that continue each other; the first
-has its logs in the folder itself, each further one in a folder ``chain-N`` of its own.
+It is stored in the folder's ``pull.json``. A chain is a run of logs of one server that continue each other;
+the first chain's logs are in the folder itself, those of each later one in a subfolder ``chain-N``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Chain:
     """A run of logs of one server.
 
     Attributes:
-        folder: where they are, below the folder of the pull; empty for that itself.
+        folder: the subfolder of the pull's folder; empty for the folder itself.
         first: the name of its first log.
-        begun: when, as RFC 3339 has it.
+        begun: its start time in RFC 3339.
     """
 
     folder: str
@@ -42,7 +42,7 @@ class Chain:
 
     @classmethod
     def of(cls, facts: ServerFacts, number: int, first: str) -> Chain:
-        """A chain that begins now, behind so many others."""
+        """Return a chain that begins now, after that many others."""
         return cls(
             f"chain-{number + 1}" if number else "",
             first,
@@ -54,7 +54,7 @@ class Chain:
         )
 
     def is_of(self, facts: ServerFacts) -> bool:
-        """Whether a server is the one whose logs these are."""
+        """Whether the logs are from this server."""
         return (self.flavour, self.server_uuid, self.server_id) == (
             facts.flavour.value,
             facts.uuid,
@@ -62,7 +62,7 @@ class Chain:
         )
 
     def refuse(self, facts: ServerFacts, server: str) -> RefusedError:
-        """The error about a server that is another one."""
+        """Return the error for a different server."""
 
         def said(flavour: str, uuid: str, server_id: int) -> str:
             return f"{flavour} server {server_id}{f' ({uuid})' if uuid else ''}"
@@ -77,13 +77,13 @@ class Chain:
 
 @dataclass(slots=True)
 class PullState:
-    """The chains of a folder, the one that is pulled last, and how far the last pull came."""
+    """The chains of a folder, the current one, and the progress of the last pull."""
 
     chains: list[Chain] = field(default_factory=list)
     status: dict[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Put it in its place, whole and on the disk."""
+        """Write the state atomically and sync it to disk."""
         document = {
             "contract": CONTRACT,
             "chains": [asdict(chain) for chain in self.chains],
@@ -94,7 +94,7 @@ class PullState:
 
 
 def read_state(folder: Path) -> PullState | None:
-    """The state of a folder; None where nothing was pulled there."""
+    """Return the state of a folder; None if nothing was pulled there."""
     path = folder / STATE
     try:
         document = json.loads(path.read_bytes())
@@ -112,7 +112,7 @@ def read_state(folder: Path) -> PullState | None:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
-    """What is said of a folder from outside: its state, and whether a pull is running."""
+    """Return a folder's state for reports, and whether a pull is running."""
     state = read_state(folder)
     if state is None:
         raise AbsentError(
@@ -126,7 +126,7 @@ def read_status(folder: Path) -> dict[str, Any]:
 
 
 def _is_locked(path: Path) -> bool:
-    """Whether a process holds a lock."""
+    """Whether a process holds the lock."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -138,5 +138,5 @@ def _is_locked(path: Path) -> bool:
 
 
 def now_text() -> str:
-    """The time now, as RFC 3339 has it."""
+    """Return the current time in RFC 3339."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

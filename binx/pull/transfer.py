@@ -1,8 +1,8 @@
-"""One connection's work: a server's log arrives, is checked, written, brought to the disk, acknowledged.
+"""The work of one connection: receive a server's log, check it, write it, sync it, acknowledge it.
 
-In this order: an event is written only when it was checked (of one that is larger than the memory for it,
-what was written is cut off again if the check fails); the server is told only of whole transactions that are
-on the disk. However a transfer ends, the log on disk ends behind its last whole transaction.
+In this order: an event is written only after it was checked (of an event larger than the memory for it, the
+written part is truncated again if the check fails); only whole transactions that are on disk are
+acknowledged. However a transfer ends, the log on disk ends after its last whole transaction.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from binx.pull.server import LogPlace, Server
 from binx.source.names import is_named_next
 
 SILENT_PERIODS = 3
-"""Heartbeats that a server may miss before it is taken for gone."""
+"""Heartbeats that a server may miss before the connection counts as lost."""
 
 _SYNCHRONIZE_SECONDS = 1.0
 _SYNCHRONIZE_BYTES = 64 << 20
@@ -35,15 +35,15 @@ _LOG_NAME = re.compile(r"[^/\x00-\x1f\x7f.][^/\x00-\x1f\x7f]*\.\d{1,10}")
 
 @dataclass(slots=True)
 class Progress:
-    """How far a pull has come; what stands here of logs is on the disk.
+    """Progress of a pull; everything listed here is on disk.
 
     Attributes:
-        log: the log that is written.
-        position: offset behind all that is whole in it.
-        bytes: what came over the network since the pull was begun.
-        acknowledged: the place that the server was told last.
-        closed: logs that were closed since then.
-        lost: how often the connection was made again.
+        log: the log being written.
+        position: offset after all that is whole in it.
+        bytes: bytes received since the pull began.
+        acknowledged: the last position acknowledged to the server.
+        closed: number of logs closed since then.
+        lost: number of reconnects.
     """
 
     log: str = ""
@@ -61,20 +61,20 @@ class Progress:
 
 
 class Transfer:
-    """A dump that was asked for, until it ends.
+    """A requested dump, until it ends.
 
     Args:
-        server: what sends it.
-        folder: where the logs go.
-        tail: the newest log that is there.
-        first: where there is none, the log to begin with.
+        server: the sender.
+        folder: destination of the logs.
+        tail: the newest existing log.
+        first: without one, the log to begin with.
         until: where to end; None: never.
-        progress: is kept up to date.
-        silence: seconds without a packet after which the server is gone.
-        semi_sync: whether the server asks for acknowledgements.
-        interval: whether to bring files to the disk once a second only.
+        progress: updated during the transfer.
+        silence: seconds without a packet after which the connection counts as lost.
+        semi_sync: whether the server requests acknowledgements.
+        interval: whether to sync files to disk only once a second.
         is_stopped: whether to end now.
-        tick: called about twice a second, and when something was brought to the disk.
+        tick: called about twice a second, and after a sync.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Transfer:
         self._behind = 0
 
     def run(self) -> None:
-        """Work until the end that was planned, or until it is stopped."""
+        """Work until the planned end, or until stopped."""
         try:
             while not self._is_stopped() and not self._is_reached():
                 if self._arrivals.receive():
@@ -137,7 +137,7 @@ class Transfer:
         return LogPlace.of(checks.log, checks.whole) >= until
 
     def _take(self) -> None:
-        """Use what was received."""
+        """Process received packets."""
         self._heard = monotonic()
         goes_on = True
         while goes_on:
@@ -152,7 +152,7 @@ class Transfer:
                 raise DamagedError("expected whole events, found one that does not end")
 
     def _take_events(self) -> None:
-        """Check and write the events that are there."""
+        """Check and write the available events."""
         arrivals, checks, file = self._arrivals, self._checks, self._file
         if not len(arrivals.window):
             return
@@ -170,7 +170,7 @@ class Transfer:
             arrivals.take(count)
 
     def _follow(self) -> None:
-        """Compare a new log with those before it, as soon as it says what they were."""
+        """Compare a new log with those before it, once it lists their GTIDs."""
         checks, file = self._checks, self._file
         if not self._links or checks is None or checks.listed is None or file is None or self._is_comparing:
             return
@@ -178,7 +178,7 @@ class Transfer:
         try:
             checks.follow(self._before)
         except RefusedError:
-            # Begun only now: with it there, the next run would take it for proved.
+            # Created only now: the next run would take an existing file for verified.
             file.path.unlink(missing_ok=True)
             raise
 
@@ -196,7 +196,7 @@ class Transfer:
             raise self._shorter()
 
     def _take_rotate(self, name: str) -> None:
-        """A server says which log it sends next."""
+        """Process a ROTATE, with which a server announces the next log."""
         checks, file = self._checks, self._file
         if _LOG_NAME.fullmatch(name) is None:
             raise DamagedError(f"expected the name of a log, found {name!r}")
@@ -217,7 +217,7 @@ class Transfer:
         self._log = name
 
     def _take_format(self, event: bytes) -> None:
-        """A server sends the first event of a log, also where it was asked for a later one."""
+        """Process a log's first event, which is sent even if a later position was requested."""
         description = parse_format(event, MAGIC_SIZE, origin=MAGIC_SIZE)
         verify_format_checksum(event, description)
         tail = self._tail
@@ -241,12 +241,12 @@ class Transfer:
 
     @property
     def has_compared(self) -> bool:
-        """Whether the server has sent what was here already."""
+        """Whether the server has sent everything that existed already."""
         return self._file is not None and not self._is_comparing
 
     @property
     def _is_comparing(self) -> bool:
-        """Whether what comes is here already."""
+        """Whether arriving bytes exist already."""
         return (
             self._file is not None and self._checks is not None and self._checks.position < self._file.stored
         )
@@ -261,7 +261,7 @@ class Transfer:
         )
 
     def _close_log(self) -> None:
-        """A log is over: bring it to the disk, and keep what the next one must continue."""
+        """Close a log: sync it, and keep what the next one must continue."""
         checks, file = self._checks, self._file
         if checks is None or file is None:
             return
@@ -269,7 +269,7 @@ class Transfer:
         before = self._before if listed is None else self._before | listed
         self._before = before | checks.gtids()
         self._links = True
-        # MySQL takes the mark off a log that it died over when it starts again; MariaDB leaves it.
+        # MySQL clears the in-use mark after a crash when it restarts; MariaDB leaves it.
         if checks.is_closed or checks.description.flavour is Flavour.MYSQL:
             file.finish()
         file.synchronize()
@@ -279,14 +279,14 @@ class Transfer:
         self._progress.closed += 1
 
     def _is_due(self) -> bool:
-        """Whether what was written should be brought to the disk though more is waiting."""
+        """Whether written events should be synced although more are waiting."""
         if self._arrivals.is_asked:
             return True
         late = monotonic() - self._synchronized > _SYNCHRONIZE_SECONDS
         return late or self._behind > _SYNCHRONIZE_BYTES
 
     def _settle(self) -> None:
-        """Bring to the disk what was written, and tell the server."""
+        """Sync what was written, and acknowledge it."""
         checks, file, progress = self._checks, self._file, self._progress
         if checks is None or file is None or self._is_comparing:
             return
@@ -306,7 +306,7 @@ class Transfer:
         self._tick()
 
     def _wait(self) -> None:
-        """Wait for the server, but not longer than it may be silent."""
+        """Wait for the server, up to the allowed silence."""
         if monotonic() - self._heard > self._silence:
             raise ConnectionLostError(
                 f"the server sent nothing for {self._silence:g} s, not even a heartbeat",
@@ -315,7 +315,7 @@ class Transfer:
         self._arrivals.wait(min(_WAIT_SECONDS, self._silence))
 
     def _end(self) -> None:
-        """Let the log end behind its last whole transaction."""
+        """Truncate the log after its last whole transaction."""
         checks, file = self._checks, self._file
         if checks is None or file is None:
             return
@@ -329,18 +329,18 @@ class Transfer:
 
 
 def _named_log(rotate: memoryview) -> str:
-    """The name in the body of a ROTATE event."""
+    """Return the name in the body of a ROTATE event."""
     return bytes(rotate[_ROTATE_FIXED:]).decode("utf-8", "surrogateescape")
 
 
 def _next_name(log: str) -> str:
-    """The name of the log behind one, as servers count them."""
+    """Return the name of the next log, as servers number them."""
     base, _, number = log.rpartition(".")
     return f"{base}.{int(number) + 1:0{len(number)}d}"
 
 
 def first_log(server: Server, silence: float) -> str:
-    """The log that a server begins a dump with, which was asked for already."""
+    """Return the log with which the server begins a dump that was already requested."""
     arrivals = Arrivals(server.socket, server.name, semi_sync=False)
     begun = monotonic()
     while monotonic() - begun < silence:

@@ -1,4 +1,4 @@
-"""Where the bytes come from: plain and compressed files, and standard input."""
+"""Sources of bytes: plain, compressed and encrypted files, object stores, and standard input."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Files that were encrypted with age, and the keys that open them.
+"""Files encrypted with age, and their keys.
 
-Of age's kinds of keys it is X25519, the one that ``age-keygen`` makes: recipients ``age1…``, whom a file is
-encrypted to, and identities ``AGE-SECRET-KEY-1…``, who can decrypt it. Their files are those of age's options
+Only age's X25519 keys are supported, which ``age-keygen`` makes: recipients ``age1…``, to which a file is
+encrypted, and identities ``AGE-SECRET-KEY-1…``, which decrypt it. Key files have the format of age's options
 ``-R`` and ``-i``.
 """
 
@@ -25,19 +25,19 @@ IDENTITY_VARIABLE = "BINX_IDENTITY"
 _LARGEST_FILE = 1024 * 1024
 _SECRET = "AGE-SECRET-KEY-"
 _UNKNOWN_KEY = "No matching keys found"
-"""What pyrage says where no identity is a recipient."""
+"""pyrage's error if no identity is a recipient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identities:
-    """Identities at hand, and the files that they are from."""
+    """Available identities, and the files that they were read from."""
 
     found: tuple[str, ...] = field(default=(), repr=False)
     origin: str = ""
 
 
 def pyrage() -> Any:
-    """The package that encrypts and decrypts."""
+    """Import the package that encrypts and decrypts."""
     try:
         import pyrage as package
     except ImportError:
@@ -46,7 +46,7 @@ def pyrage() -> Any:
 
 
 def parse_recipient(text: str) -> str:
-    """A recipient, as age writes it."""
+    """Check a recipient in age's notation."""
     expected = "expected a recipient (age1…), found"
     if text.upper().startswith(_SECRET):
         raise UsageError(f"{expected} a secret key; age-keygen -y FILE prints the recipient")
@@ -67,14 +67,14 @@ def _parse_identity(text: str) -> str:
 
 
 def read_recipients(path: str) -> list[str]:
-    """The recipients in a file: one a line, empty lines and those that begin with ``#`` passed over."""
+    """Read a file's recipients, one per line; empty lines and lines that begin with ``#`` are skipped."""
     return list(_keys_in(path, parse_recipient))
 
 
 def given_identities(paths: Sequence[str] = ()) -> Identities:
-    """The identities that were given: by argument, else in the environment.
+    """Read the identities from the arguments, else from the environment.
 
-    They are taken from files only: a command line is shown to all users of a machine.
+    They are read from files only: a command line is visible to all users of a machine.
     """
     if not paths:
         paths = [path for path in os.environ.get(IDENTITY_VARIABLE, "").split(os.pathsep) if path]
@@ -102,14 +102,14 @@ def _keys_in(path: str, parse: Callable[[str], str]) -> Iterator[str]:
 
 
 class AgeFile(UnpackedFile):
-    """What is inside an age file."""
+    """The decrypted content of an age file."""
 
     def __init__(self, inner: Source, identities: Identities) -> None:
         self._identities = identities
         super().__init__(inner, own_name(unencrypted_name(inner.name)))
 
     def unpack(self, file: IO[bytes]) -> None:
-        """Decrypt all of it."""
+        """Decrypt the whole file."""
         package = pyrage()
         reader, writer = SourceReader(self.inner), CheckedWriter(file.write)
         keys = [package.x25519.Identity.from_str(text) for text in self._identities.found]
@@ -140,7 +140,7 @@ class AgeFile(UnpackedFile):
 
 
 class CheckedWriter:
-    """What takes bytes from pyrage, which passes on texts of errors at most, and none of its last write."""
+    """A sink for pyrage, which loses the type of errors raised here, and ignores those of its last write."""
 
     def __init__(self, write: Callable[[bytes], int | None]) -> None:
         self.problem: Exception | None = None
@@ -156,11 +156,11 @@ class CheckedWriter:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is buffered."""
 
 
 def refuse_armor(path: str) -> EncryptedError:
-    """What is said of an age file that is written as text."""
+    """Return the error for an ASCII-armored age file."""
     return EncryptedError(
         "the file is an armored age file (--armor), which binx does not read; decrypt it: age -d",
         path=path,

@@ -1,4 +1,4 @@
-"""What a source of bytes offers the rooms below: a file of known size, looked at through short windows."""
+"""The interface of byte sources: a file of known size, read through short windows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 WINDOW_BYTES = 16 * 1024 * 1024
-"""How far a reader walks before it hands over what it found."""
+"""Bytes that a reader walks before it yields what it found."""
 
 READ_BYTES = 512 * 1024
-"""How much a reader asks for at once. So much stays in the processor's cache while it is walked."""
+"""Bytes that a reader requests at once. This much stays in the CPU cache while it is walked."""
 
 
 CHUNK_BYTES = 1024 * 1024
-"""Bytes of a chunk, at most, where reading one costs no round trip."""
+"""Maximum size of a chunk if reading one costs no round trip."""
 
 KEPT_BYTES = 64 * 1024 * 1024
-"""Bytes of all chunks that are kept: more than twice what is walked before rows are decoded."""
+"""Total size of the cached chunks: more than twice what is walked before rows are decoded."""
 
 _LARGE_BYTES = 16 * 1024 * 1024
-"""A window of more is one large event: the chunks within it are not kept beside it."""
+"""A larger window is one large event: the chunks within it are not cached as well."""
 
 _owners = count()
 
@@ -38,21 +38,21 @@ class Source(Protocol):
 
     @property
     def path(self) -> str:
-        """The name to show to a person, as the user gave it."""
+        """The name shown to users, as they gave it."""
 
     @property
     def name(self) -> str:
-        """The binary log's own name: the path's last part, without a compression suffix."""
+        """The binary log's own name: the path's last part without a compression suffix."""
 
     @property
     def size(self) -> int:
-        """Bytes of the binary log, as of the moment the source was opened."""
+        """Size of the binary log when the source was opened."""
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``, read-only; fewer only at the file's end.
+        """Return the bytes of ``[start, stop)``, read-only; fewer only at the file's end.
 
-        They are held in memory: ask for :data:`READ_BYTES`, or for the event that is larger. A window stays
-        as it is for as long as it is held.
+        They are held in memory: request :data:`READ_BYTES`, or a larger event. A window stays unchanged as
+        long as it is referenced.
 
         Raises:
             SourceError: the bytes cannot be read (the file shrank, an I/O error).
@@ -60,17 +60,17 @@ class Source(Protocol):
         """
 
     def release(self, start: int, stop: int) -> None:
-        """Say that the bytes of ``[start, stop)`` will not be looked at soon."""
+        """Announce that the bytes of ``[start, stop)`` will not be read again soon."""
 
     def close(self) -> None:
-        """Give back the file; windows handed out before stay readable."""
+        """Close the file; existing windows stay readable."""
 
 
 class SourceReader(io.RawIOBase):
-    """A source, or a part of one, as libraries read files.
+    """A file object for libraries over a source, or part of one.
 
     Attributes:
-        problem: the error of the source, which not every library passes on.
+        problem: the source's error, which not every library passes on.
     """
 
     def __init__(self, source: Source, start: int = 0, stop: int | None = None) -> None:
@@ -110,7 +110,7 @@ class SourceReader(io.RawIOBase):
 
 
 class WrappedSource:
-    """A source that gives what another one does; whatever differs is for those who make more of it."""
+    """A source that delegates to another one; the base of sources that change something."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -138,14 +138,14 @@ class WrappedSource:
 
 
 class BorrowedHead(WrappedSource):
-    """A source whose first bytes are another one's."""
+    """A source whose first bytes come from another one."""
 
     def __init__(self, source: Source, head: bytes) -> None:
         super().__init__(source)
         self._head = memoryview(head)
 
     def window(self, start: int, stop: int) -> memoryview:
-        """As the source's, but for the first bytes."""
+        """Return the bytes of ``[start, stop)``; the first ones come from the other source."""
         borrowed = len(self._head)
         if start >= borrowed:
             return super().window(start, stop)
@@ -155,7 +155,7 @@ class BorrowedHead(WrappedSource):
 
 
 class JoinedSource:
-    """A relay log and what of the next ones belongs to its last transaction."""
+    """A relay log joined with the rest of its last transaction from the next logs."""
 
     def __init__(self, first: Source, others: Sequence[Source], size: int | None = None) -> None:
         self._parts: list[tuple[int, Source, int]] = [(0, first, 0)]
@@ -167,22 +167,22 @@ class JoinedSource:
 
     @property
     def first(self) -> Source:
-        """The log by itself."""
+        """The log itself."""
         return self._parts[0][1]
 
     @property
     def others(self) -> tuple[Source, ...]:
-        """The next ones."""
+        """The next logs."""
         return tuple(source for _, source, _ in self._parts[1:])
 
     @property
     def path(self) -> str:
-        """The first log's."""
+        """The first log's path."""
         return self._parts[0][1].path
 
     @property
     def name(self) -> str:
-        """The first log's."""
+        """The first log's name."""
         return self._parts[0][1].name
 
     @property
@@ -191,7 +191,7 @@ class JoinedSource:
         return self._size
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``, over the ends of the logs."""
+        """Return the bytes of ``[start, stop)`` across the ends of the logs."""
         stop = min(stop, self._size)
         found = []
         for begin, source, skipped in self._parts:
@@ -201,7 +201,7 @@ class JoinedSource:
         return found[0] if len(found) == 1 else memoryview(b"".join(found))
 
     def release(self, start: int, stop: int) -> None:
-        """As the first log's, as far as it goes."""
+        """Release the part within the first log."""
         first = self._parts[0][1]
         first.release(min(start, first.size), min(stop, first.size))
 
@@ -211,10 +211,10 @@ class JoinedSource:
 
 
 class ChunkCache:
-    """The chunks used last, of all sources, up to a number of bytes.
+    """A cache of the most recently used chunks of all sources, limited in bytes.
 
-    A log is read forward, with steps back of some megabytes: transactions are found first, and their rows
-    are decoded then. What is kept here makes such a step free.
+    A log is read forward, with steps back of some megabytes: transactions are found first, then their rows
+    are decoded. The cache makes such a step free.
     """
 
     def __init__(self, most: int) -> None:
@@ -223,14 +223,14 @@ class ChunkCache:
         self._chunks: OrderedDict[tuple[int, int], bytes] = OrderedDict()
 
     def get(self, owner: int, start: int) -> bytes | None:
-        """A chunk that is still there."""
+        """Return a cached chunk, or None."""
         chunk = self._chunks.get((owner, start))
         if chunk is not None:
             self._chunks.move_to_end((owner, start))
         return chunk
 
     def put(self, owner: int, start: int, chunk: bytes) -> None:
-        """Keep a chunk, and let go of the ones that were not used for longest."""
+        """Add a chunk, and evict the least recently used ones."""
         self._chunks[owner, start] = chunk
         self._held += len(chunk)
         while self._held > self._most:
@@ -238,7 +238,7 @@ class ChunkCache:
             self._held -= len(old)
 
     def drop(self, owner: int) -> None:
-        """Let go of all chunks of a source."""
+        """Evict all chunks of a source."""
         for key in [key for key in self._chunks if key[0] == owner]:
             self._held -= len(self._chunks.pop(key))
 
@@ -247,7 +247,7 @@ _CACHE = ChunkCache(KEPT_BYTES)
 
 
 class ChunkedSource:
-    """A binary log that is made chunk by chunk of what is stored: a :class:`~binx.source.base.Source`."""
+    """A :class:`~binx.source.base.Source` whose content is produced chunk by chunk from the stored bytes."""
 
     chunk_bytes = CHUNK_BYTES
 
@@ -258,11 +258,11 @@ class ChunkedSource:
         self._owner = next(_owners)
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``, or up to the end.
+        """Return the bytes of ``[start, stop)``, or up to the end.
 
         Raises:
-            SourceError: what is stored cannot be read.
-            DamagedError: it cannot be decompressed; ``offset`` is one in what is stored.
+            SourceError: the stored bytes cannot be read.
+            DamagedError: they cannot be decompressed; ``offset`` refers to the stored bytes.
         """
         stop = min(stop, self.size)
         is_large = stop - start > _LARGE_BYTES
@@ -279,14 +279,14 @@ class ChunkedSource:
         return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
 
     def release(self, start: int, stop: int) -> None:
-        """The chunks go when others are read."""
+        """Do nothing: chunks are evicted as others are read."""
 
     def close(self) -> None:
-        """Let go of what is kept; who makes the chunks closes the file too."""
+        """Drop cached chunks; subclasses also close the file."""
         _CACHE.drop(self._owner)
 
     def _span(self, position: int) -> tuple[int, int]:
-        """The chunk that holds an offset: its first byte's offset and the one behind its last."""
+        """Return the start and end offsets of the chunk that holds a position."""
         start = position - position % self.chunk_bytes
         return start, min(start + self.chunk_bytes, self.size)
 

@@ -1,7 +1,8 @@
-"""Compressed logs: gzip (RFC 1952), and zstd (RFC 8878) of one frame or many.
+"""Compressed logs: gzip (RFC 1952), and zstd (RFC 8878) with one or more frames.
 
-Frames of zstd are found by the seekable format's table or by their own headers, and are read from the one
-that holds the bytes. gzip can only be read from its beginning: it is unpacked into a temporary file.
+zstd frames are located by the seekable format's table or by their own headers, and reading starts at the one
+that holds the requested bytes. gzip can only be read from its beginning: it is unpacked into a temporary
+file.
 
 Sources: RFC 8878 sections 3.1.1 (frames, blocks) and 3.1.2 (skippable frames); zstd's
 contrib/seekable_format/zstd_seekable_compression_format.md.
@@ -40,17 +41,17 @@ _BLOCK_HEADER = 3
 _RLE_BLOCK, _RESERVED_BLOCK = 1, 3
 _LARGEST = 1 << 62
 _MOST_WINDOW = 128 * 1024 * 1024
-"""As much as the ``zstd`` program takes without being asked."""
+"""The window size that the ``zstd`` program accepts by default."""
 
 
 class GzipFile(UnpackedFile):
-    """What a gzip file of one member or several decompresses to."""
+    """The decompressed content of a gzip file with one or more members."""
 
     def __init__(self, inner: Source) -> None:
         super().__init__(inner, log_name(inner.name))
 
     def unpack(self, file: IO[bytes]) -> None:
-        """Decompress all of it."""
+        """Decompress the whole file."""
         reader = SourceReader(self.inner)
         try:
             with gzip.GzipFile(fileobj=reader, mode="rb") as stream:
@@ -73,10 +74,10 @@ class GzipFile(UnpackedFile):
 
 
 class _FrameDecoder:
-    """One frame, decompressed from its beginning.
+    """Decompresses one frame from its beginning.
 
     Args:
-        size: bytes that the frame must give; None where it is not known.
+        size: the frame's decompressed size; None if unknown.
     """
 
     def __init__(self, inner: Source, start: int, end: int, size: int | None) -> None:
@@ -91,13 +92,13 @@ class _FrameDecoder:
         )
 
     def read(self, most: int) -> bytes:
-        """The next bytes, at most so many; none where the frame ends."""
+        """Return the next bytes, up to ``most``; none at the frame's end."""
         data = self._read(most)
         self._given += len(data)
         if self._size is not None and (
             self._given > self._size
             or (not data and self._given < self._size)
-            # Behind the last bytes stands the checksum, which is compared only when more is asked for.
+            # The checksum follows the last bytes; it is compared only when more is requested.
             or (self._given == self._size and self._read(1))
         ):
             raise self._damaged(f"expected {self._size} bytes from this frame, found another number")
@@ -124,10 +125,10 @@ class _FrameDecoder:
 
 
 class ZstdFile(ChunkedSource):
-    """What a zstd file decompresses to.
+    """The decompressed content of a zstd file.
 
     Args:
-        of_logs: whether there must be a binary log inside.
+        of_logs: whether it must contain a binary log.
     """
 
     def __init__(self, inner: Source, *, of_logs: bool = True) -> None:
@@ -135,7 +136,7 @@ class ZstdFile(ChunkedSource):
         self._starts = array("q")
         self._ends = array("q")
         self._positions = array("q", [0])
-        """Where in the log each frame begins, and where the last one ends."""
+        """Offset in the log of each frame's beginning, and of the last one's end."""
         table = read_seek_table(inner)
         if table is None:
             self._find_frames()
@@ -161,7 +162,7 @@ class ZstdFile(ChunkedSource):
         self.inner.close()
 
     def _span(self, position: int) -> tuple[int, int]:
-        """Chunks of one length, anew in each frame."""
+        """Chunks have one length, counted from each frame's beginning."""
         frame = self._frame(position)
         start = position - (position - self._positions[frame]) % CHUNK_BYTES
         return start, min(start + CHUNK_BYTES, self._positions[frame + 1])
@@ -200,7 +201,7 @@ class ZstdFile(ChunkedSource):
             self._positions.append(self._positions[-1] + size)
 
     def _find_frames(self) -> None:
-        """Go from frame to frame by the headers of frames and blocks; unknown sizes are measured."""
+        """Find all frames by the headers of frames and blocks; frames of unknown size are decompressed."""
         position = 0
         while position < self.inner.size:
             head = bytes(self.inner.window(position, position + _HEADER_MOST))
@@ -222,7 +223,7 @@ class ZstdFile(ChunkedSource):
             position = end
 
     def _frame_bounds(self, position: int, head: bytes) -> tuple[int | None, int]:
-        """The size that a frame says it decompresses to, and the offset behind it."""
+        """Return the decompressed size in a frame's header, if any, and the offset after the frame."""
         try:
             parameters = zstandard.get_frame_parameters(head)
             at = position + zstandard.frame_header_size(head)
@@ -270,9 +271,9 @@ class ZstdFile(ChunkedSource):
 
 
 def read_seek_table(inner: Source) -> list[tuple[int, int]] | None:
-    """The frames' compressed and decompressed sizes; None where there is no table, or one that does not fit.
+    """Return the frames' compressed and decompressed sizes; None without a table, or with a wrong one.
 
-    A table that does not fit the file is no reason to refuse it: the frames tell the same.
+    A table that does not match the file is no error: the frames give the same information.
     """
     footer_start = inner.size - SEEK_TABLE_FOOTER.size
     if footer_start < SEEK_TABLE_HEADER.size:

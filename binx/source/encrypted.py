@@ -1,8 +1,8 @@
-"""Binary logs that MySQL 8.0.14 or later encrypted, decrypted as they are read, from any offset on.
+"""Decrypt binary logs that MySQL 8.0.14 or later encrypted, with random access.
 
-A header of 512 bytes names the replication master key, and holds the file's own password, encrypted with
-that key. Behind it stands a whole binary log, its magic included, encrypted with AES-256 in counter mode.
-Positions in the log, as the server tells them, are those of the decrypted bytes.
+A header of 512 bytes names the replication master key, and holds the file's own password, encrypted with that
+key. A whole binary log including its magic follows, encrypted with AES-256 in counter mode. Positions in the
+log, as the server reports them, are those of the decrypted bytes.
 
 Sources: MySQL's sql/rpl_log_encryption.cc (``Rpl_encryption_header_v1``), sql/stream_cipher.cc
 (``Aes_ctr_cipher``); WL#10957.
@@ -19,7 +19,7 @@ from binx.source.keyring import KEY_BYTES, Keys
 from binx.source.magic import ENCRYPTED_MAGIC, MAGIC
 
 HEADER_SIZE = 512
-"""Bytes before the encrypted log."""
+"""Size of the header before the encrypted log."""
 
 _VERSION = 1
 _KEY_NAME, _PASSWORD, _IV = 1, 2, 3
@@ -35,7 +35,7 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True)
 class EncryptionHeader:
-    """What stands before an encrypted log.
+    """The header of an encrypted log.
 
     Attributes:
         key_name: the replication master key's name in the keyring.
@@ -49,7 +49,7 @@ class EncryptionHeader:
 
 
 def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
-    """Read the header."""
+    """Parse the header."""
     header = bytes(data[:HEADER_SIZE])
     if len(header) < HEADER_SIZE:
         raise TruncatedError(
@@ -89,7 +89,7 @@ def parse_header(data: memoryview | bytes, path: str) -> EncryptionHeader:
 
 
 class EncryptedFile(ChunkedSource):
-    """The binary log inside an encrypted one."""
+    """The decrypted binary log of an encrypted file."""
 
     def __init__(self, inner: Source, keys: Keys) -> None:
         header = parse_header(inner.window(0, HEADER_SIZE), inner.path)
@@ -134,7 +134,7 @@ class EncryptedFile(ChunkedSource):
 
 
 def _decrypted(key: bytes, header: EncryptionHeader) -> bytes:
-    """The file's password."""
+    """Decrypt the file's password."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, modes
         from cryptography.hazmat.primitives.ciphers.algorithms import AES

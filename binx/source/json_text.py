@@ -1,4 +1,4 @@
-"""JSON that does nothing to a terminal, whatever names and values are in it."""
+"""JSON output that is safe to print on a terminal, whatever names and values it contains."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-# JSON itself escapes those below 0x20; these are the rest of the control characters, among them one that
-# begins a terminal's commands as ESC does, and those that change the direction of text or the line. The
-# expression is compiled (1 ms) for the first text that may have some.
+# JSON escapes characters below 0x20; these are the other control characters, among them CSI, which begins
+# terminal commands as ESC does, and those that change the text direction or the line. The expression is
+# compiled (1 ms) for the first text that may contain one.
 _UNSAFE = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 
 
 def json_text(document: Any, *, indent: int | None = None) -> str:
-    """A document as JSON; characters beyond ASCII stand as they are, but for those that control."""
+    """Serialize a document; non-ASCII characters are written as they are, except control characters."""
     if indent is None:
         text = json.dumps(document, ensure_ascii=False)
     else:
-        # Indented, json writes piece by piece in Python, and dumps would hold a string for each.
+        # With indent, json encodes piece by piece in Python, and dumps would hold a string for each piece.
         written = io.StringIO()
         written.writelines(json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(document))
         text = written.getvalue()
@@ -31,7 +31,7 @@ _BEGINNING = re.compile(rb"(?:\xc2|\xd8|\xe2[\x80\x81]?)\Z")
 
 
 def safe_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """JSON in UTF-8, given in chunks, with the same characters escaped as in :func:`json_text`."""
+    """Escape the same characters as :func:`json_text` in chunks of JSON in UTF-8."""
     held = b""
     for chunk in chunks:
         if not held and chunk.isascii() and b"\x7f" not in chunk:

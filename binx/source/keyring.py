@@ -1,4 +1,4 @@
-"""MySQL's keys: keyring files of both kinds, or one key by itself.
+"""Read MySQL's replication master keys from keyring files of both kinds, or a single key.
 
 Sources: MySQL's components/keyrings/keyring_file and keyring_common/json_data (component_keyring_file),
 plugin/keyring (keyring_file: buffered_file_io.cc, keyring_key.cc ``xor_data``, digest.cc).
@@ -40,13 +40,13 @@ _ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Replication master keys, never shown.
+    """Replication master keys; their values are never shown.
 
     Attributes:
-        by_name: keys of a keyring, by their names.
-        single: a key that was given by itself, for whatever name a log asks.
-        origin: where they are from, for messages.
-        identities: of age files; None for those that the environment names.
+        by_name: keys of a keyring, by name.
+        single: a key given without a name, used for any key name.
+        origin: their source, for messages.
+        identities: age files' identities; None uses those in the environment.
     """
 
     by_name: Mapping[str, bytes] = field(default_factory=dict, repr=False)
@@ -55,23 +55,23 @@ class Keys:
     identities: Identities | None = None
 
     def find(self, name: str) -> bytes | None:
-        """The key of a name, or the one that was given by itself."""
+        """Return the key of that name, or the single key."""
         return self.by_name.get(name, self.single)
 
 
 def given_keys(
     keyrings: Sequence[str] = (), key_file: str | None = None, identities: Sequence[str] = ()
 ) -> Keys:
-    """The keys that were given: by argument, else in the environment.
+    """Read the keys from the arguments, else from the environment.
 
-    A key is taken from a file or the environment only: a command line is shown to all users of a machine.
+    A key is read from a file or the environment only: a command line is visible to all users of a machine.
 
     Args:
-        keyrings: paths of keyring files. A server that rotates its master key keeps the new one alone, so
-            that copies of logs from before need the keyring from before.
+        keyrings: paths of keyring files. A server that rotates its master key keeps only the new one, so that
+            copies of earlier logs need the earlier keyring.
         key_file: path of a file that holds a key: 64 hex digits, or 32 bytes.
-        identities: paths of files of age identities; those that the environment names are read when there is
-            an age file.
+        identities: paths of files of age identities; those in the environment are read once there is an age
+            file.
     """
     if not keyrings:
         keyrings = [path for path in os.environ.get(KEYRING_VARIABLE, "").split(os.pathsep) if path]
@@ -93,18 +93,18 @@ def given_keys(
 
 
 def read_keyring(path: str) -> dict[str, bytes]:
-    """The keys in a keyring file, by name."""
+    """Return the keys in a keyring file, by name."""
     data = _contents(path)
     return _plugin_keys(data, path) if data.startswith(_PLUGIN_HEADER) else _component_keys(data, path)
 
 
 def _component_keys(data: bytes, path: str) -> dict[str, bytes]:
-    """component_keyring_file: a JSON document, the keys in hex digits."""
+    """Parse component_keyring_file: a JSON document with the keys in hex digits."""
     try:
         elements = json.loads(data)["elements"]
         return {str(one["data_id"]): bytes.fromhex(one["data"]) for one in elements}
     except (ValueError, KeyError, TypeError, RecursionError):
-        # What json says of a document may show a part of it.
+        # json's error message may show part of the document.
         raise EncryptedError(
             "expected a keyring of component_keyring_file (JSON) or the keyring_file plugin, found neither",
             path=path,
@@ -112,7 +112,7 @@ def _component_keys(data: bytes, path: str) -> dict[str, bytes]:
 
 
 def _plugin_keys(data: bytes, path: str) -> dict[str, bytes]:
-    """keyring_file: a version, entries of five sizes and four texts, and an SHA-256 over the entries."""
+    """Parse keyring_file: a version, entries of five sizes and four texts, and their SHA-256."""
     start = len(_PLUGIN_HEADER) + len(_PLUGIN_VERSIONS[0])
     version = data[len(_PLUGIN_HEADER) : start]
     if version not in _PLUGIN_VERSIONS:

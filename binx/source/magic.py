@@ -1,4 +1,4 @@
-"""What a file's first bytes say it is."""
+"""Detect file types by their first bytes."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """RFC 8878, section 3.1.1."""
 
 AGE_MAGIC = b"age-"
-"""The first bytes of an age file, of its version line (C2SP's ``age.md``)."""
+"""The first bytes of an age file's version line (C2SP's ``age.md``)."""
 
 _ARMOR = b"-----BEGIN AGE ENCRYPTED FILE-----"
-"""The first bytes of an age file that is written as text."""
+"""The first bytes of an ASCII-armored age file."""
 
 _SKIPPABLE = b"\x2a\x4d\x18"
 _SKIPPABLE_FIRST = range(0x50, 0x60)
 
 
 def is_gzip(data: memoryview | bytes) -> bool:
-    """Whether a gzip member begins here."""
+    """Whether the data begins with a gzip member."""
     return bytes(data[:2]) == GZIP_MAGIC
 
 
 def is_age(data: memoryview | bytes) -> bool:
-    """Whether an age file begins here."""
+    """Whether the data begins with an age file."""
     return bytes(data[: len(AGE_MAGIC)]) == AGE_MAGIC
 
 
 def is_armored(data: memoryview | bytes) -> bool:
-    """Whether an age file that is written as text begins here."""
+    """Whether the data begins with an ASCII-armored age file."""
     return bytes(data[: len(_ARMOR)]) == _ARMOR
 
 
 def is_skippable(data: memoryview | bytes) -> bool:
-    """Whether a skippable zstd frame begins here (RFC 8878, section 3.1.2)."""
+    """Whether the data begins with a skippable zstd frame (RFC 8878, section 3.1.2)."""
     return len(data) >= len(ZSTD_MAGIC) and data[0] in _SKIPPABLE_FIRST and bytes(data[1:4]) == _SKIPPABLE
 
 
 def is_zstd(data: memoryview | bytes) -> bool:
-    """Whether a zstd frame begins here, be it one to skip."""
+    """Whether the data begins with a zstd frame, possibly a skippable one."""
     return bytes(data[:4]) == ZSTD_MAGIC or is_skippable(data)
 
 
 def check_inside(data: bytes, path: str, kind: str) -> None:
-    """See that a compressed file holds a binary log, before more of it is decompressed.
+    """Check that a compressed file contains a binary log, before decompressing more of it.
 
     Raises:
-        NotABinlogError: it holds something else.
+        NotABinlogError: it contains something else.
     """
     if data[: len(MAGIC)] not in (MAGIC, ENCRYPTED_MAGIC):
         found = data[: len(MAGIC)].hex(" ") or "nothing"

@@ -1,4 +1,4 @@
-"""What a user named, opened as what it is: its first bytes tell, not its name."""
+"""Open a path as the type of file that its first bytes indicate, regardless of its name."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ARMOR_HEAD = 64
 
 
 def open_source(path: str, keys: Keys | None = None) -> Source:
-    """Open a path, a URI that ``pyarrow.fs`` knows, or ``-`` for standard input.
+    """Open a path, a URI that ``pyarrow.fs`` supports, or ``-`` for standard input.
 
     It is decompressed and decrypted as it is read.
 
     Args:
-        keys: for encrypted logs and files; None: those that the environment names.
+        keys: for encrypted logs and files; None uses those in the environment.
     """
     source = decompressed(decrypted(_opened(path), keys))
     try:
@@ -45,14 +45,14 @@ def _opened(path: str) -> Source:
 
 
 def is_encrypted(source: Source) -> bool:
-    """Whether the bytes that a source gives are encrypted where they are: by a server, or with age."""
+    """Whether the stored bytes of a source are encrypted, by a server or with age."""
     while isinstance(source, GzipFile | ZstdFile):
         source = source.inner
     return isinstance(source, AgeFile | EncryptedFile)
 
 
 def decrypted(source: Source, keys: Keys | None = None) -> Source:
-    """The source itself, or what is inside of it where it is an age file."""
+    """Return the source itself, or the decrypted content of an age file."""
     try:
         head = source.window(0, _ARMOR_HEAD)
         if is_age(head):
@@ -67,11 +67,11 @@ def decrypted(source: Source, keys: Keys | None = None) -> Source:
 
 
 def decompressed(source: Source, *, of_logs: bool = True) -> Source:
-    """The source itself, or what it decompresses to where it is a ``.zst`` or ``.gz`` file.
+    """Return the source itself, or the decompressed content of a ``.zst`` or ``.gz`` file.
 
     Args:
-        source: the file; it is closed with what is returned.
-        of_logs: whether there must be a binary log inside; of a ``.zst`` alone it may be anything.
+        source: the file; it is closed with the returned source.
+        of_logs: whether it must contain a binary log; only a ``.zst`` file may contain anything else.
     """
     try:
         head = bytes(source.window(0, _HEAD))

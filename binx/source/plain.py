@@ -1,4 +1,4 @@
-"""Plain files, and what is copied or unpacked into temporary ones."""
+"""Plain files, and temporary copies of streams and unpacked files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from binx.source.names import own_name, printable
 
 _COPIED_AT_ONCE = 4 * 1024 * 1024
 _SPARE = 80
-"""Buffers that are kept at most: more than the windows of what waits to be decoded and hashed."""
+"""Maximum number of pooled buffers: more than the windows waiting to be decoded and hashed."""
 
 STANDARD_INPUT_NAME = "stdin"
 
@@ -25,9 +25,9 @@ STANDARD_INPUT_NAME = "stdin"
 class PlainFile:
     """A plain file on a local disk.
 
-    Its size is that of the moment it was opened: a binary log that a server is still writing shows no more
-    than it held then. The file is read, never mapped: one that is cut meanwhile is an error that can be told,
-    where a mapping would end the process. Threads may ask for windows side by side.
+    Its size is fixed when it is opened, even if a server is still writing the log. The file is read, never
+    mapped: if it is truncated meanwhile, that is an error that can be reported, whereas a mapping would end
+    the process. Threads may request windows concurrently.
     """
 
     def __init__(self, descriptor: int, path: str, name: str) -> None:
@@ -43,7 +43,7 @@ class PlainFile:
     def open(cls, path: str) -> Self:
         """Open a file by its path."""
         try:
-            # A FIFO without a writer would hold the process up; on a regular file O_NONBLOCK has no effect.
+            # Opening a FIFO without a writer would block; on a regular file O_NONBLOCK has no effect.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
             raise SourceError(f"cannot be opened: {error.strerror}", path=path) from error
@@ -62,7 +62,7 @@ class PlainFile:
 
     @classmethod
     def find(cls, path: str) -> Self | None:
-        """Open a file that need not be there; None where it is not."""
+        """Open a file; return None if it does not exist."""
         try:
             return cls.open(path)
         except SourceError as error:
@@ -71,7 +71,7 @@ class PlainFile:
             raise
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``, read into a buffer that is used again when it is given up."""
+        """Return the bytes of ``[start, stop)`` in a buffer that is reused when no longer referenced."""
         size = min(stop, self.size) - start
         if size <= 0:
             return memoryview(b"")
@@ -95,7 +95,7 @@ class PlainFile:
         return buffer.toreadonly()
 
     def release(self, start: int, stop: int) -> None:
-        """Memory for windows is kept until all of the file is released."""
+        """Free buffers once the whole file is released."""
         if start == 0 and stop >= self.size:
             self._buffers.clear()
 
@@ -107,11 +107,10 @@ class PlainFile:
 
 
 class Buffers:
-    """A few buffers of one size, handed out by turns.
+    """A pool of buffers of one size, used in rotation.
 
-    Reading into memory that is in the processor's cache already is what makes reading a file faster than
-    mapping it, and unlike a mapping it cannot fault when the file is cut while it is read. Threads may share
-    them.
+    Reading into memory that is already in the CPU cache makes reading a file faster than mapping it, and
+    unlike a mapping it cannot fault if the file is truncated while it is read. Threads may share the pool.
     """
 
     def __init__(self, size: int) -> None:
@@ -120,11 +119,11 @@ class Buffers:
         self._lock = Lock()
 
     def take(self, size: int) -> memoryview:
-        """Memory of ``size`` bytes that is not looked at by anyone else."""
+        """Return a writable view of ``size`` bytes that nobody else references."""
         if size > self._size:
             return memoryview(bytearray(size))
         with self._lock:
-            # The one that was handed out first is the likeliest to have come back.
+            # The buffer that was handed out first is the likeliest to be free.
             for _ in range(len(self._kept)):
                 buffer = self._kept[0]
                 self._kept.rotate(-1)
@@ -136,7 +135,7 @@ class Buffers:
             return memoryview(buffer)[:size]
 
     def clear(self) -> None:
-        """Keep no buffer any longer."""
+        """Drop all buffers."""
         with self._lock:
             self._kept.clear()
 
@@ -152,7 +151,7 @@ def _is_free(buffer: bytearray) -> bool:
 
 
 def spool(stream: IO[bytes], path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
-    """Copy a stream to a temporary file that has no name."""
+    """Copy a stream to an unnamed temporary file."""
     return _temporary(path, name, lambda file: shutil.copyfileobj(stream, file, _COPIED_AT_ONCE))
 
 
@@ -176,16 +175,16 @@ def _temporary(path: str, name: str, fill: Callable[[IO[bytes]], None]) -> Plain
 
 
 MOST_COPIES = 8
-"""Files whose contents stand in the temporary folder at once; others are unpacked again when asked for."""
+"""Maximum number of unpacked files in the temporary folder; others are unpacked again on demand."""
 
 _copies: OrderedDict[UnpackedFile, PlainFile] = OrderedDict()
-"""The contents at hand, those that were asked for last at the end."""
+"""The unpacked contents, least recently used first."""
 
 _lock = RLock()
 
 
 class UnpackedFile:
-    """What is inside a file that can only be read from its beginning to its end: gzip, age.
+    """The content of a file that can only be read sequentially: gzip, age.
 
     It is unpacked as a whole into an unnamed file.
     """
@@ -197,11 +196,11 @@ class UnpackedFile:
         self.size = self._content().size
 
     def unpack(self, file: IO[bytes]) -> None:
-        """Write what is inside."""
+        """Write the unpacked content to a file."""
         raise NotImplementedError
 
     def window(self, start: int, stop: int) -> memoryview:
-        """The bytes of ``[start, stop)``; see :class:`~binx.source.base.Source`."""
+        """Return the bytes of ``[start, stop)``; see :class:`~binx.source.base.Source`."""
         with _lock:
             return self._content().window(start, stop)
 
@@ -212,7 +211,7 @@ class UnpackedFile:
                 _copies[self].release(start, stop)
 
     def close(self) -> None:
-        """Close the file, and remove its contents."""
+        """Close the file and remove its unpacked content."""
         with _lock:
             content = _copies.pop(self, None)
         if content is not None:

@@ -1,6 +1,6 @@
-"""Logs in object stores and other file systems, through ``pyarrow.fs``: ``s3://``, ``gs://``, ``hdfs://``, ``file://``.
+"""Logs in file systems of ``pyarrow.fs``: ``s3://``, ``gs://``, ``hdfs://``, ``file://`` and others.
 
-A log is read by ranges, some megabytes at a time, since each question costs a round trip.
+A log is read in ranges of some megabytes, since each request costs a round trip.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 RANGE_BYTES = 4 * 1024 * 1024
-"""Bytes of one question."""
+"""Bytes per request."""
 
 RETRY_SECONDS = 60
-"""Seconds for which Google's store is asked again and again, where the URI says nothing else."""
+"""Seconds for which requests to Google's store are retried, unless the URI sets it."""
 
 _RETRY_OPTION = "retry_limit_seconds"
 _URI_CHARACTERS = "%:/?#[]@!$&'()*+,;="
-"""What a URI may hold beside letters, digits and ``-._~`` (RFC 3986)."""
+"""Characters that a URI may contain besides letters, digits and ``-._~`` (RFC 3986)."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SCHEMES = ("abfs", "abfss")
@@ -43,16 +43,16 @@ try:
 except Exception:
     pass
 """
-"""What Arrow can tell as an error is told where it comes again."""
+"""Errors that Arrow can raise are ignored here, since they occur again in the caller."""
 
 
 def is_uri(path: str) -> bool:
-    """Whether a path names another file system."""
+    """Whether a path is a URI of another file system."""
     return _URI.match(path) is not None
 
 
 class RemoteFile(ChunkedSource):
-    """A file that ``pyarrow.fs`` opens."""
+    """A file opened with ``pyarrow.fs``."""
 
     chunk_bytes = RANGE_BYTES
 
@@ -69,7 +69,7 @@ class RemoteFile(ChunkedSource):
 
     @classmethod
     def find(cls, uri: str) -> Self | None:
-        """Open a file that need not be there; None where it is not."""
+        """Open a file; return None if it does not exist."""
         try:
             return cls.open(uri)
         except SourceError as error:
@@ -79,7 +79,7 @@ class RemoteFile(ChunkedSource):
 
     @classmethod
     def inside(cls, system: FileSystem, path: str, uri: str) -> Self:
-        """Open a file of a file system that is reached already."""
+        """Open a file of a connected file system."""
         try:
             file = system.open_input_file(path)
         except FileNotFoundError as error:
@@ -112,12 +112,12 @@ class RemoteFile(ChunkedSource):
 
 
 def is_folder(uri: str) -> bool:
-    """Whether a URI names a folder, and not a file: it ends in ``/``."""
+    """Whether a URI names a folder rather than a file: it ends in ``/``."""
     return is_uri(uri) and uri.partition("?")[0].endswith("/")
 
 
 def as_folder(uri: str) -> str | None:
-    """The URI that ends in ``/`` of one that names a folder without that; None where it names none."""
+    """Return the URI with a trailing ``/`` if it names a folder without it; None if it names no folder."""
     from pyarrow import fs
 
     system, path = reach(uri, SourceError)
@@ -132,18 +132,18 @@ def as_folder(uri: str) -> str | None:
 
 
 def beside(uri: str, name: str) -> str:
-    """The URI of a file in the same folder.
+    """Return the URI of a file in the same folder.
 
     Args:
         uri: a file's, or a folder's that ends in ``/``.
-        name: the other file's, percent-encoded as URIs have it.
+        name: the other file's name, percent-encoded as in URIs.
     """
     place, mark, options = uri.partition("?")
     return f"{place.rpartition('/')[0]}/{name}{mark}{options}"
 
 
 def list_folder(uri: str) -> list[str]:
-    """The names of the files directly in a folder, sorted."""
+    """Return the names of the files directly in a folder, sorted."""
     from pyarrow import fs
 
     system, path = reach(uri, SourceError)
@@ -157,11 +157,11 @@ def list_folder(uri: str) -> list[str]:
 
 
 def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSystem, str]:
-    """The file system of a URI, and the path in it.
+    """Return a URI's file system, and the path in it.
 
     Args:
-        uri: as ``pyarrow.fs`` takes it: ``s3://bucket/prefix``; characters that URIs cannot hold, such as
-            spaces, may stand for themselves.
+        uri: as for ``pyarrow.fs``: ``s3://bucket/prefix``; characters that URIs cannot contain, such as
+            spaces, may be unescaped.
     """
     import pyarrow as pa
     from pyarrow import fs
@@ -180,14 +180,14 @@ def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSy
 
 
 def _encoded(uri: str) -> str:
-    """A URI with percent escapes for what it cannot hold as it is."""
+    """Percent-encode the characters that a URI cannot contain."""
     return quote(uri, safe=_URI_CHARACTERS)
 
 
 def _limited(uri: str) -> str:
-    """A URI that says how long an operation is tried.
+    """Add a time limit for retries to a URI.
 
-    Google's client tries for a quarter of an hour by itself, in which no signal is heeded.
+    Google's client retries for a quarter of an hour by default, during which signals are not handled.
     """
     place, _, options = uri.partition("?")
     named = [option.partition("=")[0] for option in options.split("&")]
@@ -197,13 +197,13 @@ def _limited(uri: str) -> str:
 
 
 def shortened(error: Exception) -> str:
-    """What Arrow says, without the places in its own source and what Google's client says for programs."""
+    """Return Arrow's message without locations in its source and the details of Google's client."""
     said = str(error).partition(" Detail:")[0].partition(" error_info=")[0]
     return (said.splitlines() or ["no reason given"])[0]
 
 
 def refuse_secret(uri: str) -> None:
-    """Raise UsageError where a URI holds a secret."""
+    """Raise UsageError if a URI holds a secret."""
     if ":" in uri.partition("://")[2].partition("/")[0].rpartition("@")[0]:
         raise UsageError(
             "a URI must not contain a secret, because messages and process lists show it; set it in"
@@ -212,10 +212,10 @@ def refuse_secret(uri: str) -> None:
 
 
 def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> None:
-    """Raise an error where reaching an Azure store would end the process; asked once for a container.
+    """Raise an error if connecting to an Azure store would end the process; checked once per container.
 
     Raises:
-        SourceError, OutputError: there are no credentials that work.
+        SourceError, OutputError: there are no working credentials.
     """
     place, _, options = uri.partition("?")
     scheme, _, rest = place.partition("://")
@@ -238,7 +238,7 @@ def _needs_token(options: str) -> bool:
 
 @cache
 def _refusal(uri: str) -> str | None:
-    """What Azure's library says where it ends a process that asks for something; None where it does not."""
+    """Return the message with which Azure's library ends a process that uses the URI; None if it works."""
     command = [sys.executable, "-c", _ASK, uri]
     asked = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     if asked.returncode != -signal.SIGABRT:

@@ -1,4 +1,4 @@
-"""How messages of all layers word what they tell."""
+"""Wording shared by the messages of all layers."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from itertools import islice
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and what it counts, in the plural where there is not one: ``1 row``, ``2,030,000 rows``."""
+    """Format a number with its noun, in the plural unless it is one: ``1 row``, ``2,030,000 rows``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed(names: Collection[str], most: int) -> str:
-    """The first names in their order, and how many more there are: ``a, b and 1,200 more``."""
+    """Format the first names, and how many more there are: ``a, b and 1,200 more``."""
     shown = ", ".join(islice(names, most))
     more = len(names) - most
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def shortened(text: str, size: int) -> str:
-    """A text as one line of so many characters at most."""
+    """Return a text as one line of at most that many characters."""
     line = " ".join(text.split())
     return line if len(line) <= size else line[: size - 1] + "…"
 
 
 def encoded(text: str) -> bytes:
-    """A text in UTF-8; what no UTF-8 can hold is escaped."""
+    """Encode a text as UTF-8; what UTF-8 cannot represent is escaped."""
     return text.encode("utf-8", "backslashreplace")

@@ -1,1 +1,1 @@
-"""Where what binx makes is kept: folders and object stores, whole under the final name or not at all."""
+"""Local folders and object stores; objects appear complete under their final name, or not at all."""

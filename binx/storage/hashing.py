@@ -1,4 +1,4 @@
-"""SHA-256 of what is read and of what is written."""
+"""SHA-256 of sources, stored objects and output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WRITTEN_AT_ONCE = 256 * 1024
 
 
 class DigestSink:
-    """Passes on what is written to it."""
+    """A sink that hashes what it passes on."""
 
     def __init__(self, sink: Sink) -> None:
         self.bytes = 0
@@ -34,12 +34,12 @@ class DigestSink:
 
     @property
     def sha256(self) -> str:
-        """The digest of what was written so far, in hex."""
+        """Return the digest of what was written, in hex."""
         return self._digest.hexdigest()
 
 
 class HashedFile(DigestSink):
-    """A file for one writer, as ``pyarrow`` takes files of Python."""
+    """A hashed output file, in the form of a Python file for ``pyarrow``."""
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "wb", buffering=_WRITTEN_AT_ONCE)  # noqa: SIM115, PTH123
@@ -47,23 +47,23 @@ class HashedFile(DigestSink):
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more can be written."""
+        """Whether the file is closed."""
         return self._file.closed
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Return the number of bytes written."""
         return self.bytes
 
     def flush(self) -> None:
-        """Do nothing: what is written is complete when it is closed."""
+        """Do nothing: the file is complete once it is closed."""
 
     def close(self) -> None:
-        """Write what is held."""
+        """Write buffered bytes and close the file."""
         self._file.close()
 
 
 def digest_of(source: Source, progress: Callable[[int], None] = lambda position: None) -> str:
-    """The SHA-256 of all bytes of a source."""
+    """Return the SHA-256 of all bytes of a source."""
     digest = hashlib.sha256()
     for start in range(0, source.size, READ_BYTES):
         stop = min(start + READ_BYTES, source.size)
@@ -74,7 +74,7 @@ def digest_of(source: Source, progress: Callable[[int], None] = lambda position:
 
 
 def object_digest(store: Store, name: str) -> tuple[int, str]:
-    """Size and SHA-256 of a stored object."""
+    """Return size and SHA-256 of a stored object."""
     source = store.open(name)
     try:
         return source.size, digest_of(source)

@@ -1,8 +1,8 @@
-"""The one way in which exports are written: whole under the final name, or not at all.
+"""Write exports atomically: complete under the final name, or not at all.
 
-A file is written beside its target under a temporary name, brought to the disk, and renamed; on any error,
-and on an interrupt, the temporary file is removed and a target that was there before stays as it was. ``-``
-is standard output, and a device or a pipe is written to directly.
+A file is written next to its target under a temporary name, synced to disk, and renamed; on any error, and on
+an interrupt, the temporary file is removed and an existing target stays unchanged. ``-`` is standard output,
+and devices and pipes are written directly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STANDARD_OUTPUT = "-"
 """The path that means standard output."""
 
 _TOGETHER = 16
-"""Files that are brought to the disk at once: one after another, each waits for a write of the journal."""
+"""Number of files synced concurrently; in sequence, each sync waits for a journal write."""
 _NEW_FILE_MODE = 0o666
 _TEMPORARY_ATTEMPTS = 100
 _TEMPORARY_NAMES = ".binx-*.tmp"
@@ -58,28 +58,28 @@ _ADVICE = {
 
 
 class ReaderGoneError(OutputError):
-    """Whoever read standard output or a pipe has closed it, as ``head`` does.
+    """The reader of standard output or of a pipe has closed it, as ``head`` does.
 
-    That is no failure of ours: the process ends without a word and with exit code 0, as ripgrep's does. (git
-    lets SIGPIPE kill it, which is as quiet but makes ``set -o pipefail`` scripts fail.)
+    That is not a failure: the process ends silently with exit code 0, as ripgrep's does. (git is killed by
+    SIGPIPE, which is as quiet but makes ``set -o pipefail`` scripts fail.)
     """
 
     exit_code = ExitCode.DONE
 
 
 class Sink(Protocol):
-    """What an export writes into: anything with the ``write`` of a binary file."""
+    """What exports are written to: anything with the ``write`` of a binary file."""
 
     def write(self, data: Buffer, /) -> int | None:
         """Write all bytes."""
 
 
 class OutputStream(io.RawIOBase):
-    """A binary stream whose writes are whole and whose errors are :class:`~binx.errors.OutputError`.
+    """A binary stream whose writes are complete and whose errors are :class:`~binx.errors.OutputError`.
 
     Attributes:
-        bytes_written: of what was given to be written.
-        notes: what whoever reads the output should know.
+        bytes_written: number of bytes passed to :meth:`write`.
+        notes: notes for the reader of the output.
     """
 
     def __init__(self, raw: BinaryIO | io.RawIOBase, path: str) -> None:
@@ -90,19 +90,19 @@ class OutputStream(io.RawIOBase):
         self._raw = raw
 
     def writable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Bytes written so far."""
+        """Return the number of bytes written."""
         return self.bytes_written
 
     def write(self, data: Buffer, /) -> int:
-        """Write all bytes, in as many steps as the system takes.
+        """Write all bytes, in as many steps as the system needs.
 
         Raises:
             ReaderGoneError: the reader of a pipe has closed it.
-            OutputError: the system does not take them: no space, an I/O error.
+            OutputError: the system rejects them: no space, an I/O error.
         """
         with memoryview(data) as given, given.cast("B") as view:
             done = 0
@@ -119,16 +119,16 @@ class OutputStream(io.RawIOBase):
         except OSError as error:
             raise output_error(error, self.path) from error
         if taken is None:
-            # A pipe that its other end has set to not block, and that is full.
+            # A full pipe that its other end made non-blocking.
             select.select([], [self._raw.fileno()], [])
             return 0
         return taken
 
 
 class ShownStream(OutputStream):
-    r"""Text on its way to a terminal: characters that would drive it are written as ``\uNNNN``.
+    r"""Text for a terminal: control characters are written as ``\uNNNN``.
 
-    In JSON that is the same text; in others a note tells of it.
+    In JSON that is equivalent; for other formats a note mentions it.
     """
 
     def __init__(self, raw: BinaryIO | io.RawIOBase, path: str) -> None:
@@ -136,7 +136,7 @@ class ShownStream(OutputStream):
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
     def write(self, data: Buffer, /) -> int:
-        """Write all characters; counted are the bytes that were given."""
+        """Write all characters; the original bytes are counted."""
         given = bytes(data)
         text = self._decoder.decode(given)
         shown = "".join(map(_harmless, text))
@@ -152,7 +152,7 @@ class ShownStream(OutputStream):
 
 
 def _harmless(character: str) -> str:
-    """A character, or what stands for it on a terminal."""
+    """Return a character, or its escape for a terminal."""
     if character in "\n\t" or unicodedata.category(character) not in _DRIVING:
         return character
     units = character.encode("utf-16-be")
@@ -164,13 +164,13 @@ def open_output(path: str, *, binary: bool = True, plain: bool = False) -> Itera
     """Open an output for writing; leaving the block without an error commits it.
 
     Args:
-        path: a file, or ``-`` for standard output. An existing file is replaced in one step at the end; a
-            link is followed.
-        binary: whether what is written is no text, and must not reach a terminal.
-        plain: whether what is written has no escape sequences that are meant for a terminal.
+        path: a file, or ``-`` for standard output. An existing file is replaced atomically at the end; links
+            are followed.
+        binary: whether the output is binary, and must not reach a terminal.
+        plain: whether the output contains no escape sequences meant for a terminal.
 
     Raises:
-        RefusedError: something binary would go to a terminal.
+        RefusedError: binary output would go to a terminal.
     """
     if path == STANDARD_OUTPUT:
         with _standard_output(binary, plain) as stream:
@@ -184,7 +184,7 @@ def open_output(path: str, *, binary: bool = True, plain: bool = False) -> Itera
 
 
 def output_error(error: OSError, path: str) -> OutputError:
-    """The error about an output that an error of the system amounts to."""
+    """Convert an operating system error on an output to an OutputError."""
     folder = os.path.dirname(os.path.abspath(path))
     where = "the output" if path == STANDARD_OUTPUT else f"the file system of {folder}"
     said = error.strerror or str(error)
@@ -195,12 +195,12 @@ def output_error(error: OSError, path: str) -> OutputError:
 
 
 class output_errors:  # noqa: N801 - it reads as what it does, like contextlib's
-    """Say of an operating system's error what could not be written.
+    """Convert operating system errors within the block to errors that name the output.
 
-    A generator would take longer than what is done within: a log of thousands of tables has as many files.
+    A generator would take longer than the block itself: a log of thousands of tables has as many files.
 
     Raises:
-        OutputError: in its place, when the block is left.
+        OutputError: instead of the original error.
     """
 
     __slots__ = ("_path",)
@@ -209,12 +209,12 @@ class output_errors:  # noqa: N801 - it reads as what it does, like contextlib's
         self._path = path
 
     def __enter__(self) -> None:
-        """Nothing is done."""
+        """Do nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Turn an error of the system into one of ours."""
+        """Convert a system error."""
         if isinstance(error, OSError):
             raise output_error(error, str(error.filename or self._path)) from error
 
@@ -223,7 +223,7 @@ class output_errors:  # noqa: N801 - it reads as what it does, like contextlib's
 def _standard_output(binary: bool, plain: bool) -> Iterator[OutputStream]:
     if sys.stdout is None or sys.stdout.closed:
         raise OutputError("cannot be written: standard output is closed", path=STANDARD_OUTPUT)
-    # A progress bar may have put a text stream of its own in the place.
+    # A progress bar may have replaced the text stream.
     buffer = sys.stdout.buffer
     if binary:
         _refuse_terminal(buffer.isatty())
@@ -231,7 +231,7 @@ def _standard_output(binary: bool, plain: bool) -> Iterator[OutputStream]:
         sys.stdout.flush()
     except OSError as error:
         raise output_error(error, STANDARD_OUTPUT) from error
-    # Without its buffer, so that nothing is left to fail when the process ends.
+    # Bypasses its buffer, so that nothing can fail when the process ends.
     kind = ShownStream if plain and buffer.isatty() else OutputStream
     yield kind(getattr(buffer, "raw", buffer), STANDARD_OUTPUT)
 
@@ -269,14 +269,14 @@ def _replacing(path: str) -> Iterator[OutputStream]:
 
 
 def _refuse_impossible(target: str) -> None:
-    """Meet now what the rename would meet after all has been written."""
+    """Raise early the errors that the rename would raise after everything was written."""
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(os.stat(target).st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
 
 def _synchronize(descriptor: int, path: str) -> None:
-    """Bring the file's bytes to the disk; some file systems say only now that they have no space."""
+    """Sync the file to disk; some file systems report only now that they have no space."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -284,7 +284,7 @@ def _synchronize(descriptor: int, path: str) -> None:
 
 
 def _rename(temporary: str, target: str, path: str) -> None:
-    """Give the file its name, and bring that to the disk too where the file system can."""
+    """Rename the file, and sync the folder if the file system supports that."""
     try:
         os.replace(temporary, target)
     except OSError as error:
@@ -298,7 +298,7 @@ def _rename(temporary: str, target: str, path: str) -> None:
 
 
 def synchronize(paths: Iterable[str | Path]) -> None:
-    """Bring files and folders to the disk, many at a time, and return when they are there."""
+    """Sync files and folders to disk concurrently, and return when done."""
     from concurrent.futures import ThreadPoolExecutor
 
     def bring(path: str | Path) -> None:
@@ -311,7 +311,7 @@ def synchronize(paths: Iterable[str | Path]) -> None:
 
     given = list(paths)
     if len(given) > 1:
-        # Where the system starts no more threads, one file is brought after another.
+        # If no more threads can be started, the files are synced one by one.
         with suppress(RuntimeError), ThreadPoolExecutor(min(_TOGETHER, len(given))) as pool:
             list(pool.map(bring, given))
             return
@@ -320,9 +320,9 @@ def synchronize(paths: Iterable[str | Path]) -> None:
 
 
 def _create_beside(target: str) -> tuple[str, int]:
-    """A new file in the target's folder, with the permissions that the umask gives a new file.
+    """Create a file in the target's folder, with the umask's permissions for new files.
 
-    As long as it is open, :func:`remove_leftovers` leaves it alone.
+    As long as it is open, :func:`remove_leftovers` does not remove it.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     for _ in range(_TEMPORARY_ATTEMPTS):
@@ -336,7 +336,7 @@ def _create_beside(target: str) -> tuple[str, int]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes have left half written in a folder; files of living ones stay."""
+    """Remove temporary files of killed processes from a folder; those of running processes stay."""
     for leftover in folder.glob(_TEMPORARY_NAMES):
         with suppress(OSError):
             descriptor = os.open(leftover, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -348,18 +348,18 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _is_ours(descriptor: int, temporary: str) -> bool:
-    """Lock a new file, so that it is not taken for a leftover, and see that it was not taken for one yet."""
+    """Lock a new file against :func:`remove_leftovers`, and check that it was not removed before that."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:
-        return True  # A file system without locks; there nothing is taken for a leftover either.
+        return True  # A file system without locks; there no file is removed as a leftover either.
     return os.path.exists(temporary)
 
 
 def _is_special(path: str) -> bool:
-    """Whether the path names a device, a pipe or a socket, which a rename would destroy."""
+    """Whether the path is a device, a pipe or a socket, which a rename would destroy."""
     try:
         mode = os.stat(path).st_mode
     except OSError:

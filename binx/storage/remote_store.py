@@ -1,4 +1,4 @@
-"""A place in an object store or another file system, through ``pyarrow.fs``."""
+"""A store in an object store or another file system of ``pyarrow.fs``."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
-"""File systems where a file appears when it is closed, and folders are but parts of names."""
+"""File systems where a file appears when it is closed, and folders are only name prefixes."""
 
 _TEMPORARY = ".binx-{}.tmp"
 
 _COPY_BYTES = 8 * 1024 * 1024
-"""Bytes of a piece of what is put, which object stores take from 5 MiB on."""
+"""Size of an upload part; object stores require at least 5 MiB."""
 
 
 class RemoteStore:
     """A prefix of an object store, or a folder of a distributed file system.
 
-    Its lock holds among the processes of this machine and user. Two machines that bring the same logs to one
-    place write the same objects, and do no harm, but where objects are encrypted: no two encryptions are the
-    same, and a manifest of one machine may come to lie beside an object of the other.
+    Its lock holds among the processes of this machine and user. Two machines that write the same logs to one
+    place write identical objects, which is harmless unless objects are encrypted: no two encryptions are the
+    same, and the manifest of one machine may end up with the object of the other.
     """
 
     def __init__(self, uri: str) -> None:
@@ -54,7 +54,7 @@ class RemoteStore:
         return self._uri
 
     def prepare(self, folders: Iterable[str] = ()) -> None:
-        """As :class:`~binx.storage.store.Store` says; in object stores nothing half written can be seen."""
+        """See :class:`~binx.storage.store.Store`; in object stores incomplete objects are never visible."""
         if self._is_object_store:
             return
         with _output_errors(self._uri):
@@ -68,17 +68,17 @@ class RemoteStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """As :class:`~binx.storage.store.Store` says, on this machine."""
+        """See :class:`~binx.storage.store.Store`; locks on this machine only."""
         with hold_lock(self._on_this_machine(".lock"), self.where):
             yield
 
     @property
     def on_its_way(self) -> Path:
-        """A folder of this machine and user, for what is on its way to this place."""
+        """A folder of this machine and user for files to be uploaded to this place."""
         return self._on_this_machine("")
 
     def make_on_its_way(self) -> None:
-        """Make that folder, which only its user can read."""
+        """Create that folder, readable by its user only."""
         folder = self.on_its_way
         with output_errors(folder):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -113,16 +113,16 @@ class RemoteStore:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[CountedSink]:
-        """As :class:`~binx.storage.store.Store` says.
+        """See :class:`~binx.storage.store.Store`.
 
-        Object stores show an object when all of it has been put; elsewhere it is renamed then.
+        Object stores show an object once it is uploaded completely; other file systems rename it then.
         """
         target = self._inside(name)
         folder = target.rpartition("/")[0]
         written = target if self._is_object_store else f"{folder}/{_TEMPORARY.format(os.urandom(6).hex())}"
         where = self._shown(name)
         with _output_errors(where):
-            # Without being told not to, Arrow compresses what is called .zst once more.
+            # Explicit, since Arrow by default compresses files named .zst again.
             stream = self._system.open_output_stream(written, compression=None)
         try:
             yield _RemoteSink(stream, where)
@@ -131,7 +131,7 @@ class RemoteStore:
                 if written != target:
                     self._system.move(written, target)
         except BaseException:
-            # A stream has no way to be given up: what it leaves is removed.
+            # A stream cannot be aborted: its remains are removed.
             with suppress(OSError):
                 stream.close()
             with suppress(OSError):
@@ -152,9 +152,9 @@ class RemoteStore:
                 Path(path).unlink()
 
     def move(self, name: str, to: str) -> None:
-        """Give an object another name, in place of one that has it.
+        """Rename an object, replacing an existing one.
 
-        Object stores copy it, without its bytes coming here.
+        Object stores copy it on the server side.
         """
         self._make_folder(to)
         with _output_errors(self._shown(to)):
@@ -170,7 +170,7 @@ class RemoteStore:
                 self._system.create_dir(self._inside(name).rpartition("/")[0], recursive=True)
 
     def _listed(self, folder: str, *, recursive: bool) -> list[str]:
-        """The paths of the files in a folder, sorted."""
+        """Return the paths of the files in a folder, sorted."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self._inside(folder), allow_not_found=True, recursive=recursive)
@@ -184,17 +184,17 @@ class RemoteStore:
         return f"{self._root}/{name}" if name else self._root
 
     def _shown(self, name: str) -> str:
-        """What messages call an object."""
+        """Return an object's name for messages."""
         return f"{self._uri}/{name}"
 
     def _on_this_machine(self, suffix: str) -> Path:
-        """A path that is the same for all processes of this machine and user that name this place."""
+        """Return a path shared by all processes of this machine and user that use this place."""
         digest = hashlib.sha256(self._uri.encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"binx-{os.getuid()}-{digest}{suffix}"
 
 
 class _RemoteSink:
-    """Takes what is written, with errors that say where."""
+    """A sink whose errors name the object."""
 
     def __init__(self, stream: NativeFile, where: str) -> None:
         self._stream = stream

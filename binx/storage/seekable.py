@@ -1,7 +1,7 @@
-"""A binary log written as seekable zstd: frames that end where the caller says, and a table of them.
+"""Write a binary log as seekable zstd: frames that end at given offsets, and a seek table.
 
-``zstd -d`` gives back the identical bytes, and so does any other reader of zstd; one that knows the table
-reads a part by decompressing the frames that hold it. The same bytes with the same cuts give the same file.
+``zstd -d`` and any other reader of zstd restore the identical bytes; a reader that knows the seek table reads
+a part by decompressing only its frames. The same bytes with the same cuts give the same file.
 
 Source: zstd's contrib/seekable_format/zstd_seekable_compression_format.md.
 """
@@ -20,13 +20,13 @@ from binx.source.compressed import SEEK_TABLE_FOOTER, SEEK_TABLE_HEADER, SEEK_TA
 from binx.storage.output import Sink
 
 LEVEL = 3
-"""zstd's own level of compression."""
+"""zstd's default compression level."""
 
 FRAME_BYTES = 4 * 1024 * 1024
-"""Bytes of a binary log after which a frame ends at the next place where it may."""
+"""Bytes of a binary log after which a frame ends at the next cut."""
 
 LARGEST_FRAME = 1024 * 1024 * 1024
-"""``ZSTD_SEEKABLE_MAX_FRAME_DECOMPRESSED_SIZE``: a frame ends here even where the caller says of no place."""
+"""``ZSTD_SEEKABLE_MAX_FRAME_DECOMPRESSED_SIZE``: a frame ends here even without a cut."""
 
 MOST_FRAMES = 0x8000000
 """``ZSTD_SEEKABLE_MAXFRAMES``."""
@@ -35,11 +35,11 @@ MOST_FRAMES = 0x8000000
 def write_seekable(
     source: Source, cuts: Iterable[int], output: Sink, *, frame_bytes: int | None = None
 ) -> str:
-    """Write all bytes of a binary log as seekable zstd.
+    """Write a whole binary log as seekable zstd.
 
     Args:
         cuts: offsets at which a frame may end, ascending: the transactions' ends.
-        frame_bytes: a frame ends at the first cut behind so many bytes; None for :data:`FRAME_BYTES`.
+        frame_bytes: a frame ends at the first cut after that many bytes; None for :data:`FRAME_BYTES`.
 
     Returns:
         The SHA-256 of the log's bytes.
@@ -72,7 +72,7 @@ def _put(output: Sink, data: bytes) -> int:
 
 
 def _spaced(cuts: Iterable[int], frame_bytes: int) -> Iterable[int]:
-    """The cuts that are far enough from each other."""
+    """Yield the cuts that are far enough apart."""
     begun = 0
     for cut in cuts:
         if cut - begun >= frame_bytes:

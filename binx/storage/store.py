@@ -1,4 +1,4 @@
-"""Where archives and data sets are kept: a local folder, or any place that ``pyarrow.fs`` knows."""
+"""Stores of archives and data sets: a local folder, or any place that ``pyarrow.fs`` supports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from binx.storage.remote_store import RemoteStore
 
 MANIFESTS = "_manifest"
-"""The folder of the manifests, below the place's own."""
+"""The folder of the manifests within a store."""
 
 LOCK = "_lock"
 
@@ -27,94 +27,94 @@ _FILE_SCHEME = "file://"
 
 
 class CountedSink(Sink, Protocol):
-    """What an export writes into, which knows how much that was."""
+    """A sink that counts the bytes written."""
 
     bytes_written: int
 
 
 class Store(Protocol):
-    """A place that holds named objects, each written whole or not at all."""
+    """A place that holds named objects, each written completely or not at all."""
 
     @property
     def where(self) -> str:
-        """The place as messages call it."""
+        """The place's name in messages."""
 
     def prepare(self, folders: Iterable[str] = ()) -> None:
-        """Make the place where it is not there, and remove what killed runs have left half written.
+        """Create the place if it does not exist, and remove incomplete objects of killed runs.
 
         Args:
-            folders: these are made too, and looked through; so is the place itself where there are some.
+            folders: created and cleaned too; if there are any, so is the place itself.
 
         Raises:
-            OutputError: it cannot be made.
+            OutputError: it cannot be created.
         """
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the place for one writer; the lock goes with the process, however it ends.
+        """Lock the place for one writer; the lock ends with the process, however it ends.
 
         Raises:
             OutputError: another process holds it.
         """
 
     def names(self, folder: str = "") -> list[str]:
-        """The names of the objects directly in a folder, sorted; none where there is no such folder.
+        """Return the names of the objects directly in a folder, sorted; none if there is no such folder.
 
         Raises:
             SourceError: it cannot be read.
         """
 
     def find(self, folder: str) -> list[str]:
-        """The names of all objects below a folder, at any depth, sorted; none where there is no such folder.
+        """Return the names of all objects below a folder, at any depth, sorted; none without such a folder.
 
         Raises:
             SourceError: it cannot be read.
         """
 
     def path(self, name: str) -> str:
-        """What an object is called outside of the place: a path, or a URI."""
+        """Return an object's full name: a path, or a URI."""
 
     def open(self, name: str) -> Source:
-        """An object's bytes as they are stored.
+        """Open an object's stored bytes.
 
         Raises:
-            SourceError: it is not there, or cannot be read.
+            SourceError: it does not exist, or cannot be read.
             NotABinlogError: it is empty.
         """
 
     def read(self, name: str) -> bytes | None:
-        """All bytes of a small object; None where it is not there.
+        """Return all bytes of a small object; None if it does not exist.
 
         Raises:
             SourceError: it cannot be read.
         """
 
     def writing(self, name: str) -> AbstractContextManager[CountedSink]:
-        """Write an object; it appears whole when the block is left without an error.
+        """Write an object; it appears completely when the block is left without an error.
 
         Raises:
             OutputError: it cannot be written.
         """
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a small object, whole or not at all; its folder is made.
+        """Write a small object, completely or not at all; its folder is created.
 
         Raises:
             OutputError: it cannot be written.
         """
 
     def take(self, files: Iterable[tuple[str, str]]) -> None:
-        """Move files of this machine to their places; each appears whole, and its folder is made.
+        """Move local files into the store; each appears completely, and its folder is created.
 
         Args:
-            files: the path where one is, and the name that it gets. A local store takes only files of its
-                own file system.
+            files: pairs of a local path and the object's name. A local store takes only files of its own file
+                system.
 
         Raises:
-            OutputError: one cannot be moved; those before it are.
+            OutputError: a file cannot be moved; those before it are.
         """
 
     def remove(self, name: str) -> None:
-        """Remove an object for good; nothing is done where it is not there.
+        """Remove an object permanently; do nothing if it does not exist.
 
         Raises:
             OutputError: it cannot be removed.
@@ -186,7 +186,7 @@ class LocalStore:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[CountedSink]:
-        """As :class:`Store` says; file and folder are brought to the disk."""
+        """See :class:`Store`; file and folder are synced to disk."""
         with open_output(self.path(name)) as stream:
             yield stream
 
@@ -198,7 +198,7 @@ class LocalStore:
             sink.write(data)
 
     def take(self, files: Iterable[tuple[str, str]]) -> None:
-        """As :class:`Store` says; files are brought to the disk before they are moved, folders after."""
+        """See :class:`Store`; files are synced to disk before they are moved, folders after."""
         moves = [*files]
         synchronize(path for path, _ in moves)
         folders: dict[str, None] = {}
@@ -220,7 +220,7 @@ class LocalStore:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder where it is not there; mostly the one that it is in is."""
+    """Create a folder if it does not exist; usually its parent does."""
     try:
         os.mkdir(path)
     except FileExistsError:
@@ -230,10 +230,10 @@ def _make_folder(path: str) -> None:
 
 
 def open_store(place: str) -> LocalStore | RemoteStore:
-    """The store that a user names.
+    """Return the store that a user names.
 
     Raises:
-        UsageError: a file system that is not known.
+        UsageError: the file system is unknown.
         OutputError: it cannot be reached.
     """
     if place.startswith(_FILE_SCHEME):
@@ -247,10 +247,10 @@ def open_store(place: str) -> LocalStore | RemoteStore:
 
 @contextmanager
 def open_file(path: str) -> Iterator[CountedSink]:
-    """Open a file for writing, here or elsewhere; it appears whole when the block is left without an error.
+    """Open a local or remote file for writing; it appears when the block is left without an error.
 
     Raises:
-        UsageError: a file system that is not known.
+        UsageError: the file system is unknown.
         OutputError: it cannot be written.
     """
     if not is_uri(path):
@@ -263,16 +263,16 @@ def open_file(path: str) -> Iterator[CountedSink]:
 
 
 class LockedError(OutputError):
-    """Another process is writing to a place."""
+    """Another process is writing to the place."""
 
 
 @contextmanager
 def hold_lock(path: Path, where: str) -> Iterator[None]:
-    """Hold a lock file; it stays, as another process may be about to lock it.
+    """Hold a lock file; the file stays, as another process may be about to lock it.
 
     Raises:
         LockedError: another process holds it.
-        OutputError: it cannot be made.
+        OutputError: it cannot be created.
     """
     with output_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
@@ -284,7 +284,7 @@ def hold_lock(path: Path, where: str) -> Iterator[None]:
                 f"another binx process{_holder(descriptor)} is writing to it", path=where
             ) from None
         with suppress(OSError):
-            # Only a hint for people; on a full disk the lock is as good without it.
+            # Only a hint for people; on a full disk the lock works without it.
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         try:
@@ -297,6 +297,6 @@ def hold_lock(path: Path, where: str) -> Iterator[None]:
 
 
 def _holder(descriptor: int) -> str:
-    """The number of the process that holds a lock, as it has written it down."""
+    """Return the process id that the lock's holder wrote into the file."""
     text = os.pread(descriptor, 32, 0).strip()
     return f" ({int(text)})" if text.isdigit() else ""

@@ -1,4 +1,4 @@
-"""What a binary log's first and last events say of its place in a chain.
+"""Read a binary log's first and last events, which determine its place in a chain.
 
 Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS".
 """
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from binx.event.mariadb import MariadbGtidPosition
 
 _HEAD_EVENTS = 16
-"""Events at a file's head that are looked at, at most: servers write four."""
+"""Maximum number of events read at a file's head; servers write four."""
 _NAME_MAXIMUM = 512
 _ROTATE_FIXED = 8
 
 
 class FileEnds(NamedTuple):
-    """What a file's first and last events say of its place among others.
+    """A file's first and last events, as far as they concern its place in a chain.
 
     Attributes:
-        previous_gtids: MySQL's PREVIOUS_GTIDS; None where the file has none.
-        gtid_list: MariaDB's GTID_LIST; None where the file has none.
-        next_file: the name that ROTATE at the end gives; None where ROTATE is not the last event.
+        previous_gtids: MySQL's PREVIOUS_GTIDS; None if the file has none.
+        gtid_list: MariaDB's GTID_LIST; None if the file has none.
+        next_file: the name in the ROTATE at the end; None if ROTATE is not the last event.
         stopped: whether STOP is the last event.
-        ended: when ROTATE or STOP was written, in seconds since 1970; None where neither is the last event.
-        chain: number of the chain that it is of, among the files that it was ordered with.
+        ended: when ROTATE or STOP was written, in seconds since 1970; None if neither is the last event.
+        chain: number of its chain among the files that it was ordered with.
     """
 
     file: BinlogFile
@@ -53,7 +53,7 @@ class FileEnds(NamedTuple):
 
     @property
     def server(self) -> tuple[int, str]:
-        """The id that it was written under and the base of its name: the same in most files of a chain."""
+        """The server id in the file and the base of its name: the same in most files of a chain."""
         return self.file.format.server_id, self.base
 
     @property
@@ -73,7 +73,7 @@ def read_ends(file: BinlogFile) -> FileEnds:
             if header is None:
                 break
             if header.type in _GTID_TYPES and not _is_whole(file, header):
-                # Nothing is concluded from bytes whose checksum is wrong; who reads them all will tell.
+                # Events with a wrong checksum are not used here; a full scan reports them.
                 break
             if header.type == EventType.PREVIOUS_GTIDS:
                 previous = parse_previous_gtids(_body(file, header), header, file.format).gtids
@@ -99,7 +99,7 @@ def read_ends(file: BinlogFile) -> FileEnds:
 
 
 def known_ends(file: BinlogFile) -> FileEnds:
-    """The same where damage is no error: nothing is known of a file whose ends cannot be read."""
+    """Read a file's ends, ignoring damage: nothing is known of a file whose ends cannot be read."""
     try:
         return read_ends(file)
     except (DamagedError, UnsupportedError):
@@ -120,7 +120,7 @@ _GTID_TYPES = (EventType.PREVIOUS_GTIDS, EventType.MARIADB_GTID_LIST)
 
 
 def _header_at(file: BinlogFile, position: int) -> EventHeader | None:
-    """The header of the event at a position, if a whole event can be there."""
+    """Return the header of the event at a position, if a whole event fits there."""
     if position < 0 or position + HEADER_SIZE > file.size:
         return None
     header = parse_header(file.source.window(position, position + HEADER_SIZE), position, origin=position)
@@ -128,12 +128,12 @@ def _header_at(file: BinlogFile, position: int) -> EventHeader | None:
 
 
 def _body(file: BinlogFile, header: EventHeader) -> memoryview:
-    """An event's bytes without header and checksum."""
+    """Return an event's bytes without header and checksum."""
     return file.source.window(header.position + HEADER_SIZE, header.end - file.format.checksum_size)
 
 
 def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
-    """Whether an event's checksum is that of its bytes, if it has one."""
+    """Return whether an event matches its checksum, if it has one."""
     size = file.format.checksum_size
     window = file.source.window(header.position, header.end)
     content = len(window) - size
@@ -141,12 +141,12 @@ def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
 
 
 def _own(file: BinlogFile) -> Source:
-    """A file's own bytes, also where it reads on into the next ones."""
+    """Return a file's own bytes, without the parts of later files joined to it."""
     return file.source.first if isinstance(file.source, JoinedSource) else file.source
 
 
 def _last_event(file: BinlogFile) -> EventHeader | None:
-    """The header of a ROTATE or STOP that ends with the file; it begins where its own size fits."""
+    """Return the header of a ROTATE or STOP at the file's end, found by its size field."""
     stop = HEADER_SIZE + file.format.checksum_size
     shortest = stop + _ROTATE_FIXED + 1
     end, log_size = _end(file, shortest + _NAME_MAXIMUM - 1), _own(file).size
@@ -158,7 +158,7 @@ def _last_event(file: BinlogFile) -> EventHeader | None:
 
 
 def _next_file(file: BinlogFile, last: EventHeader) -> str | None:
-    """The name that the last event gives, where that is a ROTATE."""
+    """Return the name in the last event, if that is a ROTATE."""
     if last.type != EventType.ROTATE:
         return None
     from binx.event.replication import parse_rotate
@@ -167,13 +167,13 @@ def _next_file(file: BinlogFile, last: EventHeader) -> str | None:
 
 
 def _end(file: BinlogFile, size: int) -> memoryview:
-    """The last bytes of a file, none before its first event."""
+    """Return the last bytes of a file, none before its first event."""
     own = _own(file)
     return own.window(max(own.size - size, file.first_position), own.size)
 
 
 def _is_last(end: memoryview, size: int, log_size: int, event_type: EventType) -> bool:
-    """Whether a log's last bytes are an event of a type and a size, by what it says of its size and end."""
+    """Return whether a log ends in an event of this type and size, judging by size and end in its header."""
     return (
         len(end) >= size
         and end[-size + 4] == event_type

@@ -1,6 +1,6 @@
-"""What a user names as input, opened: files, ``.index`` files that list some, folders, standard input.
+"""Open the inputs that a user names: files, ``.index`` files, folders, patterns, standard input.
 
-The files come in the order of their chain, whatever the order in which they were named.
+The files come in chain order, regardless of the order in which they were named.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ STANDARD_INPUT = "-"
 _PARQUET_MAGIC = b"PAR1"
 
 Progress = Callable[[int], None]
-"""Called with how many bytes the work has come further; with a negative number where it begins again."""
+"""Called with the number of bytes of progress; with a negative number if a pass starts over."""
 
 _BEGINS_AGAIN = 4 * WINDOW_BYTES
-"""Rows are decoded close behind the search for transactions; work farther back is another pass."""
+"""Rows are decoded shortly after the search for transactions; a step back of more is another pass."""
 
 
 class WatchedSource(WrappedSource):
-    """A source that tells how far the work on it has come.
+    """A source that reports the progress of the work on it.
 
-    What is read twice, as by a search for transactions and by a decoder of their rows close behind, counts
-    once; where the work goes back to do something else with the same bytes, so does what is told.
+    Bytes read twice, as by the search for transactions and by the decoder of their rows shortly after, count
+    once; if another pass over the same bytes starts, the reported progress goes back too.
     """
 
     def __init__(self, source: Source, progress: Progress) -> None:
@@ -60,7 +60,7 @@ class WatchedSource(WrappedSource):
         self._reached = 0
 
     def release(self, start: int, stop: int) -> None:
-        """As the source's; the work has come to where they end."""
+        """Release the window; the work has reached its end."""
         super().release(start, stop)
         if stop > self._reached or start < self._reached - _BEGINS_AGAIN:
             self._progress(stop - self._reached)
@@ -68,27 +68,27 @@ class WatchedSource(WrappedSource):
 
 
 class NamedLog(NamedTuple):
-    """A log that a user has named, itself or by something else.
+    """A log that a user named, directly or through an index, a folder or a pattern.
 
     Attributes:
-        listed: where it stands in the index that it was named by; None where it was not.
+        listed: its entry in the index that named it; None without one.
     """
 
     path: str
     listed: Listed | None = None
 
     def open(self) -> BinlogFile:
-        """Open it."""
+        """Open the log."""
         file = BinlogFile.open(self.path)
         file.listed = self.listed
         return file
 
 
 def named_logs(paths: Iterable[str]) -> list[NamedLog]:
-    """The binary logs that paths mean: ``.index`` files, folders and patterns are replaced by their logs.
+    """Return the logs that paths mean: ``.index`` files, folders and patterns are replaced by their logs.
 
-    A log that is named twice, as by a pattern that matches the index too, is taken once. Index files that
-    binx has written are passed over: a pattern that matches the logs matches them too.
+    A log that is named twice, for example by a pattern that also matches the index, is taken once. binx's own
+    index files are skipped, since a pattern that matches the logs matches them too.
 
     Raises:
         UsageError: standard input is named twice, or a URI holds a secret.
@@ -109,7 +109,7 @@ def named_logs(paths: Iterable[str]) -> list[NamedLog]:
 
 
 def expand_paths(paths: Iterable[str]) -> list[str]:
-    """The paths of the logs that :func:`named_logs` finds; it raises the same."""
+    """Return the paths of the logs that :func:`named_logs` finds; it raises the same errors."""
     return [log.path for log in named_logs(paths)]
 
 
@@ -120,10 +120,10 @@ def open_chain(
     index: IndexUse | None = None,
     on_damage: OnDamage = OnDamage.STOP,
 ) -> Iterator[list[FileEnds]]:
-    """Open what paths mean, in the order of the chain, and close it at the end.
+    """Open the logs that paths mean, in chain order, and close them at the end.
 
     Args:
-        index: where index files are looked for; None reads the logs themselves.
+        index: where to look for index files; None reads the logs themselves.
         on_damage: whether a file's first or last events may be damaged.
     """
     with open_logs(paths, index, on_damage=on_damage) as files:
@@ -142,10 +142,10 @@ def open_logs(
     keys: Keys | None = None,
     on_damage: OnDamage = OnDamage.STOP,
 ) -> Iterator[list[BinlogFile]]:
-    """Open what paths mean, in the order in which they are named, and close it at the end.
+    """Open the logs that paths mean, in the order in which they are named, and close them at the end.
 
     Args:
-        index: where index files are looked for; None reads the logs themselves.
+        index: where to look for index files; None reads the logs themselves.
         on_damage: whether a relay log may be damaged.
     """
     files = open_named(paths, keys, on_damage)
@@ -161,7 +161,7 @@ def open_logs(
 def open_named(
     paths: Sequence[str], keys: Keys | None = None, on_damage: OnDamage = OnDamage.STOP
 ) -> list[BinlogFile]:
-    """Open what paths mean, in the order in which they are named; on an error none stays open."""
+    """Open the logs that paths mean, in the order in which they are named; on an error all are closed."""
     logs = named_logs(paths)
     files = open_files([log.path for log in logs], keys)
     try:
@@ -177,9 +177,9 @@ def open_named(
 
 
 def _logs(path: str) -> Iterator[NamedLog]:
-    """The logs that one argument means."""
+    """Yield the logs that one argument means."""
     if is_uri(path):
-        # Before anything tells of the path.
+        # Checked before any message can show the path.
         refuse_secret(path)
         if not is_folder(path) and not has_log_number(path):
             path = as_folder(path) or path

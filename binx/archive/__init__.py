@@ -1,3 +1,3 @@
-"""An archive of binary logs that proves itself: one commit a log, nothing believed that cannot be shown."""
+"""A verifiable archive of binary logs: one commit per log, every object checked by its hash."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Archived logs by chain, in the order that their manifests tell; and opened where they are, with indexes."""
+"""Order archived logs into chains by their manifests, and open them in place with their indexes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from binx.storage.store import Store
 
 
 def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFile:
-    """Open an archived log, with its index where it has one that is true."""
+    """Open an archived log, with its index if that is valid."""
     file = stack.enter_context(BinlogFile.open(store.path(log.log.path)))
     if log.index is not None:
         file.find_index = partial(_index_of, store, log.index.path, file)
@@ -28,7 +28,7 @@ def open_archived(store: Store, log: ArchivedLog, stack: ExitStack) -> BinlogFil
 
 
 def _index_of(store: Store, path: str, file: BinlogFile) -> IndexFile | None:
-    """An archived index file; None where it cannot be used: the log tells the same, and --check why."""
+    """Return an archived index file; None if unusable: the log has the same data, --check the reason."""
     try:
         index = IndexFile(decrypted(store.open(path)), file)
         index.check()
@@ -38,10 +38,10 @@ def _index_of(store: Store, path: str, file: BinlogFile) -> IndexFile | None:
 
 
 class ManifestLog(BinlogFile):
-    """A log of which only its manifest is known: name, place in its chain, and no event."""
+    """A log known only by its manifest: name, place in its chain, no events."""
 
     def __init__(self, path: str, log: ArchivedLog) -> None:
-        # Without the first event that the others read: what of it matters here stands in the manifest.
+        # Does not read the first event as other logs do: what is needed of it is in the manifest.
         self.log = log
         self.listed = None
         self.followed_by = None
@@ -64,27 +64,27 @@ class ManifestLog(BinlogFile):
 
     @property
     def path(self) -> str:
-        """The compressed log's."""
+        """The compressed log's path."""
         return self._path
 
     @property
     def name(self) -> str:
-        """As the manifest has it."""
+        """The name in the manifest."""
         return self.log.name
 
     @property
     def size(self) -> int:
-        """As the manifest has it."""
+        """The size in the manifest."""
         return self.log.bytes
 
     @property
     def identity(self) -> str:
-        """As the manifest has it."""
+        """The identity in the manifest."""
         return self.log.identity
 
 
 def manifest_ends(store: Store, log: ArchivedLog) -> FileEnds:
-    """What a manifest says of a log's place among others."""
+    """Return a log's ends from its manifest."""
     return FileEnds(
         file=ManifestLog(store.path(log.log.path), log),
         previous_gtids=log.gtids_before,
@@ -96,21 +96,21 @@ def manifest_ends(store: Store, log: ArchivedLog) -> FileEnds:
 
 
 def by_chain(ends: Iterable[FileEnds]) -> list[list[FileEnds]]:
-    """Logs by chain, each in its order."""
+    """Group logs by chain, each in order."""
     return [list(chain) for _, chain in groupby(order_ends(ends), key=lambda one: one.chain)]
 
 
 def archived_chains(store: Store, logs: Iterable[ArchivedLog]) -> list[list[ArchivedLog]]:
-    """Archived logs by chain, each in its order."""
+    """Group archived logs by chain, each in order."""
     chains = by_chain(manifest_ends(store, log) for log in logs)
     return [[one.file.log for one in chain if isinstance(one.file, ManifestLog)] for chain in chains]
 
 
 def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:
-    """Tell the logs from those of which a better copy is there too: kept ones, superseded ones.
+    """Separate logs into those to keep and those superseded by a better copy.
 
-    Better is a longer one, and a whole one than a damaged one. Of a log whose source nobody can tell, it is
-    a whole one of the same name and size.
+    A longer copy is better, and a whole one is better than a damaged one. A log whose source is unknown is
+    superseded by a whole one of the same name and size.
     """
     kept: list[ArchivedLog] = []
     superseded: list[ArchivedLog] = []

@@ -1,4 +1,4 @@
-"""``--check``: whether an archive holds what it says, and all of it that there was."""
+"""``--check``: verify that an archive's objects are intact, and that no logs are missing."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from binx.verify.run import link_problems
 
 
 class Finding(Enum):
-    """What is wrong with an archive; what is wrong between its logs has the names that ``verify`` gives."""
+    """Kinds of problems of an archive; problems between its logs have the names that ``verify`` uses."""
 
     MANIFEST = "manifest"
     """A manifest cannot be read."""
     OBJECT_MISSING = "object_missing"
-    """An object that a manifest lists is not there, or cannot be read."""
+    """An object listed in a manifest does not exist, or cannot be read."""
     OBJECT_CHANGED = "object_changed"
-    """Its bytes are not those that were written."""
+    """An object's hash does not match."""
     DAMAGED = "damaged"
-    """A log is kept as it was found, and its bytes were not those that its server wrote."""
+    """A log was already damaged when it was archived, and is kept as it was."""
     NOT_ARCHIVED = "not_archived"
-    """A log of the source is not archived, though later ones are."""
+    """A log of the source is not archived, although later ones are."""
     OVERLAP = "overlap"
-    """Logs of one server hold the same GTIDs."""
+    """Several logs of one server contain the same GTIDs."""
 
 
 _MISSING = frozenset(
@@ -50,11 +50,11 @@ _MISSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class CheckProblem:
-    """Something that is wrong.
+    """A problem found.
 
     Attributes:
-        kind: a Finding's name, or that of a kind of ``verify``.
-        gtid: the GTIDs that it is about.
+        kind: a Finding's name, or a kind of ``verify``.
+        gtid: the GTIDs concerned.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class CheckProblem:
 
 @dataclass(frozen=True, slots=True)
 class TailLog:
-    """A log of the source that the archive does not hold."""
+    """A log of the source that is not in the archive."""
 
     log: str
     closed: bool
@@ -75,12 +75,12 @@ class TailLog:
 
 @dataclass(slots=True)
 class CheckReport:
-    """What a check has found.
+    """Results of a check.
 
     Attributes:
-        missing: GTIDs that no log holds though earlier and later ones of their source are there.
-        notes: what is normal and worth knowing, in sentences.
-        tail: logs of the source that are not archived yet; None where no source was given.
+        missing: GTIDs in no log, although earlier and later ones of their source are.
+        notes: normal conditions worth knowing, in sentences.
+        tail: logs of the source that are not archived yet; None without a source.
     """
 
     logs: int = 0
@@ -101,15 +101,15 @@ class CheckReport:
 
     @property
     def lacks(self) -> bool:
-        """Whether something is not there."""
+        """Whether anything is missing."""
         return any(problem.kind in _MISSING for problem in self.problems)
 
     def add(self, kind: Finding, path: str, message: str, gtid: str | None = None) -> None:
-        """Take down a problem."""
+        """Record a problem."""
         self.problems.append(CheckProblem(kind.value, path, message, gtid))
 
     def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
+        """Return the same for JSON."""
         return {
             "check": "missing" if self.lacks else "ok" if self.ok else "problems",
             "logs": self.logs,
@@ -143,14 +143,14 @@ def check_archive(
     source: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> CheckReport:
-    """Prove what an archive covers, for which no key is needed.
+    """Verify an archive; no key is needed.
 
-    All objects are hashed; the logs are held against each other as ``verify`` does, by what their manifests
-    say, and those of the source that are not archived yet follow them.
+    All objects are hashed; the logs are checked against each other as ``verify`` does, based on their
+    manifests, followed by the logs of the source that are not archived yet.
 
     Args:
-        source: where the logs come from; None: nothing is said of what is not archived yet.
-        progress: called with the bytes of the objects that are hashed, and all there are.
+        source: where the logs come from; None reports nothing about logs that are not archived yet.
+        progress: called with the bytes hashed and the total.
     """
     report = CheckReport()
     logs, errors = read_manifests(store)
@@ -193,7 +193,7 @@ def _check_objects(
     report: CheckReport,
     progress: Callable[[int, int], None],
 ) -> list[ArchivedLog]:
-    """Hash all objects; gives the logs whose compressed bytes are right."""
+    """Hash all objects; return the logs whose compressed bytes are intact."""
     whole: list[ArchivedLog] = []
     done, total = 0, sum(log.stored_bytes for log in logs)
     for log in logs:
@@ -234,7 +234,7 @@ def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckRepor
 def _tail(
     source: str, logs: Sequence[ArchivedLog], report: CheckReport, stack: ExitStack
 ) -> Iterator[tuple[FileEnds, GtidSet]]:
-    """The logs of the source that the archive does not hold."""
+    """Yield the logs of the source that are not in the archive."""
     report.tail = []
     there = open_source_logs(source, stack)
     held = {log.name for log in logs}
@@ -252,7 +252,7 @@ def _tail(
 
 
 def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
-    """Tell of logs of the source behind which the archive goes on."""
+    """Report logs of the source that are missing between archived ones."""
     tail = {log.log for log in report.tail or ()}
     archived: set[int] = set()
     holes = []
@@ -276,7 +276,7 @@ def _gtids_of(file: BinlogFile) -> GtidSet:
 
 
 def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
-    """Hold logs against each other, in the order of their chains."""
+    """Check consecutive logs of a chain against each other."""
     for (before, content), (after, later) in pairwise(zip(chain, contents, strict=True)):
         if before.chain != after.chain:
             continue
@@ -312,12 +312,12 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
 
 
 def _knows(ends: FileEnds) -> bool:
-    """Whether a log says which GTIDs were before it."""
+    """Whether a log lists the GTIDs before it."""
     return ends.previous_gtids is not None or ends.gtid_list is not None
 
 
 def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
-    """GTIDs that several logs hold: a problem within a server, normal between a source and its replica."""
+    """Report GTIDs in several logs: a problem within a server, normal between a source and its replica."""
     held: dict[int, GtidSet] = {}
     for ends, gtids in zip(chain, contents, strict=True):
         own = held.get(ends.chain, GtidSet())

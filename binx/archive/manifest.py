@@ -1,4 +1,4 @@
-"""What an archive says of one log: the manifest, written when all that it lists is there."""
+"""The manifest: an archive's record of one log, written after all objects that it lists."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store
 
 CONTRACT = 1
-"""The archive's version: a manifest of a later one is refused."""
+"""The archive's format version; later ones are rejected."""
 
 LOG, INDEX = "log", "index"
 """Kinds of objects."""
 
 UNKNOWN = "unknown"
-"""The flavour of a log of which nobody can tell whose it is."""
+"""The flavour of a log whose server is unknown."""
 
 UNKNOWN_IDENTITY = "00000000"
-"""The source of such a log."""
+"""The source identity of such a log."""
 
 _SUFFIX = ".json"
 _MANIFEST_MAXIMUM = 256 * 1024 * 1024
@@ -36,7 +36,7 @@ _MANIFEST_MAXIMUM = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object that a manifest lists."""
+    """An object listed in a manifest."""
 
     path: str
     kind: str
@@ -46,23 +46,23 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedLog:
-    """A log that the archive holds.
+    """A log in the archive.
 
     Attributes:
-        identity: of the source, as the data set has it.
-        objects: what is stored of it; of a damaged log no index.
-        damage: why its bytes are not those that its server wrote, in sentences; it is kept as it was found.
-        recipients: whom its objects are encrypted to, as age writes them; none: they are not encrypted.
-        flavour: ``mysql`` or ``mariadb``; ``unknown`` where the first event is damaged.
+        identity: of the source, as in the data set.
+        objects: its stored objects; a damaged log has no index.
+        damage: the damage found when it was archived, in sentences; its bytes are kept as they were.
+        recipients: age recipients that its objects are encrypted to; empty if not encrypted.
+        flavour: ``mysql`` or ``mariadb``; ``unknown`` if the first event is damaged.
         head_crc32: of the magic and the first event.
-        create_timestamp: of the format description; not 0 where the log is the first after a start.
+        create_timestamp: of the format description; not 0 if the log is the first after a server start.
         header_timestamp: when the log was begun, in seconds since 1970.
-        unfinished_bytes: behind its last whole transaction.
+        unfinished_bytes: bytes after its last whole transaction.
         decrypted: whether the source was encrypted, and the archive is not.
         ended: when the ROTATE or STOP at its end was written, in seconds since 1970.
         gtid_list: MariaDB's list of GTIDs before the log.
         first_commit: the earliest commit time, in µs since 1970; None without transactions.
-        problems: what is wrong in it though its bytes are as its server wrote them, in sentences.
+        problems: problems in a log whose bytes are as its server wrote them, in sentences.
     """
 
     name: str
@@ -96,7 +96,7 @@ class ArchivedLog:
 
     @property
     def stem(self) -> str:
-        """What the names of its objects begin with."""
+        """Common prefix of its objects' names."""
         return stem(self.name, self.identity, self.sha256)
 
     @property
@@ -106,7 +106,7 @@ class ArchivedLog:
 
     @property
     def index(self) -> StoredObject | None:
-        """Its index file; None where it is damaged."""
+        """Its index file; None if the log is damaged."""
         return next((one for one in self.objects if one.kind == INDEX), None)
 
     @property
@@ -116,12 +116,12 @@ class ArchivedLog:
 
     @property
     def gtids_before(self) -> GtidSet | None:
-        """MySQL's PREVIOUS_GTIDS; None where the log has none."""
+        """MySQL's PREVIOUS_GTIDS; None if the log has none."""
         return None if self.previous_gtids is None else GtidSet.parse(self.previous_gtids)
 
     @property
     def positions_before(self) -> tuple[MariadbGtidPosition, ...] | None:
-        """MariaDB's GTID_LIST; None where the log has none."""
+        """MariaDB's GTID_LIST; None if the log has none."""
         if self.gtid_list is None:
             return None
         entries = [entry for entry in self.gtid_list.split(",") if entry]
@@ -129,45 +129,45 @@ class ArchivedLog:
 
     @property
     def is_unidentified(self) -> bool:
-        """Whether its first event is damaged, without which no other can be read, nor be told whose it is."""
+        """Whether its first event is damaged, so that no event can be parsed and its server is unknown."""
         return self.flavour == UNKNOWN
 
     @property
     def stored_bytes(self) -> int:
-        """Of all its objects."""
+        """Total size of its objects."""
         return sum(one.bytes for one in self.objects)
 
     def looks_like(self, file: BinlogFile) -> bool:
-        """Whether a log has this one's name, source, size, first event and end; its middle is not read."""
+        """Return whether name, source, size, first event and end match a log's; its middle is not read."""
         if (self.name, self.identity, self.bytes) != (file.name, file.identity, file.size):
             return False
         return (self.head_crc32, self.tail_bytes, self.tail_crc32) == log_checksums(file)
 
 
 def _types_of(kind: type) -> dict[str, tuple[type, ...]]:
-    """The types that the fields of a dataclass may have, but for tuples."""
+    """Return the allowed types of a dataclass's fields, except tuples."""
     hints = get_type_hints(kind)
     fields = {name: get_args(hint) or (hint,) for name, hint in hints.items()}
     return {name: types for name, types in fields.items() if get_origin(hints[name]) is not tuple}
 
 
 _TEXTS = ("problems", "damage", "recipients")
-"""Fields that are texts, any number of them."""
+"""Fields that are lists of texts."""
 
 _TYPES, _OBJECT_TYPES = _types_of(ArchivedLog), _types_of(StoredObject)
 
 
 def encode_manifest(log: ArchivedLog) -> bytes:
-    """A manifest's text."""
+    """Serialize a manifest."""
     document = {"contract": CONTRACT, "binx": __version__, **asdict(log)}
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
 def decode_manifest(data: bytes, path: str) -> ArchivedLog:
-    """Read a manifest's text.
+    """Parse a manifest.
 
     Raises:
-        UnsupportedError: it is one of another contract.
+        UnsupportedError: its format version is not supported.
     """
     try:
         document: dict[str, Any] = json.loads(data)
@@ -191,7 +191,7 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
 
 
 def _check(log: ArchivedLog) -> None:
-    """Refuse what would lead elsewhere, or nowhere."""
+    """Reject invalid names, and paths outside the archive."""
     for one, types in ((log, _TYPES), *((stored, _OBJECT_TYPES) for stored in log.objects)):
         for name, expected in types.items():
             if type(getattr(one, name)) not in expected:
@@ -210,33 +210,33 @@ def _check(log: ArchivedLog) -> None:
 
 
 def stem(name: str, identity: str, sha256: str) -> str:
-    """What the names of a log's objects begin with: its name, its source, and its content."""
+    """Return the common prefix of a log's object names: its name, source identity, and content hash."""
     return f"{name}.{identity}-{sha256[:8]}"
 
 
 def object_names(log_stem: str) -> tuple[str, str]:
-    """What a log's objects are called where they are not encrypted: the compressed log, and its index."""
+    """Return the names of a log's unencrypted objects: the compressed log, and its index."""
     return f"{log_stem}{ZSTD_SUFFIX}", f"{log_stem}{INDEX_SUFFIX}"
 
 
 def manifest_name(log_stem: str) -> str:
-    """The manifest's name below the archive's place."""
+    """Return the manifest's name in the store."""
     return f"{MANIFESTS}/{log_stem}{_SUFFIX}"
 
 
 def stem_of(manifest: str) -> str:
-    """What the names of the objects begin with that belong to a manifest of some name."""
+    """Return the prefix of the object names that belong to a manifest."""
     return manifest.removeprefix(f"{MANIFESTS}/").removesuffix(_SUFFIX)
 
 
 def manifest_names(store: Store) -> list[str]:
-    """The names of all manifests below the archive's place, sorted."""
+    """Return the names of all manifests in the store, sorted."""
     names = [name for name in store.names(MANIFESTS) if name.endswith(_SUFFIX) and not name.startswith(".")]
     return [f"{MANIFESTS}/{name}" for name in names]
 
 
 def read_manifest(store: Store, name: str) -> ArchivedLog:
-    """The log of a manifest."""
+    """Read the log of a manifest."""
     source = store.open(name)
     try:
         if source.size > _MANIFEST_MAXIMUM:
@@ -254,7 +254,7 @@ def read_manifest(store: Store, name: str) -> ArchivedLog:
 def read_manifests(
     store: Store, names: Iterable[str] | None = None
 ) -> tuple[list[ArchivedLog], list[BinxError]]:
-    """The logs that an archive holds, in the order of the manifests' names, and what of it cannot be read."""
+    """Read the archive's manifests in name order; return the logs, and the errors of unreadable ones."""
     logs: list[ArchivedLog] = []
     errors: list[BinxError] = []
     for name in manifest_names(store) if names is None else names:
@@ -266,10 +266,9 @@ def read_manifests(
 
 
 def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | None:
-    """The archived log that a log looks like; None where there is none.
+    """Return the archived log that matches a log, or None.
 
-    A log whose damaged copy was kept is that one only where all its bytes are: a whole copy may be in its
-    place.
+    The damaged copy of a log matches only if all bytes are equal: the source may have a whole copy by now.
     """
     found = [log for log in logs if log.looks_like(file)]
     if all(log.damage for log in found):

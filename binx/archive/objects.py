@@ -1,4 +1,4 @@
-"""The objects of an archive: written as they are, or encrypted with age; read again; held against hashes."""
+"""An archive's objects: write them, plain or encrypted with age, read them back, and verify their hashes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 _IN_MEMORY = 16 * 1024 * 1024
-"""Bytes of what is encrypted that need no temporary file."""
+"""Bytes to be encrypted that are buffered in memory instead of a temporary file."""
 
 
 class AgeWriter:
-    """Takes bytes into an unnamed temporary file, and encrypts them when :meth:`finish` is called.
+    """A sink that buffers in an unnamed temporary file, and encrypts it in :meth:`finish`.
 
-    The file is also encrypted to a key of its own, which exists in this process alone, so that whoever has
-    written it can prove what it holds without a recipient's secret.
+    The file is also encrypted to a temporary key that exists only in this process, so that the writer can
+    verify its content without a recipient's secret key.
     """
 
     def __init__(self, output: Sink, recipients: Sequence[str]) -> None:
@@ -67,10 +67,10 @@ class AgeWriter:
 
 
 class ObjectWriter:
-    """An object that this process writes, or has written.
+    """An object that this process is writing, or has written.
 
     Attributes:
-        sink: takes its bytes.
+        sink: receives its bytes.
     """
 
     def __init__(self, name: str, kind: str, sink: Sink, recipients: tuple[str, ...]) -> None:
@@ -81,17 +81,17 @@ class ObjectWriter:
         self.sink: Sink = self._age or self._digest
 
     def finish(self) -> None:
-        """Write what an encrypted object ends in."""
+        """Write the rest of an encrypted object."""
         if self._age is not None:
             self._age.finish()
 
     @property
     def stored(self) -> StoredObject:
-        """What a manifest says of it, when it is all there."""
+        """Return its entry in the manifest, once it is complete."""
         return StoredObject(self._name, self._kind, self._digest.bytes, self._digest.sha256)
 
     def decrypted(self, source: Source) -> Source:
-        """What went into it, of what is stored: this process has a key of its own to what it encrypted."""
+        """Return the original content of a stored object; this process has a key to what it encrypted."""
         if self._age is None:
             return source
         try:
@@ -103,14 +103,14 @@ class ObjectWriter:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """An archive that is written to."""
+    """An archive open for writing."""
 
     store: Store
     recipients: tuple[str, ...] = ()
 
     @contextmanager
     def writing(self, name: str, kind: str) -> Iterator[ObjectWriter]:
-        """Write an object; it appears whole when the block is left without an error."""
+        """Write an object; it appears completely when the block is left without an error."""
         stored_name = f"{name}{ENCRYPTION_SUFFIX}" if self.recipients else name
         with self.store.writing(stored_name) as sink:
             writer = ObjectWriter(stored_name, kind, sink, self.recipients)
@@ -118,17 +118,17 @@ class Storage:
             writer.finish()
 
     def open(self, written: ObjectWriter) -> Source:
-        """What went into an object, read from what is stored."""
+        """Open a stored object's original content."""
         return written.decrypted(self.store.open(written.stored.path))
 
     def remove_unencrypted(self, names: Iterable[str]) -> None:
-        """Remove what a killed run that did not encrypt has left of objects that are encrypted now."""
+        """Remove unencrypted objects left by a killed run, if objects are encrypted now."""
         for name in names if self.recipients else ():
             self.store.remove(name)
 
 
 def check_object(store: Store, stored: StoredObject) -> None:
-    """Compare a stored object with what its manifest says."""
+    """Compare a stored object with its entry in the manifest."""
     try:
         found = object_digest(store, stored.path)
     except BinxError as error:

@@ -1,7 +1,7 @@
-"""Logs that go: from the source, as the archive proves to hold them; from the archive, as they are old.
+"""Remove logs: from the source once the archive provably holds them, and old ones from the archive.
 
-What ``--expire`` takes from the archive is as a rule the only copy: servers have long purged such logs. So
-each is told as such.
+``--expire`` usually removes the only copy from the archive, since servers have long purged such logs. So each
+removed log is reported.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _DAY = 24 * 60 * 60
 def prunable(
     logs: SourceLogs, held: Sequence[ArchivedLog], days: int, also: Callable[[ArchivedLog], bool]
 ) -> list[tuple[FileEnds, ArchivedLog]]:
-    """The oldest logs of each server that may go once they are proved.
+    """Return each server's oldest logs that may be removed once they are verified in the archive.
 
-    None goes behind a log that must stay, so that the source keeps no holes; and never the newest one. A
-    damaged log must stay, whatever is kept of it, and one that cannot be opened.
+    None is removed after a log that must stay, so that the source gets no gaps; nor is the newest one.
+    Damaged logs, even if kept in the archive, and logs that cannot be opened must stay.
     """
     newest_time = time() - days * _DAY
     chosen: list[tuple[FileEnds, ArchivedLog]] = []
@@ -53,7 +53,7 @@ def prunable(
 
 
 def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
-    """See that the archive holds a log: its manifest, every object's hash, and the log's own."""
+    """Verify that the archive holds a log: its manifest, every object's hash, and the log's own hash."""
     name = manifest_name(log.stem)
     if read_manifest(store, name) != log:
         raise DamagedError("the manifest has changed during the run", path=store.path(name))
@@ -67,19 +67,19 @@ def prove(store: Store, ends: FileEnds, log: ArchivedLog) -> None:
 
 
 def remove(ends: FileEnds) -> None:
-    """Remove a log that is proved."""
+    """Remove a log after verification."""
     path = Path(ends.file.path)
     try:
         path.unlink()
     except OSError as error:
         raise OutputError(f"cannot be deleted: {error.strerror}", path=str(path)) from error
-    # The log is gone; that this is on the disk too is more than any promise needs.
+    # The log is removed; no guarantee depends on syncing that to disk.
     with suppress(OutputError):
         synchronize([path.parent])
 
 
 def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
-    """What removes a server's logs up to one of them, that one included, on that server."""
+    """Return the statement that purges a server's logs up to and including one of them."""
     chain = next(chain for chain in by_chain((*logs.closed, *logs.open)) if last in chain)
     following = chain[chain.index(last) + 1].file.name
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, following)]
@@ -88,10 +88,10 @@ def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
 
 
 def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogReport]:
-    """Remove the logs whose last transaction was committed so many days ago.
+    """Remove the logs whose last transaction was committed at least that many days ago.
 
-    Of each chain the oldest go, and none behind one that stays; the newest never goes. The first that is kept
-    must be whole, and list the GTIDs of those before it as logged: so what is left has a known beginning.
+    The oldest logs of each chain are removed, none after one that stays, and never the newest. The first log
+    that is kept must be whole and list the GTIDs before it, so that the rest has a known beginning.
     """
     latest = time() - days * _DAY
     with nullcontext() if dry_run else store.locked():
@@ -117,7 +117,7 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
 
 
 def _archived_chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[ArchivedLog]]:
-    """The logs by chain, each in its order; a copy that a better one supersedes stands before that."""
+    """Return the logs by chain, each in order; a superseded copy comes before the better one."""
     kept, superseded = without_superseded(logs)
     chains = archived_chains(store, kept)
     return [[copy for log in chain for copy in (*_worse(log, superseded), log)] for chain in chains]
@@ -128,7 +128,7 @@ def _worse(log: ArchivedLog, superseded: Sequence[ArchivedLog]) -> list[Archived
 
 
 def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:
-    """The logs that may go: the oldest, and never the newest."""
+    """Return the logs that may be removed: the oldest, and never the newest."""
     for place, log in enumerate(chain[:-1]):
         last = log.header_timestamp if log.last_commit is None else log.last_commit / MICROSECONDS
         if last > latest:
@@ -137,7 +137,7 @@ def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:
 
 
 def _prove(store: Store, old: Sequence[ArchivedLog], kept: ArchivedLog) -> None:
-    """See that what is kept begins where it says."""
+    """Check that the kept logs begin where the first one's list of GTIDs says."""
     if kept.damage:
         raise DamagedError(
             "nothing expires before a log that was damaged when it was archived, as it may not prove what"
@@ -156,7 +156,7 @@ def _prove(store: Store, old: Sequence[ArchivedLog], kept: ArchivedLog) -> None:
 
 
 def _remove(store: Store, log: ArchivedLog) -> None:
-    """Remove a log: first its manifest, without which nobody relies on the rest."""
+    """Remove a log, its manifest first, so that nothing relies on the rest."""
     store.remove(manifest_name(log.stem))
     for stored in log.objects:
         store.remove(stored.path)

@@ -1,4 +1,4 @@
-"""What a run of ``archive`` is asked to do, and what it tells of its logs and of itself."""
+"""Parameters of an ``archive`` run, and its reports on logs and on the run."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ if TYPE_CHECKING:
 
 
 class State(Enum):
-    """What became of a log in a run; ``would …`` in a dry run."""
+    """A log's state after a run; ``would …`` in a dry run."""
 
     ARCHIVED = "archived"
     WOULD_ARCHIVE = "would archive"
     DAMAGED = "damaged"
-    """It was not taken, as its bytes are not what its server wrote."""
+    """It was not archived because it is damaged."""
     KEPT = "kept damaged"
-    """It was taken as it is, though its bytes are not what its server wrote."""
+    """It was archived as it is, although it is damaged."""
     FAILED = "failed"
-    """It could not be taken, or removed, for another reason."""
+    """It could not be archived, or removed, for another reason."""
     TABLES = "tables written"
     """Its Parquet was written."""
     PRUNED = "pruned"
-    """It was removed from the source, as the archive holds it."""
+    """It was removed from the source, since the archive holds it."""
     WOULD_PRUNE = "would prune"
     EXPIRED = "expired"
     """It was removed from the archive."""
     WOULD_EXPIRE = "would expire"
     PURGEABLE = "purgeable"
-    """The archive holds it; the server that has it in its index can remove it."""
+    """The archive holds it; the server whose index lists it can purge it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRequest:
-    """What a run is to do.
+    """Parameters of a run.
 
     Attributes:
         source: a folder of logs, a server's index, or a log.
-        decrypt: whether encrypted logs are taken, decrypted; where there are recipients, whether Parquet is
+        decrypt: whether encrypted logs are decrypted and archived; with recipients, whether Parquet is
             written, which is not encrypted.
-        recipients: whom what is archived is encrypted to; none: it is not encrypted.
-        keep_damaged: whether damaged logs are taken, as they are.
-        max_files: logs taken at most; None for all.
-        max_seconds: after so many seconds no log is begun; None for no limit.
-        parquet: the folder, or URI, of a data set that grows with the archive; None for none.
-        prune_days: logs that were not written to for so many days are removed from the source, as far as
-            the archive proves to hold them; None: the source is left as it is.
+        recipients: age recipients for the archived objects; empty for no encryption.
+        keep_damaged: whether damaged logs are archived as they are.
+        max_files: maximum number of logs to archive; None for all.
+        max_seconds: no log is begun after this many seconds; None for no limit.
+        parquet: the folder or URI of a data set that is extended along with the archive; None for none.
+        prune_days: remove logs that were not modified for this many days from the source if the archive
+            provably holds them; None leaves the source unchanged.
     """
 
     source: str
@@ -69,7 +69,7 @@ class ArchiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogReport:
-    """What became of one log; ``archived`` is what the archive says of it, where it holds it."""
+    """Report on one log; ``archived`` is its manifest, if it is in the archive."""
 
     state: State
     log: str
@@ -78,7 +78,7 @@ class LogReport:
     tables: SourceReport | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
+        """Return the same for JSON."""
         facts: dict[str, object] = {"log": printable(self.log), "state": self.state.value}
         if self.archived is not None:
             one = self.archived
@@ -108,15 +108,15 @@ class LogReport:
 
 @dataclass(slots=True)
 class RunReport:
-    """What a run has done.
+    """Report on a run.
 
     Attributes:
-        archived: logs that were taken in this run; those that would be in a dry run.
-        remaining: closed logs that are left for the next run, because of a limit.
-        damaged: logs that are damaged: not taken, or taken as they are.
-        losses: what Parquet lacks of the logs that it was written of.
-        pruned: logs that were removed from the source; those that would be in a dry run.
-        purge: what removes on the server the logs that the archive holds; None where there are none.
+        archived: logs archived in this run, or that a dry run would archive.
+        remaining: closed logs left for the next run because of a limit.
+        damaged: damaged logs: not archived, or archived as they are.
+        losses: what Parquet lacks of the logs that it was written from.
+        pruned: logs removed from the source, or that a dry run would remove.
+        purge: statement that purges the archived logs on the server; None if there are none.
     """
 
     held: int = 0
@@ -133,7 +133,7 @@ class RunReport:
     seconds: float = 0.0
 
     def count(self, log: LogReport) -> None:
-        """Count what became of a log."""
+        """Count a log's state."""
         state = log.state
         self.failed += state is State.FAILED
         self.damaged += state in (State.DAMAGED, State.KEPT)
@@ -146,16 +146,16 @@ class RunReport:
 
     @property
     def has_problems(self) -> bool:
-        """Whether something is wrong though nothing failed."""
+        """Whether there are problems although nothing failed."""
         return bool(self.damaged or self.problems or self.losses)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no log has told anything."""
+        """Whether no log was reported."""
         return not (self.archived or self.damaged or self.failed or self.pruned or self.purge or self.tables)
 
     def as_dict(self) -> dict[str, object]:
-        """The same for JSON."""
+        """Return the same for JSON."""
         return {
             "run": "failed" if self.failed else "problems" if self.has_problems else "ok",
             **asdict(self),

@@ -1,4 +1,4 @@
-"""What an archive gives back: a log, byte for byte, or the transactions of a span."""
+"""Restore from an archive: a log, byte for byte, or the transactions of a span."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LATEST = 2**63 - 1
 
 
 def find_named(store: Store, name: str) -> ArchivedLog:
-    """The archived log of a name.
+    """Return the archived log of a name.
 
     Raises:
         UsageError: several have that name.
@@ -58,7 +58,7 @@ def restore_log(
     output: str,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> str:
-    """Write an archived log as it was; it appears only when its bytes have the hash that they had.
+    """Write an archived log as it was; it appears only if its hash matches.
 
     Args:
         output: a file, a folder in which it gets its own name, or ``-`` for standard output.
@@ -87,13 +87,13 @@ def restore_log(
 def restore_span(
     store: Store, selection: Selection, output: str, server_id: int | None = None
 ) -> ExtractReport:
-    """Write the transactions of a span as a binary log; logs that were damaged give none.
+    """Write the transactions of a span as a binary log; damaged logs contribute none.
 
-    The objects that they come from must have the hashes that they had, and what is written is read again. Of
-    a span of time, logs that are damaged or not there are told as damage; of GTIDs, those that are missing.
+    The objects that they come from are verified by hash, and the output is read again. Within a span of time,
+    damaged or missing logs are reported as damage; for GTIDs, the missing ones are reported.
 
     Raises:
-        UsageError: logs of several servers have some, and none is named.
+        UsageError: logs of several servers match, and no server is named.
     """
     logs, errors = read_manifests(store)
     if errors:
@@ -125,7 +125,7 @@ def restore_span(
 
 
 def _edges(chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
-    """What of a span of time lies before or behind all that the archive holds of a chain."""
+    """Yield sentences on the parts of a span of time before and after the archived logs of a chain."""
     first, last = chain[0], chain[-1]
     begun, ended = first.header_timestamp * MICROSECONDS, (last.ended or 0) * MICROSECONDS
     ended = max(ended, last.last_commit or 0)
@@ -136,11 +136,11 @@ def _edges(chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
 
 
 def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> Iterator[str]:
-    """The places in a chain where a log is missing that may be of a span of time."""
+    """Yield sentences on missing logs in a chain that may belong to a span of time."""
     for before, after in pairwise(chain):
         ends = [manifest_ends(store, log) for log in (before, after)]
         if ends[1].file.file_number <= ends[0].file.file_number:
-            continue  # Numbering has begun anew.
+            continue  # The numbering restarted.
         is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
         is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
         for problem in () if is_over or is_to_come else ends_problems(ends):
@@ -156,7 +156,7 @@ def _is_gtid_set(name: str) -> bool:
 
 
 def _of_server(logs: list[ArchivedLog], server_id: int | None) -> list[ArchivedLog]:
-    """The logs of one server, which must be named where there are several."""
+    """Return the logs of one server, which must be named if there are several."""
     servers = sorted({log.server_id for log in logs})
     if server_id is None and len(servers) > 1:
         names = ", ".join(map(str, servers))
@@ -167,7 +167,7 @@ def _of_server(logs: list[ArchivedLog], server_id: int | None) -> list[ArchivedL
 
 
 def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[ArchivedLog]:
-    """The logs that can have transactions of a selection; of several copies of a GTID the first."""
+    """Return the logs that may have transactions of a selection; of several copies of a GTID the first."""
     chosen: list[ArchivedLog] = []
     covered = GtidSet()
     for log in sorted(logs, key=lambda log: (log.header_timestamp, log.name, log.stem)):
@@ -187,7 +187,7 @@ def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[Archive
 
 
 def _may_have(log: ArchivedLog, selection: Selection, server_id: int | None) -> bool:
-    """Whether a damaged log may have transactions of a selection; of its times nothing is known."""
+    """Return whether a damaged log may have transactions of a selection; its times are unknown."""
     if log.is_unidentified:
         return True
     if server_id not in (None, log.server_id):
@@ -208,7 +208,7 @@ def _unused(log: ArchivedLog) -> str:
 
 
 def _read_again(output: str, report: ExtractReport) -> None:
-    """Read what was written; it goes where it is not what was taken."""
+    """Read the output again, and remove it if it differs from the selected transactions."""
     try:
         with BinlogFile.open(output) as file:
             found = sum(len(table) for table in file.scan())

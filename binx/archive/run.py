@@ -1,4 +1,4 @@
-"""``archive``: what is closed and not archived yet is taken into the archive, log by log."""
+"""``archive``: archive closed logs that are not in the archive yet, log by log."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ArchiveRun:
-    """One run; iterate it once, for the logs as they are done.
+    """One run; iterate it once for the logs' reports.
 
     Attributes:
-        progress: called with the bytes of the logs to be taken that are done, and with all there are.
+        progress: called with the bytes done and the total of the logs to archive.
     """
 
     request: ArchiveRequest
@@ -60,7 +60,7 @@ class ArchiveRun:
     report: RunReport = field(default_factory=RunReport)
 
     def __iter__(self) -> Iterator[LogReport]:
-        """Do it."""
+        """Run, and yield a report per log."""
         begun = monotonic()
         for log in self._logs(begun):
             self.report.count(log)
@@ -77,9 +77,9 @@ class ArchiveRun:
                 store.prepare([MANIFESTS])
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
-            # Tables are made of the whole archive, as logs tell what later ones need to know.
+            # Tables are made from the whole archive, since logs provide schemas that later ones need.
             holding = look_up(store, logs.names if request.parquet is None else None)
-            # What a manifest said that cannot be read is archived anew, where the source has it still.
+            # A log whose manifest is unreadable is archived again if the source still has it.
             yield from map(self._failed, holding.errors)
             yield from self._take_all(logs, holding, store, begun)
             self.report.held = len(holding.logs) + holding.others
@@ -91,7 +91,7 @@ class ArchiveRun:
     def _take_all(
         self, logs: SourceLogs, holding: Holding, store: Store, begun: float
     ) -> Iterator[LogReport]:
-        """Take what is not archived yet; of what may still be written, say what is damaged."""
+        """Archive new logs; of logs that may still be written, report only damage."""
         storage, held = Storage(store, self.request.recipients), holding.logs
         for unreadable in logs.unreadable:
             yield from self._taken(unreadable.path, held, partial(self._keep, unreadable, storage, held))
@@ -114,7 +114,7 @@ class ArchiveRun:
     def _taken(
         self, path: str, held: list[ArchivedLog], take: Callable[[], ArchivedLog | State | None]
     ) -> Iterator[LogReport]:
-        """What became of one log that is to be taken."""
+        """Archive one log, and yield its report."""
         try:
             archived = take()
         except OutputError:
@@ -172,7 +172,7 @@ class ArchiveRun:
     def _prune(
         self, store: Store, logs: SourceLogs, held: list[ArchivedLog], days: int
     ) -> Iterator[LogReport]:
-        """Remove what is proved, oldest first; what a server has in its index is left to the server."""
+        """Remove verified logs, oldest first; logs in a server's index are left to the server."""
         tables: DataSet | None = None
         if self.request.parquet is not None:
             if not is_uri(self.request.parquet) and not Path(self.request.parquet).is_dir():
@@ -199,7 +199,7 @@ class ArchiveRun:
 
 
 def _lost(store: Store, log: ArchivedLog) -> AbsentError:
-    """What is said of a log that lacks an object."""
+    """Return the error for a log that lacks an object."""
     return AbsentError(
         "an object of it is missing, and the source no longer has the log; take the object from"
         f" another copy of the archive, or delete {manifest_name(log.stem)} to give up the log",
@@ -208,7 +208,7 @@ def _lost(store: Store, log: ArchivedLog) -> AbsentError:
 
 
 def _check_tables(request: ArchiveRequest) -> None:
-    """Refuse tables that nobody said may be in the clear, or that an encrypted archive does not give."""
+    """Reject unencrypted tables without consent, and tables of an archive that cannot be decrypted."""
     if request.parquet is None or not request.recipients:
         return
     if not request.decrypt:
@@ -228,12 +228,12 @@ def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Call
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What an archive holds.
+    """The content of an archive.
 
     Attributes:
-        logs: those whose manifests were read and whose objects are there; a run adds to them.
+        logs: those with a readable manifest and all objects; extended by a run.
         lost: those that lack an object.
-        others: logs whose manifests did not have to be read.
+        others: number of logs whose manifests did not have to be read.
     """
 
     logs: list[ArchivedLog]
@@ -242,17 +242,17 @@ class Holding:
     others: int
 
     def lost_for_good(self, pending: Sequence[FileEnds]) -> list[ArchivedLog]:
-        """The logs that lack an object and were not archived anew, and are none of those that wait for it."""
+        """Return the logs that lack an object and are neither archived again nor pending."""
         again = [find_log(self.lost, ends.file) for ends in pending] if self.lost else []
         anew = {log.stem for log in (*self.logs, *again) if log is not None}
         return [log for log in self.lost if log.stem not in anew]
 
 
 def look_up(store: Store, names: Collection[str] | None) -> Holding:
-    """Find out what an archive holds.
+    """Determine the content of an archive.
 
     Args:
-        names: of the logs whose manifests are wanted, beside those that lack their compressed log; None for
+        names: of the logs whose manifests are needed, besides those that lack their compressed log; None for
             all.
     """
     stored = set(store.names())
@@ -274,24 +274,23 @@ def look_up(store: Store, names: Collection[str] | None) -> Holding:
 
 
 def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
-    """Whether a data set holds a log."""
+    """Whether a data set contains a log."""
     manifest = dataset.manifest(f"{escape_name(log.name)}.{log.identity}")
     return manifest is not None and manifest["source"]["sha256"] == log.sha256
 
 
 def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iterator[SourceReport]:
-    """Write the Parquet of the archived logs that a data set does not hold yet, and commit each.
+    """Write Parquet of the archived logs that a data set lacks, with a commit per log.
 
-    Of a log that was kept damaged it is that of what is whole; of one whose first event is damaged there is
-    none.
+    Of a damaged log the whole transactions are written; of one whose first event is damaged, nothing.
 
-    It is that of ``to-parquet`` over all logs at once: of those that the data set holds, the schema
-    statements are read again, which the index files tell the places of.
+    The result is that of ``to-parquet`` over all logs at once: for logs already in the data set, the schema
+    statements are read again at the offsets in the index files.
     """
     dataset = DataSet(place)
     readable = [log for log in logs if not log.is_unidentified]
     kept, _ = without_superseded(readable)
-    # A run may have been killed when it had committed the last log that was pending.
+    # The previous run may have been killed right after committing the last pending log.
     dataset.tidy()
     if all(has_tables(dataset, log) for log in kept):
         return
@@ -302,7 +301,7 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
 def _export_chain(
     store: Store, chain: list[ArchivedLog], dataset: DataSet, place: str
 ) -> Iterator[SourceReport]:
-    """The logs of one chain, in their order."""
+    """Export the logs of one chain, in order."""
     pending = [not has_tables(dataset, log) for log in chain]
     if not any(pending):
         return
@@ -320,7 +319,7 @@ def _export_chain(
 
 
 def _pass_over(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: ChainState) -> None:
-    """Move on over a log that the data set holds."""
+    """Update catalog and state for a log that the data set already contains."""
     state.epoch += bool(log.create_timestamp)
     state.seqno += log.transactions
     decoder = ChangeDecoder(file, catalog)

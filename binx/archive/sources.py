@@ -1,4 +1,4 @@
-"""The logs that are to be archived: which there are, in which order, and which of them are closed."""
+"""Find and order the logs to be archived, and determine which are closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from binx.log.chain.places import INDEX_SUFFIX, is_index
 from binx.source.names import log_name, number_of
 
 _YOUNGEST = 1024
-"""A log with fewer bytes that cannot be read is one that its server has only just made."""
+"""A smaller log that cannot be read has only just been created by its server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class UnreadableLog:
     """A log that cannot be opened.
 
     Attributes:
-        closed: whether a later log of its name is there, so that nobody writes it any more.
+        closed: whether a later log of its name exists, so that nobody is writing it.
     """
 
     path: str
@@ -39,22 +39,22 @@ class UnreadableLog:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether its first bytes are not what a server writes; else something else is the matter."""
+        """Whether its first bytes are damaged; otherwise there is another reason."""
         return isinstance(self.error, (NotABinlogError, DamagedError))
 
     def is_within(self, name: str, other: str) -> bool:
-        """Whether it stands behind one log and before another, or is one of them, by their names."""
+        """Whether its name is between those of two logs, or equal to one."""
         bases = {one.rpartition(".")[0] for one in (self.name, name, other)}
         return len(bases) == 1 and number_of(name) <= number_of(self.name) <= number_of(other)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLogs:
-    """What a source holds.
+    """The logs of a source.
 
     Attributes:
-        closed: the logs that nobody writes any more, in the order of their chains.
-        index: the server's list of the logs, where there is one.
+        closed: the logs that nobody is writing, in chain order.
+        index: the server's index, if there is one.
     """
 
     closed: tuple[FileEnds, ...]
@@ -71,9 +71,9 @@ class SourceLogs:
 def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     """Open all logs of a source.
 
-    A log is closed where it is marked as not in use and ends with ROTATE or STOP, or where a later log of
-    its server is there. MariaDB ends a log with ROTATE some time before it takes the mark away, while it
-    writes to the next one already: such a log is closed when there is a second later one.
+    A log is closed if it is not marked as in use and ends with ROTATE or STOP, or if a later log of its
+    server exists. MariaDB writes ROTATE some time before it clears the mark, while it already writes to the
+    next log: such a log is closed once there is a second later one.
     """
     logs = named_logs([source])
     read: list[FileEnds] = []
@@ -100,7 +100,7 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
 
 
 def server_index(source: str) -> Path | None:
-    """The server's list of logs that a source is, or that is in its folder."""
+    """Return the server's index that a source is, or that is in its folder."""
     path = Path(source)
     if path.is_dir():
         found = sorted(one for one in path.glob(f"*{INDEX_SUFFIX}") if one.is_file() and is_index(str(one)))
@@ -109,7 +109,7 @@ def server_index(source: str) -> Path | None:
 
 
 def _is_closed(ends: FileEnds, later: int) -> bool:
-    """Whether nobody writes a log any more that so many later logs of its server follow."""
+    """Return whether nobody is writing a log that this many logs of its server follow."""
     ended = ends.next_file is not None or ends.stopped
     if not ends.file.format.in_use:
         return ended or later > 0
@@ -124,7 +124,7 @@ def _has_later(path: str, logs: Sequence[FileEnds]) -> bool:
 
 
 def _is_just_begun(path: str, error: BinxError) -> bool:
-    """Whether the last log is one whose first event its server has not written yet."""
+    """Return whether the last log's first event is not written yet."""
     try:
         if Path(path).stat().st_size >= _YOUNGEST:
             return False

@@ -1,4 +1,4 @@
-"""One log on its way into the archive: verified, compressed, indexed, read back, committed."""
+"""Archive one log: verify, compress, index, read back, commit."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ _DAMAGE = frozenset(
         ProblemKind.UNKNOWN_EVENT,
     }
 )
-"""Problems that say that the bytes are not what the server wrote, or that nobody can tell."""
+"""Problems that mean that the bytes differ from what the server wrote, or may differ."""
 
 LONGEST_FRAME = 64 * FRAME_BYTES
-"""Where nobody can tell where transactions end, a frame is that long."""
+"""Frame size where the ends of transactions are unknown."""
 
 _STEPS = 4
-"""How often a log's bytes are gone through: hashed, verified, compressed, read back."""
+"""Number of passes over a log's bytes: hash, verify, compress, read back."""
 
 
 class DamagedLogError(DamagedError):
-    """A log is not taken into the archive because it is damaged."""
+    """A damaged log was not archived."""
 
     def __init__(self, problems: tuple[Problem, ...], path: str) -> None:
         more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
@@ -71,12 +71,12 @@ def archive_log(
     *,
     keep_damaged: bool = False,
 ) -> ArchivedLog:
-    """Take one log into the archive.
+    """Archive one log.
 
     The log is hashed and verified, compressed in frames that end where transactions do, and read back: the
-    restored bytes must have its hash, and the index is made of them. The manifest is written last. Of a
-    damaged log there is no index, and the manifest says what is wrong. Where there are recipients, compressed
-    log and index are encrypted to them.
+    restored bytes must have its hash, and the index is made from them. The manifest is written last. A
+    damaged log has no index, and its manifest describes the damage. If there are recipients, compressed log
+    and index are encrypted to them.
     """
     file = ends.file
     size = file.size
@@ -108,7 +108,7 @@ def archive_log(
 def keep_unreadable(
     unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
 ) -> ArchivedLog | None:
-    """Take a log that cannot be opened into the archive as it is; None where it is there already."""
+    """Archive a log that cannot be opened as it is; return None if it is already archived."""
     with closing(PlainFile.open(unreadable.path)) as source:
         sha256 = digest_of(source)
         if any((log.name, log.sha256) == (source.name, sha256) for log in held):
@@ -130,7 +130,7 @@ def keep_unreadable(
 
 
 def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
-    """What is wrong with a log that may still be written; that its end is missing is not."""
+    """Return the damage of a log that may still be written; an incomplete end is none."""
     check = ContentCheck(ends, checksums=True)
     check.run(lambda position: None)
     damage = tuple(one for one in check.problems if one.kind in _DAMAGE and one.kind is not ProblemKind.CUT)
@@ -138,7 +138,7 @@ def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
 
 
 def _commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
-    """Write a log's manifest, when all that it lists is there; gives what it says."""
+    """Write a log's manifest after all objects that it lists; return it."""
     committed = replace(archived, recipients=storage.recipients)
     with storage.store.writing(manifest_name(committed.stem)) as sink:
         sink.write(encode_manifest(committed))
@@ -146,7 +146,7 @@ def _commit(storage: Storage, archived: ArchivedLog) -> ArchivedLog:
 
 
 def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str, sha256: str) -> ObjectWriter:
-    """Write a log's bytes, compressed, which must be those that were hashed before."""
+    """Write a log's bytes, compressed; they must match the hash computed before."""
     with storage.writing(name, LOG) as output:
         if write_seekable(source, cuts, output.sink) != sha256:
             raise SourceError(
@@ -157,13 +157,13 @@ def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str,
 
 
 def _cuts(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> Iterator[int]:
-    """Where transactions end."""
+    """Yield the ends of transactions."""
     for table in file.scan(verify=False, on_damage=on_damage):
         yield from memoryview(table.column("end")).cast("q")
 
 
 def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
-    """The same of what is whole, and anywhere behind what even salvage does not read on behind."""
+    """Yield the ends of whole transactions, and evenly spaced offsets after what salvage can read."""
     last = 0
     with suppress(DamagedError, UnsupportedError):
         for last in _cuts(file, OnDamage.SALVAGE):
@@ -174,9 +174,10 @@ def _cuts_of_damaged(file: BinlogFile) -> Iterator[int]:
 def _read_back(
     storage: Storage, log: ObjectWriter, name: str | None, sha256: str
 ) -> tuple[StoredObject | None, list[int]]:
-    """Read the compressed log back, and make its index of it where that has a name.
+    """Read the compressed log back, and make its index from it if that has a name.
 
-    Gives the index, and commit times, the first and the last among them.
+    Returns:
+        The index, and commit times including the first and the last.
     """
     try:
         _compare(storage.store, log.stored)
@@ -202,7 +203,7 @@ def _read_back(
 
 
 def _commit_times(storage: Storage, index: ObjectWriter, back: BinlogFile) -> Iterator[int]:
-    """The earliest and the latest commit time of each row group of an index file, all of which are read."""
+    """Yield the earliest and latest commit time of each row group of an index file, reading all of it."""
     with closing(IndexFile(storage.open(index), back)) as opened:
         opened.check()
         for table in opened:

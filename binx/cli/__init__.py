@@ -1,1 +1,1 @@
-"""The command line: what is asked for is read, handed to the library, and what it gives is shown."""
+"""The command line: parse arguments, call the library, and print results."""

@@ -18,9 +18,9 @@ PROGRAM = "binx"
 
 
 class Entry(NamedTuple):
-    """A command as the overview lists it.
+    """A command's entry in the overview.
 
-    Its code is in the module of the same name in ``binx.cli.commands``, ``-`` being ``_``.
+    Its code is in the module of the same name in ``binx.cli.commands``, with ``_`` for ``-``.
     """
 
     name: str
@@ -73,15 +73,15 @@ class Application(click.Group):
     """All commands by name, each loaded when it is called."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Command | None:
-        """Load a command; None where there is none of that name."""
+        """Load a command; return None if there is none of that name."""
         return load_command(cmd_name) if cmd_name in NAMES else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line; ``help COMMAND`` is ``COMMAND --help``."""
+        """Parse the command line; ``help COMMAND`` is ``COMMAND --help``."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def get_help(self, ctx: click.Context) -> str:
-        """The overview."""
+        """Return the overview."""
         lines = [DESCRIPTION, "", "Usage: binx COMMAND [OPTIONS] FILE..."]
         section = ""
         for entry in ENTRIES:
@@ -103,7 +103,7 @@ def load_command(name: str) -> Command:
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    """Print the version, and on a second line what it runs with."""
+    """Print the version, and on a second line the versions of what it runs with."""
     if not asked or ctx.resilient_parsing:
         return
     parts = [f"Python {sys.version.split()[0]}", f"CRC32 by {backend()}"]
@@ -115,9 +115,9 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, asked: bool)
 
 
 def _installed_version(package: str) -> str | None:
-    """The version of an installed package, None where there is none, as the name of its ``.dist-info`` tells.
+    """Return an installed package's version from the name of its ``.dist-info``, or None.
 
-    ``importlib.metadata`` says the same, and takes longer to load than all else that ``--version`` does.
+    ``importlib.metadata`` does the same, but takes longer to load than everything else in ``--version``.
     """
     for folder in sys.path:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What ``archive`` tells of its logs, its runs and its checks."""
+"""Output of ``archive``: logs, runs and checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from binx.stats.text import bytes_text, safe_text
 
 
 class ArchiveText:
-    """Writes what became of logs, as JSON or as lines."""
+    """Writes reports on logs, as JSON or as lines."""
 
     def __init__(self, output: TextOutput, *, as_json: bool, quiet: bool) -> None:
         self.quiet = quiet
@@ -21,7 +21,7 @@ class ArchiveText:
         self._json = as_json
 
     def log(self, log: LogReport) -> None:
-        """What became of a log."""
+        """Write a log's report."""
         if log.error is not None:
             say_error(str(log.error))
         if log.archived is not None:
@@ -38,7 +38,7 @@ class ArchiveText:
         self._output.flush()
 
     def run(self, run: RunReport) -> None:
-        """What a run has done, where its logs have not told it."""
+        """Write a run's summary, as far as the logs' reports do not cover it."""
         if self._json:
             self._output.line(json_text(run.as_dict()))
             return
@@ -51,7 +51,7 @@ class ArchiveText:
             self._output.line(f"archived and verified, safe to purge: {safe_text(run.purge)}")
 
     def check(self, check: CheckReport) -> None:
-        """What a check has found."""
+        """Write the results of a check."""
         if self._json:
             self._output.line(json_text(check.as_dict()))
             return
@@ -78,7 +78,7 @@ class ArchiveText:
         )
 
     def listed(self, log: ArchivedLog) -> None:
-        """A log that an archive holds: name, server, commit times, sizes, transactions and state."""
+        """Write an archived log: name, server, commit times, sizes, transactions and state."""
         times = [None if time is None else format_time(time) for time in (log.first_commit, log.last_commit)]
         if self._json:
             more = {

@@ -1,4 +1,4 @@
-"""Commands and options: click's, with sections and examples in the help, and defaults that users set."""
+"""Extend click's commands and options with help sections, examples, and user-defined defaults."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Example(NamedTuple):
-    """A command line, and what it is for."""
+    """A command line, and its purpose."""
 
     purpose: str
     line: str
 
 
 class Option(click.Option):
-    """An option that stands in a section of its command's help."""
+    """An option with a section in its command's help."""
 
     def __init__(self, names: Sequence[str], *args: Any, section: str = OUTPUT, **settings: Any) -> None:
         settings.setdefault("show_default", settings.get("default") is not None)
@@ -37,7 +37,7 @@ class Option(click.Option):
         self.long_name = next(name for name in self.opts if name.startswith("--")).removeprefix("--")
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """What click adds to the help, without ranges, which the help tells where it matters."""
+        """Return click's additions to the help without ranges, which the help texts give if relevant."""
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
@@ -46,7 +46,7 @@ class Option(click.Option):
 class Command(click.Command):
     """A command whose help has sections and examples.
 
-    In the environment and in the file of defaults, its options have their long names.
+    In the environment and in the configuration file, its options have their long names.
     """
 
     def __init__(
@@ -69,17 +69,17 @@ class Command(click.Command):
 
     @property
     def options(self) -> dict[str, Option]:
-        """The options that may have defaults, by their long names."""
+        """Return the options that may have defaults, by their long names."""
         options = (one for one in self.params if isinstance(one, Option) and not one.hidden)
         return {one.long_name: one for one in options} if self.takes_defaults else {}
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """A context whose defaults are those of the file.
+        """Create a context with defaults from the configuration file.
 
         Raises:
-            UsageError: the file cannot be understood.
+            UsageError: the file is invalid.
         """
         is_run = not extra.get("resilient_parsing") and not set(args).intersection(HELP_NAMES)
         if is_run and self.takes_defaults:
@@ -88,7 +88,7 @@ class Command(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
-        """The options by section, the common ones last."""
+        """Return the options by section, the common ones last."""
         sections: dict[str, list[click.Parameter]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, click.Option) and not parameter.hidden:
@@ -105,43 +105,43 @@ class Command(click.Command):
                     formatter.write_dl(records, col_max=_NAMES_WIDTH)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples as they would be typed."""
+        """Write the examples as command lines."""
         formatter.write("\nExamples:\n")
         for example in self.examples:
             formatter.write(f"  # {example.purpose}\n  {example.line}\n")
 
 
 class _Path(click.Path):
-    """The path of a file or folder, which need not be there."""
+    """The path of a file or folder, which need not exist."""
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """What help calls it."""
+        """Return the placeholder in help."""
         return "FILE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; a variable of a shell that is not set is none."""
+        """Return the path; an unset shell variable counts as not given."""
         if not value:
             self.fail("expected a path, found an empty text", param, ctx)
         return value
 
 
 class _Number(click.IntRange):
-    """A whole number, which help calls N."""
+    """A whole number, shown as N in help."""
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """What help calls it."""
+        """Return the placeholder in help."""
         return "N"
 
 
 PATH = _Path(allow_dash=True)
-"""A path or a URI, which the command itself opens."""
+"""A path or a URI, opened by the command itself."""
 
 NUMBER = _Number(min=0)
 COUNT = _Number(min=1, max=2**63 - 1)
 
 
 def parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """The type of an option whose texts the library understands, or refuses with its own words."""
+    """Return an option type whose values the library parses, with its own error messages."""
 
     def convert(value: Any) -> Any:
         if not isinstance(value, str):
@@ -157,7 +157,7 @@ def parsed(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
 
 
 def offered(words: Iterable[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """What shells complete an option's value with, the last of several with commas between."""
+    """Return a completer for an option's value, or for the last of comma-separated values."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -167,12 +167,12 @@ def offered(words: Iterable[str]) -> Callable[[click.Context, click.Parameter, s
 
 
 def command(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command, whose docstring is the help; see :class:`Command`."""
+    """Turn a function into a command, with its docstring as help; see :class:`Command`."""
     return click.command(name, cls=Command, **settings)
 
 
 def option(*names: str, **settings: Any) -> Callable[[_Function], _Function]:
-    """Give a command an option, such as ``--since TIME``; see :class:`Option`."""
+    """Add an option to a command, such as ``--since TIME``; see :class:`Option`."""
     plain, metavars = zip(*(name.partition(" ")[::2] for name in names), strict=True)
     settings.setdefault("metavar", next(filter(None, metavars), None))
     return click.option(*plain, cls=Option, **settings)
@@ -181,13 +181,13 @@ def option(*names: str, **settings: Any) -> Callable[[_Function], _Function]:
 def flag(
     name: str, help_text: str, variable: str | None = None, section: str = OUTPUT
 ) -> Callable[[Any], Any]:
-    """Give a command an option without a value."""
+    """Add an option without a value to a command."""
     names = (name,) if variable is None else (name, variable)
     return option(*names, is_flag=True, help=help_text, section=section)
 
 
 def combined(*decorators: Callable[[_Function], _Function]) -> Callable[[_Function], _Function]:
-    """Several options as one decorator, in the order in which help shows them."""
+    """Combine several options into one decorator, in the order of the help."""
 
     def decorate(function: _Function) -> _Function:
         for one in reversed(decorators):

@@ -1,11 +1,11 @@
-"""Defaults of options that a user sets once: in a file, or in the environment.
+"""User-defined defaults of options, from the environment and the configuration file.
 
-An option's value is, from the strongest: what the command line says; ``BINX_COMMAND_OPTION`` in the
+An option's value comes from, in order of precedence: the command line; ``BINX_COMMAND_OPTION`` in the
 environment, such as ``BINX_TO_PARQUET_COMPRESSION``; ``BINX_OPTION`` for the options of :data:`SHARED`; the
-command's table in the file; the file's own keys for those of :data:`SHARED`; binx's own default.
+command's table in the file; the file's top-level keys for those of :data:`SHARED`; binx's own default.
 
-The file is TOML: ``$BINX_CONFIG``, or ``binx/config.toml`` in ``$XDG_CONFIG_HOME`` or ``~/.config``. A name
-in it that no option has is an error, so that a default never goes unheeded.
+The file is TOML: ``$BINX_CONFIG``, or ``binx/config.toml`` in ``$XDG_CONFIG_HOME`` or ``~/.config``. An
+unknown name in it is an error, so that no default is silently ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import click
 from binx.errors import UsageError
 
 VARIABLE = "BINX_CONFIG"
-"""Where it is set, the file's path; where it is empty, there is no file."""
+"""The file's path, if set; if set to empty, no file is read."""
 
 SHARED = frozenset(
     {
@@ -40,18 +40,18 @@ SHARED = frozenset(
         "verbose",
     }
 )
-"""Options that mean the same for all commands which have them, and may be set for all at once."""
+"""Options with the same meaning in all commands that have them; they may be set for all at once."""
 
 
 class Setting(NamedTuple):
-    """A default in the file, as click takes it."""
+    """A default in the file, in click's form."""
 
     value: Any
     origin: str
 
 
 def config_path() -> str | None:
-    """The file of defaults, whether it is there or not; None where the environment wants none."""
+    """Return the configuration file's path, whether it exists or not; None if disabled."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         return given or None
@@ -61,7 +61,7 @@ def config_path() -> str | None:
 
 
 def read_config() -> dict[str, Any]:
-    """What the file says; nothing where there is no file."""
+    """Read the configuration file; empty if there is none."""
     path = config_path()
     if path is None:
         return {}
@@ -83,11 +83,11 @@ def read_config() -> dict[str, Any]:
 def settings_of(
     command: str, options: Mapping[str, click.Option], config: Mapping[str, Any]
 ) -> dict[str, Setting]:
-    """What the file sets for a command, by the long names of options.
+    """Return the file's settings for a command, by the long names of options.
 
     Raises:
         UsageError: a key of the file is neither a shared option nor a table, or an option that the command
-            lacks, or its value is of no kind that options have.
+            lacks, or its value has a type that options do not have.
     """
     path = config_path() or ""
     found: dict[str, Setting] = {}
@@ -121,11 +121,11 @@ def _value(option: click.Option, name: str, value: Any, origin: str) -> Any:
 
 
 def variable_name(*words: str) -> str:
-    """The variable of the environment for an option, or for one of a command."""
+    """Return the environment variable for an option, or for an option of a command."""
     return "_".join(("BINX", *words)).replace("-", "_").upper()
 
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:
-    """That a name is not known, and which may have been meant."""
+    """Return the message for an unknown name, with a suggestion."""
     near = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
     return f"no {what} {name!r}" + (f"; did you mean {near[0]}?" if near else "")

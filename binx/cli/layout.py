@@ -1,7 +1,7 @@
-"""Tables: fitted to the terminal for people, aligned with plain numbers in a pipe.
+"""Lay out tables: fitted to the terminal for people, aligned with plain numbers in a pipe.
 
-What a terminal is too narrow for gives way in an order that each table says: long values get a short form,
-columns that matter least are left out, and only then are texts cut off.
+On a narrow terminal, values first get a short form, then the least important columns are omitted, and only
+then are texts truncated; each table defines the order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "-"
 ROOMY = 110
-"""Width of a terminal from which on values are shown at full length."""
+"""Terminal width from which values are shown in full."""
 
 _GAP = "  "
 _BOLD, _END = "\x1b[1m", "\x1b[0m"
@@ -28,7 +28,7 @@ _MEASURED = 200
 
 
 def section_lines(section: Section, width: int | None, *, colour: bool = False) -> Iterator[str]:
-    """A table with its title: for a terminal of a width, or plain where that is None."""
+    """Yield a table with its title: for a terminal of that width, or plain if None."""
     if width is None:
         yield section.title.lower()
         cells = [[column.title.lower() for column in section.columns]]
@@ -47,7 +47,7 @@ def section_lines(section: Section, width: int | None, *, colour: bool = False) 
 
 
 def aligned_lines(cells: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
-    """Rows of texts as columns, which are as wide as they need to be."""
+    """Align rows of texts in columns."""
     widths = [max(map(text_width, texts)) for texts in zip(*cells, strict=True)]
     return [_GAP.join(map(_padded, texts, widths, right)).rstrip() for texts in cells]
 
@@ -59,7 +59,7 @@ def _padded(text: str, width: int, right: bool) -> str:
 def screen_lines(
     columns: Sequence[Column], rows: Iterable[Sequence[Any]], width: int, *, colour: bool
 ) -> Iterator[str]:
-    """A head and a line a row for a terminal, as the rows come; widths are those of the first rows."""
+    """Yield a header and a line per row for a terminal, streaming; widths are those of the first rows."""
     forms = [
         column.form.people if width >= ROOMY else column.form.short or column.form.people
         for column in columns
@@ -76,7 +76,7 @@ def screen_lines(
 
 
 def sentences(title: str, texts: Sequence[str], width: int | None, *, colour: bool = False) -> Iterator[str]:
-    """Sentences below a title, each beginning on a line of its own."""
+    """Yield sentences below a title, each starting on a new line."""
     if width is None:
         yield from (title.lower(), *(_GAP + safe_text(text) for text in texts))
         return
@@ -101,7 +101,7 @@ def _line(texts: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
 
 
 def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
-    """The places of the columns that the terminal has room for."""
+    """Return the indexes of the columns that fit on the terminal."""
     kept = list(range(len(columns)))
     while True:
         needed = sum(min(widths[place], _LEAST) if columns[place].cut else widths[place] for place in kept)
@@ -112,7 +112,7 @@ def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[
 
 
 def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
-    """The columns' widths: those that may be cut off narrowed, the widest most, or the last one widened."""
+    """Return the columns' widths: truncatable columns narrowed, the widest most, or the last one widened."""
     fitted = list(widths)
     excess = sum(fitted) + len(_GAP) * (len(fitted) - 1) - width
     cuts = [place for place, column in enumerate(columns) if column.cut]

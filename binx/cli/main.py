@@ -1,4 +1,4 @@
-"""Where the process begins and ends: the one place that turns errors into messages and exit codes."""
+"""The entry point of the process, which turns errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from binx.errors import BinxError, ChecksumError, DamagedError, ExitCode
 from binx.kernels.memory import keep_freed_memory
 
 _COMPLETE = "_BINX_COMPLETE"
-"""Set where a shell asks how a command line goes on."""
+"""Set if a shell requests completions."""
 
 _SIGNALS = 128
 _OPEN_FILES = 65_536
@@ -31,7 +31,7 @@ _ALL_DAMAGE = "`binx verify` finds all damage"
 
 
 class _TerminatedError(BaseException):
-    """Another process ended this one; what is half done is cleared away as the error passes."""
+    """The process was terminated by a signal; unfinished output is cleaned up as the error propagates."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class _TerminatedError(BaseException):
 
 
 def main() -> NoReturn:
-    """Run the process's command line, and end the process."""
+    """Run the process's command line, and exit."""
     sys.exit(run())
 
 
@@ -100,15 +100,15 @@ def _answer(arguments: list[str]) -> ExitCode:
 
 
 def _usage_message(error: click.UsageError) -> str:
-    """What is wrong, and which help tells more."""
+    """Return the error, and which help to read."""
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
-    # Of an argument that is missing click lists the choices a line each.
+    # For a missing argument click lists the choices one per line.
     message = " ".join(error.format_message().rstrip(".").split())
     return f"{message}\nTry: {path} --help"
 
 
 def _reached(error: BaseException) -> str:
-    """How far a command got that was ended."""
+    """Return how far an interrupted command got."""
     return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
 
 
@@ -120,7 +120,7 @@ def _failed(error: BinxError, given: Sequence[str]) -> ExitCode:
 
 
 def _ways_out(error: BinxError, given: Sequence[str]) -> Iterator[str]:
-    """What to do about damage, by the options that the command has."""
+    """Yield advice about damage, naming the command's options."""
     if not isinstance(error, DamagedError) or not given or given[0] not in NAMES:
         return
     types = {name: one.type for one in load_command(given[0]).params for name in one.opts}
@@ -141,7 +141,7 @@ def _show_traceback() -> None:
 
 
 def _keep_standard_numbers() -> None:
-    """Let no file have the number of a standard stream that the process was started without."""
+    """Reserve the numbers of standard streams that were closed at start, so that no file gets them."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -150,10 +150,10 @@ def _keep_standard_numbers() -> None:
 
 
 def _prepare_streams() -> None:
-    """Let text that the terminal's encoding lacks be shown as escapes, not end the process.
+    """Show characters that the terminal's encoding lacks as escapes, instead of failing.
 
-    What destructors say after an error that was told already, as those of Parquet writers on a full disk do,
-    is kept from people who did not ask for it.
+    Messages of destructors after a reported error, such as those of Parquet writers on a full disk, are
+    suppressed unless requested.
     """
     if not _shows_tracebacks():
         sys.unraisablehook = lambda _: None
@@ -164,16 +164,16 @@ def _prepare_streams() -> None:
 
 
 def _keep_memory() -> None:
-    """Give no memory back between two batches, as the system would clear it again for the next.
+    """Keep freed memory between batches; the system would zero it again for the next one.
 
-    pyarrow takes it from where all else does: its own pool gives it back.
+    pyarrow uses the same allocator: its own pool would return memory.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     keep_freed_memory()
 
 
 def _allow_many_files() -> None:
-    """A chain may have more logs than the files that a process may open by default."""
+    """Raise the limit of open files; a chain may have more logs than the default."""
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
     if now != resource.RLIM_INFINITY and now < wanted:
@@ -182,7 +182,7 @@ def _allow_many_files() -> None:
 
 
 def _clear_away_on_signals() -> None:
-    """Let SIGTERM and SIGHUP end the process as an error does, so that no half-written file stays."""
+    """Make SIGTERM and SIGHUP raise an error, so that temporary files are removed."""
 
     def terminate(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)
@@ -194,7 +194,7 @@ def _clear_away_on_signals() -> None:
 
 
 def _leave_standard_output() -> None:
-    """Write what is left, and do not complain about output whose reader is gone."""
+    """Flush standard output, ignoring a reader that is gone."""
     if sys.stdout is None:
         return
     try:

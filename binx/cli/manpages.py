@@ -1,6 +1,6 @@
-"""The manual pages in man(7)'s macros: ``python -m binx.cli.manpages man docs``.
+"""Generate the manual pages in man(7) macros: ``python -m binx.cli.manpages man docs``.
 
-They are made from the commands, and from what ``docs/commands`` says of each and of all.
+They are generated from the commands, and from ``docs/commands``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DEFINITION = re.compile(r"- `([^`]+)`: (.+)")
 
 
 def pages(docs: Path) -> dict[str, str]:
-    """All pages by file name, with paragraphs from the folder of the documentation."""
+    """Return all pages by file name, with paragraphs from the documentation folder."""
     texts = docs / "commands"
     _, files, *common = (texts / _COMMON).read_text("utf-8").strip().split("\n## ")
     about_files = files.partition("\n\n")[2]
@@ -46,7 +46,7 @@ def pages(docs: Path) -> dict[str, str]:
 
 
 def write_pages(folder: Path, docs: Path) -> None:
-    """Write all pages into a folder, and remove those of former commands."""
+    """Write all pages into a folder, and remove those of removed commands."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{PROGRAM}*.[0-9]"):
         old.unlink()
@@ -103,7 +103,7 @@ def _head(name: str, summary: str) -> list[str]:
 def _finished(
     lines: list[str], common: Sequence[str], examples: Sequence[Example], references: Sequence[str]
 ) -> str:
-    """A page with what all have at their end: the common sections, examples, other pages."""
+    """Return a page with the closing sections: common options, examples, other pages."""
     for section in common:
         title, _, definitions = section.partition("\n\n")
         lines.append(f".SH {title.upper()}")
@@ -122,7 +122,7 @@ def _finished(
 
 
 def _option_names(names: str) -> str:
-    """An option's names in bold, what stands for its value in italics."""
+    """Format an option's names in bold, its value's placeholder in italics."""
     parts = []
     for part in names.split(", "):
         name, space, value = part.partition(" ")
@@ -131,7 +131,7 @@ def _option_names(names: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A paragraph: commands in backquotes and references to other pages are bold."""
+    """Format a paragraph: commands in backquotes and references to other pages are bold."""
     return _guarded("".join(_marked(" ".join(text.split()))))
 
 
@@ -144,13 +144,13 @@ def _marked(text: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Text as it is to be read; characters beyond ASCII by their number, as roff's input has none."""
+    """Escape text; non-ASCII characters by number, since roff's input has none."""
     plain = text.translate(_ESCAPES)
     return "".join(char if char.isascii() else rf"\[u{ord(char):04X}]" for char in plain)
 
 
 def _guarded(line: str) -> str:
-    r"""A line that is no macro by accident: one that begins with a dot or an apostrophe gets ``\&``."""
+    r"""Protect a line that would be a macro: one that begins with a dot or an apostrophe gets ``\&``."""
     return rf"\&{line}" if line.startswith((".", "'")) else line
 
 

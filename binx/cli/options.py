@@ -1,4 +1,4 @@
-"""Options that commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPARK = "Spark"
 
 
 def _to_environment(variable: str) -> Callable[..., None]:
-    """An option that sets a variable, so that processes that are started for the work see it too."""
+    """Return a callback that sets a variable, so that subprocesses see the option too."""
 
     def callback(_: click.Context, __: click.Parameter, value: str | tuple[str, ...] | None) -> None:
         paths = (value,) if isinstance(value, str) else value
@@ -94,7 +94,7 @@ _VERBOSE = option(
 FILES = combined(
     click.argument("files", metavar="FILE...", type=PATH, nargs=-1, required=True), _VERBOSE, KEYS
 )
-"""The files that a command reads, whether to tell of them, and the keys of those that are encrypted."""
+"""The input files, whether to report on them, and the keys of encrypted ones."""
 
 _TWO_SIDES = combined(
     click.argument("left", metavar="A", type=PATH),
@@ -137,7 +137,7 @@ _INDEX = combined(
 
 @dataclass
 class Logs:
-    """The logs of a command line, and how they are read.
+    """The logs of a command line, and how to read them.
 
     Attributes:
         schema: a file of table definitions.
@@ -168,12 +168,12 @@ class Logs:
         watched: bool = True,
         paths: Sequence[str] | None = None,
     ) -> Iterator[tuple[list[FileEnds], ProgressBar]]:
-        """The logs as a chain, and a progress bar for the time that they are read.
+        """Open the logs as a chain, with a progress bar while they are read.
 
         Args:
-            selection: what is said of its times and of the table definitions beforehand.
-            warns: whether to tell of gaps between the logs.
-            watched: whether the bar follows what is read of the logs; not where the work itself moves it.
+            selection: its times and the table definitions are reported first.
+            warns: whether to warn of gaps between the logs.
+            watched: whether the bar follows the reading of the logs; not if the work itself advances it.
         """
         if selection is not None:
             self.say_understood(selection)
@@ -188,13 +188,13 @@ class Logs:
         ):
             bar.expect(sum(ends.file.size for ends in chain))
             for problem in ends_problems(chain) if warns and not self.quiet else ():
-                # GTIDs that are not there are told by themselves.
+                # Missing GTIDs are reported separately.
                 if problem.kind is ProblemKind.REPEATED or selection is None or selection.gtids is None:
                     say_warning(f"{problem.before}, {problem.after}: {problem.message}")
             yield chain, bar
 
     def say_understood(self, selection: Selection) -> None:
-        """Tell how the times of a selection were interpreted, and what is unclear about a dump."""
+        """Print how the times of a selection were interpreted, and what is unclear about a dump."""
         since, until = selection.since, selection.until
         if since is not None or until is not None:
             first = "" if since is None else f" from {format_time(since)}"
@@ -203,11 +203,11 @@ class Logs:
         self.notes(self._dump.unclear if self._dump else ())
 
     def known_tables(self, chain: Sequence[FileEnds]) -> Catalog | None:
-        """The tables that the dump tells of in these logs."""
+        """Return the tables that the dump defines for these logs."""
         return None if self._dump is None else self._dump.known_in([ends.file for ends in chain])
 
     def notes(self, notes: Sequence[str]) -> None:
-        """Tell how something was understood, unless quiet."""
+        """Print notes, unless quiet."""
         for note in () if self.quiet else notes:
             say_note(note)
 
@@ -215,7 +215,7 @@ class Logs:
 def log_options(
     *, index: bool = False, schema: bool = False, damage: bool = True, sides: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options about the logs that a command reads; the function gets them as one ``logs``.
+    """Add the options about input logs; the function gets them as a single ``logs``.
 
     Args:
         sides: whether the arguments are two sides, each a log or a folder of logs.
@@ -286,7 +286,7 @@ UNSIGNED_BIGINT = option(
 
 
 def as_json_option(help_text: str) -> Callable[[Any], Any]:
-    """The option for programs."""
+    """Return the option for JSON output."""
 
     def callback(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
         if value:
@@ -320,7 +320,7 @@ LOOK = combined(
         help="Do not use a pager for long output on a terminal.",
     ),
 )
-"""How output looks, for people and for programs that read text."""
+"""Options about the output's layout, for people and for programs that read text."""
 
 
 def _setting(text: str) -> tuple[str, str]:
@@ -342,4 +342,4 @@ SPARK_OPTIONS = combined(
         help="Any Spark setting; may be repeated.",
     ),
 )
-"""Where Spark runs, and how: ``master``, ``driver_memory`` and ``settings``."""
+"""Where and how Spark runs: ``master``, ``driver_memory`` and ``settings``."""

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for people who wait more than a second."""
+"""A progress bar on standard error, shown after a second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 1.0
 
 
 class ProgressBar:
-    """Counts bytes; shows them after a second. How many there are in all may be unknown."""
+    """Counts bytes and shows them after a second. The total may be unknown."""
 
     def __init__(self, label: str, *, shown: bool) -> None:
         self._label = label
@@ -30,23 +30,23 @@ class ProgressBar:
 
     @property
     def reached(self) -> str:
-        """How far it got, in words; empty where nothing is known."""
+        """The progress in words; empty if unknown."""
         total = f" of {bytes_text(self._total)}" if self._total else ""
         return f"{bytes_text(self._done)}{total} done" if self._done else ""
 
     def expect(self, total: int) -> None:
-        """Set how many bytes there are in all; what was counted before was of another whole."""
+        """Set the total; counting starts over."""
         if total != self._total:
             self._total, self._done = total, 0
             if self._bar is not None:
                 self._bar.reset(self._bar.task_ids[0], total=total or None)
 
     def advance(self, count: int) -> None:
-        """Count bytes that are done; a negative count goes back."""
+        """Add bytes done; a negative count goes back."""
         self.reach(self._done + count)
 
     def reach(self, done: int, total: int | None = None) -> None:
-        """Set how many bytes are done, and of how many where that is told with each step."""
+        """Set the bytes done, and the total if it comes with each step."""
         if total is not None:
             self.expect(total)
         before, self._done = self._done, max(min(done, self._total) if self._total else done, 0)
@@ -54,12 +54,12 @@ class ProgressBar:
             self._bar = _started(self._label, self._total)
         if self._bar is not None:
             if self._done < before:
-                # The rate is that of the pass that begins.
+                # The rate is that of the new pass.
                 self._bar.reset(self._bar.task_ids[0])
             self._bar.update(self._bar.task_ids[0], completed=self._done)
 
     def hide(self) -> None:
-        """Make room for what a person reads; it comes back where nothing was shown for a second."""
+        """Hide the bar for other output; it returns after a second without any."""
         self._begun = monotonic()
         if self._bar is not None:
             self._bar.stop()
@@ -68,7 +68,7 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[ProgressBar]:
-    """A progress bar that is gone at the end; what ends the work early has a note of how far it got."""
+    """Show a progress bar for the block; errors that end it early get a note of the progress."""
     bar = ProgressBar(label, shown=is_terminal(sys.stderr) and not quiet)
     try:
         yield bar

@@ -1,4 +1,4 @@
-"""The options that say which transactions, shared by all commands that take some out of their files."""
+"""Options that select transactions, shared by several commands."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ SELECTION = "Which transactions"
 
 
 class ShortGtids(str):
-    """A GTID set with UUIDs of which only the first digits are given."""
+    """A GTID set with abbreviated UUIDs."""
 
 
 def gtid_set(text: str) -> GtidSet | ShortGtids:
-    """A GTID set; with short UUIDs, which the logs complete, its text."""
+    """Parse a GTID set; with abbreviated UUIDs, to be completed from the logs, keep the text."""
     return ShortGtids(text) if has_short_uuids(text) else wanted_gtids(text)
 
 
 def resolved(given: GtidSet | ShortGtids, paths: Sequence[str]) -> GtidSet:
-    """A set whose UUIDs are whole; the logs complete those that are not."""
+    """Return a set with whole UUIDs; abbreviated ones are completed from the logs."""
     return with_whole_uuids(given, paths) if isinstance(given, ShortGtids) else given
 
 
 def _time_text(text: str) -> str:
-    """A text that is a time in any zone; which one it is in, another option may say."""
+    """Check that a text is a time; its zone may come from another option."""
     parse_zoned_time(text)
     return text
 
 
 def parse_kinds(text: str) -> tuple[int, ...]:
-    """Kinds of transactions by name, ``xa`` for all steps of XA; their numbers."""
+    """Parse names of transaction kinds, ``xa`` for all XA steps, into their numbers."""
     names = [name.strip().lower() for name in text.split(",")]
     numbers = [
         [number for number, kind in enumerate(KIND_NAMES) if kind == name or kind.startswith(f"{name}_")]
@@ -136,7 +136,7 @@ _SELECTION_OPTIONS = combined(
 
 
 def parse_condition(text: str) -> Condition:
-    """The condition of a text; what reads it is loaded only where a condition is given."""
+    """Parse a condition; the parser is loaded only if one is given."""
     from binx.where.condition import Condition
 
     return Condition(text)
@@ -151,7 +151,7 @@ WHERE = _selecting(
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which transactions; the function gets them as one ``selection``."""
+    """Add the options that select transactions; the function gets them as a single ``selection``."""
 
     @wraps(function)
     def with_selection(**values: Any) -> Any:
@@ -182,7 +182,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def backup_options(section: str) -> Callable[[Any], Any]:
-    """The options that say where a backup stands in the logs: ``from_gtid`` and ``from_position``."""
+    """Add the options for a backup's position: ``from_gtid`` and ``from_position``."""
     return combined(
         option(
             "--from-gtid SET",
@@ -201,7 +201,7 @@ def backup_options(section: str) -> Callable[[Any], Any]:
 
 
 def backup_position(gtids: GtidSet | None, position: Position | None) -> BackupPosition | None:
-    """Where a backup stands, as the user says; None where nothing is said."""
+    """Return the backup's position from the user's options; None without any."""
     from binx.log.backup_position import BackupPosition
 
     if position is not None and position.file is None:

@@ -1,4 +1,4 @@
-"""Transactions event by event for people: names and values, what an update changed, bytes."""
+"""Format transactions event by event for people: names and values, updated columns, bytes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from binx.log.events import RawEvent
 
 INDENT = " " * 14
-"""Stands before lines below an event."""
+"""Indentation of lines below an event."""
 _CHANGED = f"{INDENT[:-2]}*   "
-"""Stands before the name of a column that an update changed."""
+"""Precedes the name of an updated column."""
 _OPERATIONS = {"insert": "INSERT INTO", "update": "UPDATE", "delete": "DELETE FROM"}
 _NAME_MOST = 32
 
 _LONG = ("sql", "options", "columns")
-"""Fields that have lines of their own."""
+"""Fields shown on separate lines."""
 
 PLACE_WIDTH = 12
-"""Columns that an event's offset takes."""
+"""Width of an event's offset."""
 
 _USUAL = ("sql_is_text", "has_metadata", "version")
-"""Fields that say little to people."""
+"""Fields of little interest to people."""
 _MICROSECONDS = 1_000_000
 BOLD, _FAINT, _OLD, _NEW, _END = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[0m"
 
 
 class ShowText:
-    """Lines of transactions and events.
+    """Formats transactions and events as lines.
 
     Args:
-        most_rows: how many rows of each transaction are shown; None for all.
+        most_rows: number of rows shown per transaction; None for all.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ShowText:
         self._checksum_size = 0
 
     def begin(self, shown: ShownTransaction) -> Iterator[bytes]:
-        """What a transaction is, before its events."""
+        """Yield a transaction's heading."""
         return map(_line, self._transaction(shown))
 
     def _transaction(self, shown: ShownTransaction) -> Iterator[str]:
@@ -85,7 +85,7 @@ class ShowText:
         yield f"  made by    {', '.join(about)}; {facts['kind']}"
 
     def event(self, shown: ShownEvent) -> Iterator[bytes]:
-        """An event, what it says, its bytes and its rows."""
+        """Yield an event, its fields, its bytes and its rows."""
         lines = self._event(shown.raw, shown.fields)
         yield encoded("".join(f"{line}\n" for line in lines))
         yield from self._row_lines(shown)
@@ -108,7 +108,7 @@ class ShowText:
             yield from (f"{INDENT}{line}" for line in hex_lines(header, raw.data, size))
 
     def _summary(self, fields: dict[str, Any]) -> str:
-        """The short fields on one line."""
+        """Return the short fields on one line."""
         parts = []
         if "table" in fields:
             parts.append(safe_text(f"{fields.pop('db')}.{fields.pop('table')}"))
@@ -119,11 +119,11 @@ class ShowText:
         return " ".join(parts)
 
     def statement(self, sql: str) -> Iterator[str]:
-        """A statement's text, line by line."""
+        """Yield a statement's text, line by line."""
         return (f"{INDENT}{safe_text(line)}" for line in sql.split("\n"))
 
     def _row_lines(self, shown: ShownEvent) -> Iterator[bytes]:
-        """The event's rows, line by line."""
+        """Yield the event's rows, line by line."""
         if shown.row_count is None:
             return
         room = None if self._most_rows is None else max(self._most_rows - self._rows, 0)
@@ -134,18 +134,18 @@ class ShowText:
         self._rows += shown.row_count
 
     def _left_out(self) -> Iterator[str]:
-        """How many rows of the transaction that has ended are not shown."""
+        """Yield the number of rows of the last transaction that were not shown."""
         hidden = 0 if self._most_rows is None else self._rows - self._most_rows
         if hidden > 0:
             yield f"{INDENT}{counted(hidden, 'more row')} in this transaction"
         self._rows = 0
 
     def end(self) -> Iterator[bytes]:
-        """What follows the last transaction."""
+        """Yield what follows the last transaction."""
         return map(_line, self._left_out())
 
     def values(self, row: dict[str, Any]) -> Iterator[str]:
-        """A row change column by column, what it changed marked."""
+        """Yield a row change column by column, with updated columns marked."""
         before, after = row.get("before"), row.get("after")
         names = list(dict.fromkeys([*(before or ()), *(after or ())]))
         for name, shown in _padded(names).items():
@@ -164,17 +164,17 @@ class ShowText:
             yield self._changed(safe_text(name), None, said)
 
     def _changed(self, name: str, old: str | None, new: str) -> str:
-        """A column that an update changed; the log may not tell what it was before."""
+        """Return an updated column; the old value may not be logged."""
         was = "" if old is None else f"{self.coloured(old, _OLD)} "
         return f"{self.coloured(f'{_CHANGED}{name}  ', BOLD)}{was}-> {self.coloured(new, _NEW)}"
 
     def coloured(self, text: str, colour: str) -> str:
-        """A text in a colour, where there are colours."""
+        """Return a text in a colour, if colours are enabled."""
         return f"{colour}{text}{_END}" if self._colour else text
 
 
 def value_text(value: Any) -> str:
-    """A value of a column: bytes as 0x…, text in quotes, all else as JSON has it; the start of a long one."""
+    """Format a column's value: bytes as 0x…, text in quotes, all else as JSON; long values are truncated."""
     if value is None:
         return "NULL"
     if isinstance(value, dict) and "start" in value:
@@ -188,7 +188,7 @@ def value_text(value: Any) -> str:
 
 
 def _padded(names: Sequence[str]) -> dict[str, str]:
-    """Names as they stand below each other."""
+    """Pad names to equal width."""
     size = min(max([text_width(safe_text(name)) for name in names], default=0), _NAME_MOST)
     return {name: pad_text(safe_text(name), size) for name in names}
 
@@ -198,7 +198,7 @@ def _line(text: str) -> bytes:
 
 
 def _scalar(value: Any) -> str:
-    """A field's value, in quotes where it would not be one word."""
+    """Format a field's value, in quotes unless it is a single word."""
     if isinstance(value, list):
         return ",".join(map(_scalar, value)) or UNKNOWN
     text = safe_text(str(value))

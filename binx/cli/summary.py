@@ -1,4 +1,4 @@
-"""What ``to-parquet`` tells of each log, and how the process ends."""
+"""Per-log output and exit code of ``to-parquet``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Summary:
-    """Tells of each log as it is done, and counts what the exit code depends on."""
+    """Prints each log when it is done, and tracks what the exit code depends on."""
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
@@ -26,7 +26,7 @@ class Summary:
         self._losses = 0
 
     def take(self, report: SourceReport, output: TextOutput) -> None:
-        """Tell of a log."""
+        """Print a log's report."""
         document = _document(report)
         if self._as_json:
             output.line(json_text(document))
@@ -41,12 +41,12 @@ class Summary:
                 say_note(f"{report.path}: {warning}")
 
     def exit_code(self, missing: GtidSet) -> ExitCode:
-        """How the process ends; GTIDs that were not found are told."""
+        """Return the exit code; missing GTIDs are printed."""
         return ending(missing, losses=self._losses > 0)
 
 
 def _document(report: SourceReport) -> dict[str, Any]:
-    """What became of a log, for programs."""
+    """Return a log's report for programs."""
     entries = report.manifest["files"]
     return {
         "source": report.source,

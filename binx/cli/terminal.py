@@ -1,4 +1,4 @@
-"""What people see: messages on standard error, data on standard output, and whether a person looks at all."""
+"""Terminal handling: messages on standard error, data on standard output, pager, colours and width."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from binx.storage.output import Sink
 
 LAYOUT = "binx.layout"
-"""How output is laid out, among what a click context knows: ``screen`` or ``text``."""
+"""Key in the click context for the output's layout: ``screen`` or ``text``."""
 
 NO_PAGER = "binx.no-pager"
-"""Whether long output goes to the terminal without a pager; commands that never have one do not know it."""
+"""Key in the click context for disabling the pager; commands without a pager do not have it."""
 
 _RED, _YELLOW = "1;31", "1;33"
 _CONTINUED = ("  ", "Try: ")
-"""How lines of a message begin behind its first."""
+"""Beginnings of a message's continuation lines."""
 
 _WIDTH = 80
 _NARROWEST = 40
@@ -35,15 +35,15 @@ _BUFFER_BYTES = 64 * 1024
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person looks at the stream."""
-    # Beside a progress bar, rich before 15 puts a stream in the place that does not know what it stands for.
+    """Whether the stream is a terminal."""
+    # With a progress bar, rich before 15 replaces the stream by one without this information.
     return stream is not None and not stream.closed and getattr(stream, "buffer", stream).isatty()
 
 
 def screen() -> tuple[int | None, bool]:
-    """The width and whether there are colours where standard output is laid out as for a terminal.
+    """Return the width and whether to use colours if standard output is laid out for a terminal.
 
-    The width is None where it is not: ``--layout`` says so, or it is no terminal.
+    The width is None if not, because of ``--layout`` or because it is not a terminal.
     """
     chosen = click.get_current_context().meta.get(LAYOUT)
     wanted = is_terminal(sys.stdout) if chosen is None else chosen == "screen"
@@ -51,12 +51,12 @@ def screen() -> tuple[int | None, bool]:
 
 
 def has_colour(stream: TextIO | None) -> bool:
-    """Whether colours may be used: a terminal that knows them, and no NO_COLOR in the environment."""
+    """Whether to use colours: on a terminal that supports them, without NO_COLOR in the environment."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_width(stream: TextIO) -> int:
-    """Characters that fit on a line of the terminal, or of that of messages: COLUMNS where that is set."""
+    """Return the line width of the terminal, or of the one for messages; COLUMNS takes precedence."""
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given):
         return max(int(given), _NARROWEST)
@@ -67,17 +67,17 @@ def terminal_width(stream: TextIO) -> int:
 
 
 def say_error(message: str, label: str = "error") -> None:
-    """Tell on standard error why the process ends."""
+    """Print on standard error why the process ends."""
     _say(message, label, _RED)
 
 
 def say_warning(message: str) -> None:
-    """Tell on standard error what the result lacks."""
+    """Print on standard error what the result lacks."""
     _say(message, "warning", _YELLOW)
 
 
 def say_note(message: str) -> None:
-    """Tell on standard error how something was understood, or what was done."""
+    """Print on standard error how something was interpreted, or what was done."""
     _say(message, "", "")
 
 
@@ -97,7 +97,7 @@ def _say(message: str, label: str, colour: str) -> None:
 
 
 def _shown(message: str) -> str:
-    """A message whose names, which come from files, cannot drive the terminal, nor begin a line."""
+    """Return a message in which names from files can neither control the terminal nor begin a line."""
     if message.isprintable():
         return message
     from binx.stats.text import safe_text
@@ -108,10 +108,10 @@ def _shown(message: str) -> str:
 
 
 class TextOutput:
-    """Standard output or a file for text, collected and written in large pieces.
+    """Text for standard output or a file, collected and written in large pieces.
 
     Args:
-        hold: whether to collect; a person who looks shall not wait.
+        hold: whether to collect; not on a terminal, where output should appear at once.
     """
 
     def __init__(self, stream: Sink, *, hold: bool) -> None:
@@ -129,19 +129,19 @@ class TextOutput:
         self.write(f"{text}\n")
 
     def write_bytes(self, data: bytes) -> None:
-        """Add text that is UTF-8 already."""
+        """Add text already encoded as UTF-8."""
         self._parts.append(data)
         self._size += len(data)
         if self._size > self._limit:
             self.flush()
 
     def write_chunks(self, chunks: Iterable[bytes]) -> None:
-        """Add text in UTF-8 that comes in chunks."""
+        """Add chunks of text encoded as UTF-8."""
         for chunk in chunks:
             self.write_bytes(chunk)
 
     def flush(self) -> None:
-        """Write what is collected."""
+        """Write what was collected."""
         text = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._size = 0
@@ -151,15 +151,15 @@ class TextOutput:
 
 @contextmanager
 def text_output(path: str = "-", *, plain: bool = False, notes: bool = False) -> Iterator[TextOutput]:
-    """Standard output, or a file that is there when the block ends without an error.
+    """Open standard output, or a file that appears when the block ends without an error.
 
     Long output of commands for people goes through a pager. What was written to standard output before an
-    error stands.
+    error stays.
 
     Args:
         path: the file, or ``-``.
-        plain: whether the text has no colours, so that a terminal need not be driven by any of it.
-        notes: whether to tell of characters that a terminal gets otherwise than a file would.
+        plain: whether the text has no colours, so that all control characters are escaped on a terminal.
+        notes: whether to mention characters that were escaped for a terminal.
     """
     from binx.storage.output import open_output
 
@@ -174,7 +174,7 @@ def text_output(path: str = "-", *, plain: bool = False, notes: bool = False) ->
         except (BinxError, BrokenPipeError) as error:
             if path != "-":
                 raise
-            # A pager shows what came before the error.
+            # A pager shows what was written before the error.
             failed = error
         if not isinstance(failed, OutputError | BrokenPipeError):
             output.flush()
@@ -185,16 +185,16 @@ def text_output(path: str = "-", *, plain: bool = False, notes: bool = False) ->
 
 
 class _Pager:
-    """The pager, which is started by the first output, so that progress is seen until then."""
+    """The pager, started by the first output, so that progress is visible until then."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
         self._file: TextIO | None = None
 
     def write(self, data: Buffer, /) -> int:
-        """Hand text to the pager."""
+        """Write text to the pager."""
         if self._file is None:
-            # End where all fits on the screen, pass colours on, and leave the text there, as git does.
+            # Quit if all fits on the screen, pass colours on, and leave the text on the screen, as git does.
             os.environ.setdefault("LESS", "FRX")
             self._file = self._stack.enter_context(click.get_pager_file(color=True))
         self._file.write(bytes(data).decode())
@@ -216,7 +216,7 @@ def _wants_pager() -> bool:
 
 
 def say_losses(sentences: Iterable[str]) -> bool:
-    """Tell of each loss; returns whether there was any."""
+    """Print each loss; return whether there was any."""
     found = list(sentences)
     for one in found:
         say_warning(one)
@@ -224,7 +224,7 @@ def say_losses(sentences: Iterable[str]) -> bool:
 
 
 def ending(missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
-    """Tell which GTIDs asked for were not found, and how the process ends."""
+    """Print the requested GTIDs that were not found, and return the exit code."""
     if missing:
         say_error(f"not in these files: {missing}")
         return ExitCode.ABSENT

@@ -1,1 +1,1 @@
-"""Figures and listings: what is in logs, for people and for programs."""
+"""Statistics and listings of logs, for people and for programs."""

@@ -1,7 +1,7 @@
-"""Figures broken down by one or several dimensions: by hour and table, by server and kind, and so on.
+"""Figures grouped by one or several dimensions: by hour and table, by server and kind, and so on.
 
-Groups are summed by Arrow, page by page. What is kept does not grow with the number of transactions: where
-there are too many groups, those with fewest bytes are given up, and the result says so.
+Groups are summed with Arrow, page by page. Memory does not grow with the number of transactions: if there are
+too many groups, those with fewest bytes are dropped, and the result notes it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from binx.stats.dimensions import (
 from binx.stats.statements import StatementSums
 
 GROUPS_MAXIMUM = 65_536
-"""Groups that are kept, at least; behind twice as many, those with fewest bytes are given up."""
+"""Minimum number of groups kept; beyond twice as many, those with fewest bytes are dropped."""
 
 NONE = -1
-"""The key of what a transaction does not have, such as a connection."""
+"""Key for a missing value, such as a connection."""
 
 _INT64 = pa.int64()
 _PARTS_MAXIMUM = 256
@@ -50,19 +50,19 @@ _TABLE, _INSERTS, _UPDATES, _DELETES, _BYTES = range(5)
 
 
 class GroupSums:
-    """The sums while the logs are read; keys are numbers."""
+    """Sums by group while the logs are read; keys are numbers."""
 
     def __init__(self, by: Sequence[Dimension], *, quick: bool = False, zone: tzinfo = UTC) -> None:
         self._by = tuple(dict.fromkeys(by))
         self._quick = quick
         self._zone = zone
         self._columns = key_columns(self._by)
-        # A table's name has two columns and one number; so do a class of sizes and its bounds.
+        # A table's name has two columns and one number, as does a size class and its bounds.
         left_out = {"below_bytes", "digest"} | ({"db"} if Dimension.TABLE in self._by else set())
         self._keys = [key for key in self._columns if key not in left_out]
         self._statements = StatementSums() if Dimension.STATEMENT in self._by else None
         self._measures = measures_of(self._by)
-        # The texts of statements take more memory than other keys.
+        # Statement texts take more memory than other keys.
         self._share = _STATEMENTS_SHARE if self._statements else 1
         self._of_rows = any(one.of_rows for one in self._by)
         self._of_databases = Dimension.DB in self._by and Dimension.TABLE not in self._by
@@ -88,7 +88,7 @@ class GroupSums:
             self._put_together()
 
     def breakdown(self) -> dict[str, Any]:
-        """All groups: in the order of time where the first dimension is one, else the largest first."""
+        """Return all groups: in time order if the first dimension is a time, else the largest first."""
         self._put_together()
         groups: list[dict[str, Any]] = []
         if self._parts:
@@ -106,7 +106,7 @@ class GroupSums:
         return {"by": [one.value for one in self._by], "groups": groups, "complete": complete}
 
     def _rows(self, part: Selected) -> pa.Table:
-        """One row a transaction, or one a transaction and table, or one a transaction and statement."""
+        """Return one row per transaction, or per transaction and table, or per transaction and statement."""
         rows = TransactionRows(part.scan.file, part.scan, part.table, part.epoch, part.first_seqno)
         if self._statements is not None:
             places, numbers, sums = self._statements.of(part)
@@ -145,7 +145,7 @@ class GroupSums:
 
     def _summed(self, rows: pa.Table) -> pa.Table:
         if self._of_databases:
-            # A transaction that changed several tables of a database counts once.
+            # A transaction that changes several tables of a database counts once.
             rows = self._grouped(rows, [*self._keys, "place"])
             ones = pa.repeat(_integer(1), rows.num_rows)
             rows = rows.set_column(rows.column_names.index("transactions"), "transactions", ones)
@@ -157,7 +157,7 @@ class GroupSums:
         return sums.select([*keys, *(f"{name}_sum" for name in names)]).rename_columns([*keys, *names])
 
     def _put_together(self) -> None:
-        """Sum the parts up, and give up the smallest groups where there are too many."""
+        """Combine the partial sums, and drop the smallest groups if there are too many."""
         if not self._parts:
             return
         sums = self._grouped(pa.concat_tables(self._parts), self._keys)
@@ -171,7 +171,7 @@ class GroupSums:
         self._parts, self._part_rows = [sums], sums.num_rows
 
     def _key(self, name: str, rows: TransactionRows) -> pa.Array:
-        """A dimension's number of each transaction."""
+        """Return each transaction's number in a dimension."""
         if name in ("server_id", "kind"):
             return rows.numbers(name)
         if name == "thread_id":
@@ -197,14 +197,14 @@ class GroupSums:
         return self._source_numbers[slot]
 
     def _table_keys(self, scan: TransactionScan, name: str) -> pa.Array:
-        """The number of the name of each of a scan's tables."""
+        """Return the name number of each table of a scan."""
         for number in range(len(self._table_numbers), scan.table_count):
             db, table = scan.table_name(number)
             self._table_numbers.append(self._number((db, table) if name == "table" else db))
         return arrow_array(self._table_numbers, _INT64)
 
     def _shown(self, keys: dict[str, int], names: Sequence[Any]) -> dict[str, str | int | None]:
-        """A group's keys as they are shown."""
+        """Return a group's keys for output."""
         shown: dict[str, str | int | None] = {}
         for name in self._keys:
             number = keys[name]
@@ -225,7 +225,7 @@ class GroupSums:
         return shown
 
     def _time(self, name: str, second: int) -> str:
-        """When a minute, an hour or a day begins; a damaged file's that no calendar has stays a number."""
+        """Format the start of a minute, an hour or a day; times outside the calendar stay numbers."""
         try:
             text = format_in_zone(second * MICROSECONDS, self._zone)
         except (OverflowError, ValueError, OSError):
@@ -238,14 +238,14 @@ def _integer(value: int) -> pa.Scalar:
 
 
 def _sums_between(values: pa.Array, offsets: pa.Array) -> pa.Array:
-    """The sums of the values from each offset up to the next."""
+    """Sum the values from each offset up to the next."""
     sums = pa.concat_arrays([arrow_array([0], _INT64), pc.cumulative_sum(values)])
     bounds = sums.take(offsets)
     return pc.subtract(bounds.slice(1), bounds.slice(0, len(offsets) - 1))
 
 
 def _mapped(keys: pa.Array, value_of: Callable[[int], int]) -> pa.Array:
-    """The keys' values; each distinct key is asked for once."""
+    """Map keys to values; each distinct key is looked up once."""
     encoded = keys.dictionary_encode()
     values = arrow_array([value_of(key) for key in encoded.dictionary.to_pylist()], _INT64)
     return values.take(encoded.indices)

@@ -1,4 +1,4 @@
-"""What figures can be broken down by."""
+"""The dimensions of a breakdown."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from binx.errors import UsageError
 from binx.log.selection.moments import ZoneOffset
 
 MEASURES = ("transactions", "bytes", "rows", "inserts", "updates", "deletes")
-"""The sums of each group."""
+"""Sums per group."""
 
 STATEMENT_MEASURES = (*MEASURES, "statements", "seconds")
-"""The sums of groups of statements: also how many there were, and how long they ran."""
+"""Sums per group of statements: also their number, and their run time."""
 
 MINUTE, QUARTER = 60, 900
-"""Their seconds."""
+"""Their length in seconds."""
 
 _SMALLEST_CLASS_BITS = 10
 _CLASS_BITS = 2
@@ -51,12 +51,12 @@ class Dimension(Enum):
 
     @property
     def is_time(self) -> bool:
-        """Whether its groups have an order of their own."""
+        """Whether its groups have a natural order."""
         return self in (Dimension.MINUTE, Dimension.HOUR, Dimension.DAY)
 
     @property
     def of_rows(self) -> bool:
-        """Whether it divides a transaction's row changes, and not the transactions."""
+        """Whether it divides row changes rather than whole transactions."""
         return self in (Dimension.TABLE, Dimension.DB, Dimension.STATEMENT)
 
 
@@ -70,17 +70,17 @@ _COLUMNS = {
 
 
 def key_columns(by: Sequence[Dimension]) -> tuple[str, ...]:
-    """The columns of several dimensions, each once."""
+    """Return the columns of several dimensions, each once."""
     return tuple(dict.fromkeys(column for one in by for column in one.columns))
 
 
 def measures_of(by: Sequence[Dimension]) -> tuple[str, ...]:
-    """The sums of the groups of several dimensions."""
+    """Return the sums for groups of several dimensions."""
     return STATEMENT_MEASURES if Dimension.STATEMENT in by else MEASURES
 
 
 def parse_dimensions(text: str) -> tuple[Dimension, ...]:
-    """Read dimensions with commas between, such as ``hour,table``."""
+    """Parse comma-separated dimensions, such as ``hour,table``."""
     found = []
     for name in text.split(","):
         try:
@@ -94,19 +94,20 @@ def parse_dimensions(text: str) -> tuple[Dimension, ...]:
 
 
 def size_step(bits: int) -> int:
-    """The class of a size that takes so many bits: 0 below 1 KiB, then in steps of four."""
+    """Return the class of a size with that many bits: 0 below 1 KiB, then in steps of four."""
     return max(bits - _SMALLEST_CLASS_BITS + _CLASS_BITS - 1, 0) // _CLASS_BITS
 
 
 def size_bound(step: int) -> int:
-    """Where a class of sizes begins: 0, 1 KiB, 4 KiB, 16 KiB, and so on."""
+    """Return the lower bound of a size class: 0, 1 KiB, 4 KiB, 16 KiB, and so on."""
     return 1 << _SMALLEST_CLASS_BITS + _CLASS_BITS * (step - 1) if step else 0
 
 
 def time_floor(dimension: Dimension, offset: ZoneOffset) -> Callable[[int], int]:
-    """When an hour or a day begins by a zone's clock, in seconds since 1970, for a quarter of an hour.
+    """Return a function from a quarter of an hour to the start of its hour or day in a zone.
 
-    Zones change their offset at quarters of an hour, so that one answer serves for a whole quarter.
+    Times are in seconds since 1970. Zones change their offset at quarters of an hour, so that one result is
+    valid for a whole quarter.
     """
     width = _HOUR if dimension is Dimension.HOUR else _DAY
 
@@ -115,14 +116,14 @@ def time_floor(dimension: Dimension, offset: ZoneOffset) -> Callable[[int], int]
         second = quarter * QUARTER
         ahead = offset(second)[0]
         begin = second - (second + ahead) % width
-        # The clock may have been changed since the day began.
+        # The offset may have changed since the day began.
         return begin + ahead - offset(begin)[0] if dimension is Dimension.DAY else begin
 
     return of_quarter
 
 
 def largest_groups(groups: list[dict[str, Any]], top: int | None) -> list[dict[str, Any]]:
-    """The groups with most bytes, in the order in which they stand; None for all."""
+    """Return the groups with most bytes, in their present order; None for all."""
     if top is None or top >= len(groups):
         return groups
     order = sorted(range(len(groups)), key=lambda place: (-groups[place]["bytes"], place))
@@ -130,9 +131,9 @@ def largest_groups(groups: list[dict[str, Any]], top: int | None) -> list[dict[s
 
 
 def csv_texts(breakdown: dict[str, Any], top: int | None = None) -> Iterator[str]:
-    """A breakdown as CSV, many lines at a time: RFC 4180 with line feeds, the columns' names on top.
+    """Yield a breakdown as CSV, many lines at a time: RFC 4180 with line feeds and a header.
 
-    What is not known is empty.
+    Unknown values are empty.
     """
     by = list(map(Dimension, breakdown["by"]))
     text = io.StringIO()

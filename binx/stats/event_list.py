@@ -1,7 +1,7 @@
 """Every event of the logs as lines, for ``events``.
 
-This is for looking at what is wrong with a file, so a wrong checksum or an event where none of its sort can
-stand is noted and passed over; only a size that no event can have ends the listing of a file.
+This is for examining damaged files, so a wrong checksum or an illegal event is noted and skipped; only an
+impossible event size ends a file's listing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVENT_COLUMNS = (
     *("file", "position", "inner", "type", "size", "end", "next_position", "server_id", "timestamp"),
     *("flags", "checksum", "transaction", "gtid", "expected"),
 )
-"""What JSON says of an event, in this order."""
+"""Fields of an event in JSON, in this order."""
 
 PLAIN_EVENT_COLUMNS = (
     *("file", "position", "type", "size", "end", "server_id", "timestamp", "flags", "checksum"),
@@ -44,10 +44,10 @@ _NUMBER = re.compile(r"\d{1,3}")
 
 
 def parse_types(text: str) -> frozenset[int]:
-    """Read names of event types, in which ``*`` and ``?`` match, or numbers; commas between several.
+    """Parse comma-separated names of event types, with wildcards ``*`` and ``?``, or numbers.
 
     Raises:
-        UsageError: no event type is called so.
+        UsageError: no event type matches.
     """
     found: set[int] = set()
     for name in text.split(","):
@@ -66,12 +66,12 @@ class EventListing:
     """The events of logs as lines; iterate over :meth:`lines` once.
 
     Args:
-        start: of the first one, list no event that ends at or before this offset.
-        stop: of the last one, list no event that begins at or behind this offset.
+        start: skip events of the first log that end at or before this offset.
+        stop: skip events of the last log that begin at or after this offset.
 
     Attributes:
-        problems: what was found wrong so far, in sentences.
-        notes: what is normal and is not listed.
+        problems: what was found wrong, in sentences.
+        notes: normal conditions that are not listed.
     """
 
     def __init__(
@@ -106,14 +106,14 @@ class EventListing:
         self._second_text = lru_cache(64)(lambda second: format_in_zone(second * MICROSECONDS, zone))
 
     def lines(self) -> Iterator[bytes]:
-        """The lines, many at a time."""
+        """Yield the lines, many at a time."""
         place = self._first
-        # The transaction inside which the first log begins.
+        # Start with the log in which the first log's open transaction begins.
         while place and self._files[place].resumption is not None:
             place -= 1
         walk = EventWalk(verify=self._verify, inner=self._inner)
         for number in range(place, self._last + 1):
-            # Of a log before the first one only the transaction matters that goes on.
+            # Of a log before the first one only the continued transaction matters.
             size = self._files[number].own_size
             start = size if number < self._first else self._start if number == self._first else 0
             stop = size if number != self._last or self._stop is None else min(self._stop, size)
@@ -169,7 +169,7 @@ class EventListing:
                 walk.begin(found, walk.format)
 
     def _behind_damage(self, file: BinlogFile, walk: EventWalk, error: BinxError) -> int | None:
-        """Where the next event is, which is told; None where damage ends the listing."""
+        """Report damage and return the next event's offset; None if damage ends the listing."""
         if self._on_damage is OnDamage.STOP:
             return None
         damaged = walk.position
@@ -205,7 +205,7 @@ _type_name = cache(event_name)
 
 @cache
 def flag_names(number: int) -> list[str]:
-    """The names of a header's flags; those without one in hexadecimal."""
+    """Return the names of a header's flags; those without a name in hexadecimal."""
     names = [str(flag.name) for flag in EventFlag if number & flag]
     rest = number & ~sum(EventFlag)
     return [*names, f"{rest:#06x}"] if rest else names

@@ -1,4 +1,4 @@
-"""What in the figures deserves a DBA's look; ``docs/statistics.md`` explains each code."""
+"""Findings in the figures that deserve a DBA's attention; ``docs/statistics.md`` explains each code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from binx.source.wording import counted, listed, shortened
 from binx.stats.sums import Record, TableSums
 
 HUGE_BYTES = 100 * 1024 * 1024
-"""A transaction of more is huge wherever it stands."""
+"""A larger transaction is always reported as huge."""
 
 LONG_SECONDS = 60
-"""A transaction that takes longer is long."""
+"""A transaction that takes longer is reported as long."""
 
 _HUGE_SHARE = 4
 _SHARED_BYTES = 10 * 1024 * 1024
@@ -27,14 +27,14 @@ _CASCADES_LOGGED_SINCE = (9, 6, 0)
 
 
 class Evidence(NamedTuple):
-    """What the findings are drawn from; steps are in µs.
+    """Input of the findings; steps are in µs.
 
     Attributes:
-        kinds: how many transactions there are of each kind.
-        largest: the transactions with most bytes, four at least where there are so many.
-        tables: what table maps say; nothing where only the index was read.
-        with_text: transactions that hold statements and are no DDL.
-        cascades: statements that define foreign keys which change rows by themselves.
+        kinds: number of transactions of each kind.
+        largest: the transactions with most bytes, at least four if there are as many.
+        tables: information from table maps; empty if only the index was read.
+        with_text: transactions that contain statements and are not DDL.
+        cascades: statements that define foreign keys with actions that change rows.
     """
 
     files: Sequence[Record]
@@ -56,7 +56,7 @@ class Evidence(NamedTuple):
 
 
 def findings(evidence: Evidence) -> list[Record]:
-    """All findings, what is lost first; the count is in the unit of the message."""
+    """Return all findings, losses first; the count is in the message's unit."""
     found = (*_about_files(evidence), *_about_tables(evidence), *_about_transactions(evidence))
     return [
         {"code": code, "message": printable(message), "count": count}
@@ -156,7 +156,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
     )
     bound, count = HUGE_BYTES, evidence.huge_count
     if evidence.transaction_bytes >= _SHARED_BYTES and evidence.transaction_bytes // _HUGE_SHARE < bound:
-        # No more than three can have over a quarter each.
+        # At most three can have over a quarter each.
         bound = evidence.transaction_bytes // _HUGE_SHARE
         count = sum(one["bytes"] > bound for one in evidence.largest)
     for worst in evidence.largest[:1]:
@@ -188,5 +188,5 @@ def _logs_cascades(flavour: Flavour, version: tuple[int, int, int]) -> bool:
 
 
 def _names(names: Iterable[str]) -> str:
-    """The first names in their order, and how many more there are."""
+    """Format the first names, and how many more there are."""
     return listed(sorted(names), _NAMES_SHOWN)

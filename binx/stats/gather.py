@@ -1,7 +1,7 @@
-"""The pass over binary logs that gathers their figures.
+"""Gather figures in one pass over binary logs.
 
-Each file is read once, and what is kept does not grow with the number of transactions: running sums
-(:mod:`binx.kernels.transactions.sums`), the few largest, one entry a table, the GTID set as intervals.
+Each file is read once, and memory does not grow with the number of transactions: running sums
+(:mod:`binx.kernels.transactions.sums`), the few largest, one entry per table, the GTID set as intervals.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from binx.stats.breakdown import GroupSums
 
 INTERVALS_MAXIMUM = 65_536
-"""Intervals of selected transactions' GTIDs that are kept, at most."""
+"""Maximum number of intervals kept of the selected transactions' GTIDs."""
 
 _RANKED_LEAST = 4
 _DAMAGES_SHOWN = 3
@@ -73,22 +73,22 @@ def gather(
     top: int = 10,
     on_progress: Callable[[int], None] | None = None,
 ) -> Record:
-    """The figures of logs, which are brought into the order of their chain, as the JSON of ``stats`` has it.
+    """Return the figures of logs, which are put into chain order, as in the JSON of ``stats``.
 
-    ``docs/statistics.md`` explains each. A damaged file counts up to the damage, and the rest of it as
-    ``damaged_bytes``; where damage is salvaged, these are the damaged bytes alone, and what is whole behind
-    them counts. Where each file has its index attached, a quick look takes all from there and knows what a
-    full pass does. Files that cannot hold what was asked for are passed over.
+    ``docs/statistics.md`` explains each. A damaged file counts up to the damage, and its rest as
+    ``damaged_bytes``; when salvaging, these are only the damaged bytes, and what is whole after them counts.
+    If each file has its index attached, a quick pass reads only that and knows what a full pass does. Files
+    that cannot contain selected transactions are skipped.
 
     Args:
-        selection: which transactions; None for all. Those that touch a wanted table count as a whole.
-        by: what the figures are broken down by, all of these together.
-        zone: by whose clock the hours and days of the breakdown begin.
-        quick: read the index alone, so that what rows and events tell is null; no quick look is taken
-            where the selection needs a full one.
-        on_damage: whether reading goes on behind damage.
+        selection: which transactions; None for all. Those that touch a selected table count as a whole.
+        by: the dimensions of the breakdown, combined.
+        zone: the time zone for hours and days in the breakdown.
+        quick: read the index only, so that what rows and events provide is null; ignored if the selection
+            needs a full pass.
+        on_damage: whether to continue after damage.
         top: how many of the largest and longest transactions and of the connections are kept.
-        on_progress: called now and then with the bytes that were read so far, of all files.
+        on_progress: called from time to time with the bytes read, of all files.
     """
     selection = selection or Selection()
     ends = order_ends([known_ends(file) for file in files])
@@ -126,10 +126,10 @@ def gather(
 
 
 def figures_json(figures: Record, top: int | None = None) -> str:
-    """The figures as one JSON object; the same logs give the same text.
+    """Serialize the figures as one JSON object; the same logs give the same text.
 
     Args:
-        top: how many groups of the breakdown, those with most bytes; None for all.
+        top: number of groups in the breakdown, those with most bytes; None for all.
     """
     breakdown = figures["breakdown"]
     if breakdown is not None:
@@ -138,7 +138,7 @@ def figures_json(figures: Record, top: int | None = None) -> str:
 
 
 def incomplete(figures: Mapping[str, Any]) -> list[str]:
-    """What there was too much of to keep all: those with most bytes are in the figures."""
+    """Return notes on figures that were limited to the entries with most bytes."""
     names = {"tables": "tables", "servers": "servers", "threads": "connections"}
     found = [shown for name, shown in names.items() if not figures[f"{name}_complete"]]
     breakdown = figures["breakdown"]
@@ -146,7 +146,7 @@ def incomplete(figures: Mapping[str, Any]) -> list[str]:
 
 
 def _check_dimensions(by: Sequence[Dimension], *, quick: bool, stored: bool) -> None:
-    """Raise UsageError for dimensions that a quick look does not read, or that do not go together."""
+    """Raise UsageError for dimensions that a quick pass does not read, or that cannot be combined."""
     if Dimension.STATEMENT in by:
         if quick:
             raise UsageError("--by statement needs the statements, which --quick does not read")
@@ -165,7 +165,7 @@ def _group_sums(by: Sequence[Dimension], zone: tzinfo, *, quick: bool) -> GroupS
 
 
 class _Gathering:
-    """What is known so far; for each file ``begin``, ``take`` for its tables and ``end``."""
+    """The accumulated figures; for each file call ``begin``, ``take`` for its tables, and ``end``."""
 
     def __init__(
         self, selector: Selector, by: Sequence[Dimension], zone: tzinfo, *, quick: bool, top: int
@@ -203,7 +203,7 @@ class _Gathering:
         self._bytes = 0
 
     def take(self, table: TransactionTable) -> None:
-        """Add those of a table of the file's transactions that were asked for."""
+        """Add the selected transactions of a table."""
         self._bytes += sum(array("q", table.column("bytes")))
         mask = table.mask()
         if not self._everything:
@@ -223,12 +223,12 @@ class _Gathering:
         self._take_gtids(table, mask)
         self._take_extremes(part)
         self._count += count
-        # A statement that cannot be read ends the account here, where all sums have the same transactions.
+        # An unreadable statement raises here, when all sums cover the same transactions.
         if not self._quick:
             self._statements.take(part)
 
     def end(self, error: BinxError | None) -> None:
-        """Close the file's account; header, transaction, unfinished and damaged bytes add up to its size."""
+        """Finish a file; header, transaction, unfinished and damaged bytes add up to its size."""
         file, scan, description = self._ends.file, self._scan, self._ends.file.format
         unread = file.size - scan.accounted
         damage = scan.damage if isinstance(scan, Scan) else ()
@@ -279,7 +279,7 @@ class _Gathering:
         )
 
     def figures(self, ends: Sequence[FileEnds]) -> Record:
-        """All figures."""
+        """Return all figures."""
         tally, quick, selector = self._tally, self._quick, self._selector
         transactions, transaction_bytes, rows = tally.totals
         known_events = self._everything and not quick
@@ -357,7 +357,7 @@ class _Gathering:
             self._file_gtids = None
 
     def _take_extremes(self, part: Selected) -> None:
-        """Look for the first that was committed at the earliest time, and the last at the latest."""
+        """Update the first transaction with the earliest commit time, and the last with the latest."""
         times = array("q", measures(part.table, part.mask, Measure.MEASURE_COMMIT_TIME))
         earliest, latest = min(times), max(times)
         indexes = None if self._everything else part.table.marked(part.mask)
@@ -369,7 +369,7 @@ class _Gathering:
             self._file_last = latest, self._point(part, indexes[place] if indexes else place)
 
     def _point(self, part: Selected, index: int) -> Record:
-        """A transaction's place in the logs."""
+        """Return a transaction's position in the logs."""
         file, value = part.scan.file, part.table.value
         return {
             "transaction": transaction_id(file, part.table, index),
@@ -379,7 +379,7 @@ class _Gathering:
         }
 
     def _take_events(self, scan: TransactionScan) -> int:
-        """Add the scan's events by type; returns how many there are."""
+        """Add the scan's events by type; return their number."""
         totals = scan.totals()
         self._unknown_events.update(totals.unknown)
         for number in totals.events.keys() | totals.inner.keys():

@@ -1,4 +1,4 @@
-"""Transactions as lines, many at a time: JSON objects, or fields with tabs between."""
+"""Format transactions as lines, many at a time: JSON objects, or tab-separated fields."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from binx.stats.text import safe_text
 COLUMNS = tuple(column.name.removeprefix("COLUMN_").lower() for column in TextColumn)[
     : TextColumn.COLUMN_DURATION + 1
 ]
-"""The names of columns, as JSON has them; ``duration`` is not in the data set."""
+"""Column names, as in JSON; ``duration`` is not in the data set."""
 
 ALIASES = {
     "time": "commit_timestamp",
@@ -29,20 +29,20 @@ ALIASES = {
     "thread": "thread_id",
     "position": "start",
 }
-"""Shorter names that a user may give."""
+"""Short names accepted in options."""
 
 JSON_COLUMNS = COLUMNS[: TextColumn.COLUMN_DURATION]
-"""What an object has unless other columns are asked for."""
+"""Default fields of a JSON object."""
 
 PLAIN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "file", "start", "tables")
-"""What a plain line has unless other columns are asked for."""
+"""Default fields of a plain line."""
 
 _STATEMENT = 500
-"""Characters of a schema statement that are shown, at most."""
+"""Maximum number of characters shown of a schema statement."""
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Read a list of columns with commas between."""
+    """Parse a comma-separated list of columns."""
     names = [ALIASES.get(name.strip().lower(), name.strip().lower()) for name in text.split(",")]
     for name in names:
         if name not in COLUMNS:
@@ -53,10 +53,10 @@ def parse_columns(text: str) -> tuple[str, ...]:
 
 
 class LineWriter:
-    """Makes lines of transactions.
+    """Formats transactions as lines.
 
     Attributes:
-        unread: statements that could not be read, in sentences.
+        unread: statements that could not be parsed, in sentences.
     """
 
     def __init__(
@@ -75,11 +75,11 @@ class LineWriter:
         self._last: Selected | None = None
 
     def lines(self, part: Selected) -> bytes:
-        """The lines of the marked transactions."""
+        """Return the lines of the marked transactions."""
         return self._render(part, part.mask)[0]
 
     def each(self, part: Selected, indexes: Sequence[int]) -> list[bytes]:
-        """A line for each of some transactions, whose indexes ascend."""
+        """Return a line for each of some transactions, whose indexes ascend."""
         mask = bytearray(len(part.table))
         for index in indexes:
             mask[index] = 1
@@ -87,7 +87,7 @@ class LineWriter:
         return [text[start:end] for start, end in pairwise([0, *memoryview(ends).cast("q")])]
 
     def _render(self, part: Selected, mask: bytearray) -> tuple[bytes, bytes]:
-        """Lines, and where each ends in them: 8 bytes each, native byte order."""
+        """Return lines, and their end offsets: 8 bytes each, native byte order."""
         if self._last is None or self._last.scan is not part.scan:
             self._begin_file(part)
         self._last = part
@@ -116,7 +116,7 @@ class LineWriter:
 
 
 def _lead(place: int, name: str, as_json: bool) -> bytes:
-    """What stands before a field: its name in JSON, else a tab between fields."""
+    """Return what precedes a field: its name in JSON, else a tab between fields."""
     if as_json:
         return f'{", " if place else "{"}"{name}": '.encode()
     return b"\t" if place else b""

@@ -1,4 +1,4 @@
-"""Transactions one by one, as ``ls`` shows them: in the order of the log, or sorted."""
+"""List transactions one by one for ``ls``: in log order, or sorted."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from binx.where.condition import Condition
 
 RANKED_MAXIMUM = 10_000
-"""Transactions that a sorted listing with a limit holds in memory; with a larger limit all go to disk."""
+"""Limit up to which a sorted listing is kept in memory; with a larger limit all goes to disk."""
 
 _LINES_AT_ONCE = 4096
 
 
 class Order(Enum):
-    """What a listing is sorted by."""
+    """Sort order of a listing."""
 
     LOG = "log"
-    """As the transactions stand in the logs."""
+    """The transactions' order in the logs."""
     BYTES = "bytes"
     ROWS = "rows"
     TIME = "time"
-    """Commit time, the earliest first; all others begin with the largest."""
+    """Commit time, the earliest first; all other orders begin with the largest."""
     DURATION = "duration"
 
 
@@ -52,17 +52,16 @@ _MEASURES = {
 class Listing:
     """The transactions of a chain of logs as lines; iterate once.
 
-    A sorted listing without a small limit goes through a temporary file. Of equals, those that stand earlier
-    in the logs come first. Logs that cannot hold what is selected are passed over, and the search ends when
-    all GTIDs asked for are found.
+    A sorted listing without a small limit uses a temporary file. The sort is stable. Logs that cannot contain
+    selected transactions are skipped, and the search ends once all requested GTIDs are found.
 
     Args:
-        chain: the logs in their order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
-        selection: which transactions; its limit counts before the order does.
-        reverse: begin with the smallest, or with the latest; cannot go with ``Order.LOG``.
-        quick: read the index alone, so that rows and tables stay unknown.
-        where: a condition; only transactions come that change a row which fulfils it.
-        tables: the tables known beforehand, for the condition; left as they are.
+        chain: the logs in order, with their ends read; see :func:`binx.log.chain.inputs.open_chain`.
+        selection: which transactions; its limit is applied before sorting.
+        reverse: begin with the smallest, or with the latest; not with ``Order.LOG``.
+        quick: read the index only, so that rows and tables stay unknown.
+        where: a condition; list only transactions that change a matching row.
+        tables: initially known tables, for the condition; not modified.
     """
 
     def __init__(
@@ -106,17 +105,17 @@ class Listing:
 
     @property
     def missing(self) -> GtidSet:
-        """The GTIDs asked for that were not met, once the listing is over; none where its limit ended it."""
+        """The requested GTIDs that were not found, after the listing; none if the limit ended it."""
         return GtidSet() if self._cut_short else self._search.selector.missing()
 
     @property
     def damage(self) -> list[str]:
-        """What was passed over as it could not be read, as far as the listing has come, in sentences."""
+        """What was skipped as unreadable up to here, in sentences."""
         return [*self._search.damage, *self._writer.unread]
 
     @property
     def notes(self) -> list[str]:
-        """How positions were understood, and what is not counted, as far as the listing has come."""
+        """How positions were interpreted, and what is not counted, up to here."""
         uncounted = [
             f"rows of {name} are not counted, because the size of a column is not known"
             for name in self._uncounted
@@ -124,7 +123,7 @@ class Listing:
         return [*self._search.selector.notes, *self._search.warnings, *uncounted]
 
     def __iter__(self) -> Iterator[bytes]:
-        """The lines, many at a time."""
+        """Yield the lines, many at a time."""
         if self._order is Order.LOG:
             return self._in_log_order()
         if self._limit is not None and self._limit <= RANKED_MAXIMUM:
@@ -152,7 +151,7 @@ class Listing:
                 return
 
     def _ranked(self, limit: int) -> Iterator[bytes]:
-        """The best few, and only then what went wrong."""
+        """Yield the best few, and only then raise what went wrong."""
         ranking = Ranking(_MEASURES[self._order], limit, self._writer, smallest=self._smallest)
         damage = self._take_all(ranking.take)
         yield b"".join(ranking.lines)
@@ -160,7 +159,7 @@ class Listing:
             raise damage
 
     def _sorted(self) -> Iterator[bytes]:
-        """All, by a temporary database, and only then what went wrong."""
+        """Yield all, sorted in a temporary database, and only then raise what went wrong."""
         with _disk_errors(), closing(sqlite3.connect("", isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("CREATE TABLE lines (key INTEGER, ordinal INTEGER, line BLOB)")
@@ -185,7 +184,7 @@ class Listing:
             raise damage
 
     def _take_all(self, take: Callable[[Selected], None]) -> BinxError | None:
-        """Go through all transactions as far as they can be read; returns what ended it."""
+        """Process all transactions that can be read; return the error that ended it."""
         try:
             for part in self._parts():
                 take(part)
@@ -197,11 +196,11 @@ class Listing:
 
 
 class Ranking:
-    """The lines of the few transactions with most (or least) of a measure; of equals, the first ones.
+    """The lines of the few transactions with the largest (or smallest) measure; ties go to the first ones.
 
     Args:
-        smallest: whether those with least are wanted.
-        floor: take only what goes beyond this value.
+        smallest: whether the smallest are wanted.
+        floor: ignore values up to this one.
     """
 
     def __init__(
@@ -221,7 +220,7 @@ class Ranking:
         self._kept: list[tuple[int, int, bytes]] = []
 
     def take(self, part: Selected) -> None:
-        """Look at the marked transactions; candidates are written at once."""
+        """Add the marked transactions; candidates are formatted at once."""
         sign = 1 if self._smallest else -1
         if self._kept and len(self._kept) == self._limit:
             self._floor = sign * self._kept[-1][0]
@@ -237,7 +236,7 @@ class Ranking:
 
     @property
     def lines(self) -> list[bytes]:
-        """Those of the transactions so far, the best first."""
+        """Return the lines of the best transactions, the best first."""
         return [line for _, _, line in self._kept]
 
 

@@ -1,4 +1,4 @@
-"""Figures as one HTML page that needs nothing else: no scripts, no other files, no network.
+"""Render figures as one self-contained HTML page: no scripts, no other files, no network.
 
 It is well-formed as HTML and as XML, and no text from a log can become markup.
 """
@@ -37,7 +37,7 @@ _LEAST = 1.0
 
 
 def html_page(figures: Record, *, top: int = 10, zone: tzinfo = UTC) -> str:
-    """One page with all figures; the same figures give the same page."""
+    """Return a page with all figures; the same figures give the same page."""
     names = [file["name"] for file in figures["files"]]
     files = ", ".join(names) or "none"
     if len(names) > _NAMES_SHOWN:
@@ -117,7 +117,7 @@ def _warnings(figures: Record) -> Markup:
 
 
 def _tables(figures: Record, top: int, zone: tzinfo) -> Iterator[Markup]:
-    """The charts and the tables that a terminal has too."""
+    """Yield the charts, and the same tables as on a terminal."""
     if figures["breakdown"] is not None:
         yield _table(breakdown_section(figures["breakdown"], top, zone))
     if figures["histogram"] is not None:
@@ -126,13 +126,13 @@ def _tables(figures: Record, top: int, zone: tzinfo) -> Iterator[Markup]:
         legend = element("p", key, class_="legend") if figures["bursts"] else None
         charts = time_charts(figures["histogram"], figures["bursts"], zone)
         yield element("section", title, legend, *charts)
-    # The first table has what the tiles say.
+    # The first table repeats the tiles.
     _, *others = sections(figures, top, zone)
     yield from map(_table, others)
 
 
 def _table(section: Section) -> Markup:
-    """A table; sizes have a bar beside them."""
+    """Render a table; sizes have a bar next to them."""
     titles = [column.title for column in section.columns]
     has_bars = any(column.form.kind == BARS for column in section.columns)
     sizes = titles.index("Bytes") if "Bytes" in titles and len(section.rows) > 1 and not has_bars else None
@@ -161,7 +161,7 @@ def _table(section: Section) -> Markup:
 
 
 def meter(value: int, largest: int) -> Markup:
-    """A bar as long as a value is, compared with the largest of its column, which has its width."""
+    """Render a bar, scaled to the largest value of its column."""
     width = value / largest * _METER if largest else 0.0
     return element(
         "svg",
@@ -174,7 +174,7 @@ def meter(value: int, largest: int) -> Markup:
 
 
 def time_charts(histogram: Record, bursts: Sequence[Record], zone: tzinfo) -> Iterator[Markup]:
-    """Bytes and transactions over time, bursts in a colour of their own."""
+    """Render bytes and transactions over time, with bursts highlighted."""
     spans = [(moment_of(burst["start"]), moment_of(burst["end"])) for burst in bursts]
     for name, text_of, step_of in (
         ("bytes", bytes_text, _byte_step),
@@ -224,7 +224,7 @@ def _time_chart(
 
 
 def _time_labels(histogram: Record, wide: float, zone: tzinfo) -> list[Markup]:
-    """A few times below the bars: dates where the spans are long, else times of day."""
+    """Render a few times below the bars: dates for long spans, else times of day."""
     buckets = histogram["buckets"]
     count = len(buckets)
     every = max(-(-count // _LABELS), 1)
@@ -247,7 +247,7 @@ def _time_labels(histogram: Record, wide: float, zone: tzinfo) -> list[Markup]:
 
 
 def _number_step(largest: int) -> int:
-    """A round number of which two to five make up the largest."""
+    """Return a round number that fits two to five times into the largest."""
     unit = 1
     while unit * 10 <= largest:
         unit *= 10
@@ -259,7 +259,7 @@ def _number_step(largest: int) -> int:
 
 
 def _byte_step(largest: int) -> int:
-    """The same in binary units."""
+    """Return the same in binary units."""
     unit = 1
     while unit * 1024 <= largest:
         unit *= 1024
@@ -270,28 +270,28 @@ _VOID = frozenset({"meta", "rect", "line", "col"})
 
 
 class Markup(str):
-    """A text that is markup already; all other texts are escaped."""
+    """Text that is already markup; all other texts are escaped."""
 
     __slots__ = ()
 
 
 Child = str | int | None
-"""What an element contains: markup, text, a number, or nothing."""
+"""Content of an element: markup, text, a number, or nothing."""
 
 
 def escaped(child: Child) -> Markup:
-    """A child as markup; what is invisible in a text, and what XML cannot hold, becomes visible escapes."""
+    """Convert a child to markup; invisible characters, and those invalid in XML, become visible escapes."""
     if isinstance(child, Markup):
         return child
     return Markup("" if child is None else html.escape(safe_text(str(child))))
 
 
 def element(name: str, /, *children: Child, **attributes: str | int | float | None) -> Markup:
-    """An element.
+    """Render an element.
 
     Args:
-        attributes: by name, with ``_`` for a hyphen and one at the end of Python's own words (``class_``);
-            None leaves one out.
+        attributes: by name, with ``_`` for a hyphen and at the end of Python keywords (``class_``); None
+            omits an attribute.
     """
     head = name + "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escaped(_number(value))}"'
@@ -361,4 +361,4 @@ footer { color: var(--soft); font-size: 13px; margin-top: 20px; }
   .tile span, .legend, footer { font-size: 10px; } .meter { min-width: 80px; }
   .meter svg { height: 9px; margin-top: 3px; } }
 """
-"""Without ``<`` and ``&``, so that it is the same in HTML and in XML."""
+"""Without ``<`` and ``&``, so that it is valid in HTML and in XML."""

@@ -1,4 +1,4 @@
-"""The tables of figures for terminals, pipes and the HTML page: their columns, and how values are written."""
+"""Tables of figures for terminals, pipes and the HTML page: columns and value formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from binx.stats.text import (
 )
 
 NUMBERS, TIMES, TEXTS, BARS = "number", "time", "name", "meter"
-"""Kinds of columns: numbers are flush right, bars are drawn."""
+"""Kinds of columns: numbers are right-aligned, bars are drawn."""
 
 _HISTOGRAM_BARS = 24
 _MINUTE_CHARACTERS = len("2026-11-21T09:49")
@@ -33,7 +33,7 @@ Record = Mapping[str, Any]
 
 
 class Form(NamedTuple):
-    """How a sort of values is written.
+    """Formats of a kind of values.
 
     Attributes:
         people: on a terminal and on the page.
@@ -52,9 +52,9 @@ class Column(NamedTuple):
     """A column of a table.
 
     Attributes:
-        value: the name in a record, or what gives its value; by default what the title says.
-        spare: how early it is left out where the terminal is narrow, the highest first; 0 for never.
-        cut: whether its texts are cut off where that is not enough.
+        value: the field of a record, or a function of it; by default derived from the title.
+        spare: priority for omission on a narrow terminal, the highest first; 0 for never.
+        cut: whether its texts may be truncated if that is not enough.
     """
 
     title: str
@@ -64,12 +64,12 @@ class Column(NamedTuple):
     cut: bool = False
 
     def of(self, record: Record) -> Any:
-        """Its value of a record."""
+        """Return its value for a record."""
         return self.value(record) if callable(self.value) else record[self.value or self.title.lower()]
 
 
 class Section(NamedTuple):
-    """A table with its title; None is a value that is not known."""
+    """A table with its title; None stands for an unknown value."""
 
     title: str
     columns: Sequence[Column]
@@ -77,14 +77,14 @@ class Section(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A value as part of the largest of its column."""
+    """A value relative to the largest of its column."""
 
     value: int
     largest: int
 
 
 def bar_text(bar: Bar, width: int) -> str:
-    """A bar of block characters, in eighths of a column; at least one eighth where there is something."""
+    """Draw a bar of block characters in eighths of a column; at least one eighth unless zero."""
     if bar.largest <= 0 or bar.value <= 0:
         return ""
     eighths = max(1, round(bar.value * width * 8 / bar.largest))
@@ -92,7 +92,7 @@ def bar_text(bar: Bar, width: int) -> str:
 
 
 def _bar_column(width: int, largest: int, spare: int) -> Column:
-    """Bars of sizes, of so many columns in a terminal."""
+    """Return a column of size bars with that width in a terminal."""
 
     def write(bar: Bar) -> str:
         return bar_text(bar, width)
@@ -101,7 +101,7 @@ def _bar_column(width: int, largest: int, spare: int) -> Column:
 
 
 def time_form(zone: tzinfo) -> Form:
-    """How the moments of records are written by a zone's clock; in a pipe as RFC 3339 has it."""
+    """Return the format of times in a zone; in a pipe RFC 3339."""
 
     def programs(shown: str | int) -> str:
         try:
@@ -141,7 +141,7 @@ _GROUP_COLUMNS = {
 
 
 def sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
-    """All tables, of at most ``top`` rows where there may be many; those without any are left out."""
+    """Yield all tables that are not empty, of at most ``top`` rows where there may be many."""
     for section in _sections(figures, top, zone):
         if section.rows:
             yield section
@@ -223,7 +223,7 @@ def _section(
     top: int | None = None,
     existing: int | None = None,
 ) -> Section:
-    """The first records as a table, whose title says how many of the existing ones these are."""
+    """Return the first records as a table, whose title gives their number out of all existing ones."""
     rows = [[column.of(one) for column in columns] for one in records[:top]]
     if existing is not None and existing != len(rows):
         title += f" ({len(rows):,} of {existing:,})"
@@ -231,7 +231,7 @@ def _section(
 
 
 def _histogram(histogram: Record, zone: tzinfo) -> Section:
-    """At most two dozen bars: neighbouring spans are put together."""
+    """Return a histogram of at most two dozen bars: neighbouring spans are merged."""
     buckets = histogram["buckets"]
     together = -(-len(buckets) // _HISTOGRAM_BARS)
     spans = []
@@ -249,7 +249,7 @@ def _histogram(histogram: Record, zone: tzinfo) -> Section:
 
 
 def breakdown_section(breakdown: Record, top: int | None, zone: tzinfo) -> Section:
-    """The groups with most bytes, without columns of changes that have none in any of them."""
+    """Return the groups with most bytes, without columns of changes that are zero in all of them."""
     by = list(map(Dimension, breakdown["by"]))
     groups = largest_groups(breakdown["groups"], top)
     whole = sum(group["bytes"] for group in breakdown["groups"])
@@ -267,7 +267,7 @@ def breakdown_section(breakdown: Record, top: int | None, zone: tzinfo) -> Secti
 
 
 def _key_column(name: str, zone: tzinfo) -> Column:
-    """The column of one of the keys of groups."""
+    """Return the column of one of the group keys."""
     if name in ("minute", "hour", "day"):
         return Column(f"{name.capitalize()} ({zone_name(zone)})", _MINUTE, name)
     title, form = _GROUP_COLUMNS.get(name, (name.capitalize(), TEXT))
@@ -280,7 +280,7 @@ def _share_of(records: Sequence[Record]) -> Column:
 
 
 def share(part: int, whole: int) -> float | None:
-    """The part of a whole; None of nothing."""
+    """Return the ratio of a part to the whole; None if the whole is zero."""
     return part / whole if whole else None
 
 

@@ -1,4 +1,4 @@
-"""What statements did, one by one: those that are logged as text, and those that rows were logged with."""
+"""Sums by statement, for statements logged as text and for those whose rows are logged."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _BEFORE = frozenset(
         EventType.APPEND_BLOCK,
     }
 )
-"""What stands before a statement and belongs to it."""
+"""Events that precede a statement and belong to it."""
 
 _MARKERS = frozenset({"begin", "commit", "rollback", "savepoint", "release", "xa", "start"})
 _SHOWN_CHARACTERS = 2_000
 _KNOWN_TEXTS = 10_000
 _KNOWN_CHARACTERS = 2_000
 _DIGESTS_AT_ONCE = 65_536
-"""Digests that are kept of one transaction, at most."""
+"""Maximum number of digests kept for one transaction."""
 
 _SIX_BYTE_IDS = 8
 _SHORT_POST_HEADER = 6
@@ -57,10 +57,10 @@ _NO_TEXT = -1
 
 
 class StatementSums:
-    """The sums of statements, by transaction and digest.
+    """Sums of statements, by transaction and digest.
 
     Attributes:
-        complete: False where a transaction had more digests than are kept, and counts several times.
+        complete: False if a transaction had more digests than are kept, and is counted several times.
     """
 
     def __init__(self) -> None:
@@ -71,21 +71,21 @@ class StatementSums:
         self._next = 0
 
     def digest(self, number: int) -> tuple[str | None, str | None]:
-        """The normal form of a statement, cut where it is long, and its hash; None without a text."""
+        """Return a statement's normalized text, truncated if long, and its hash; None without a text."""
         return self._digests.get(number, (None, None))
 
     def keep(self, numbers: Container[int]) -> None:
-        """Forget all digests but some."""
+        """Forget all other digests."""
         self._digests = {number: one for number, one in self._digests.items() if number in numbers}
         self._numbers = {digest: number for number, (_, digest) in self._digests.items()}
         self._known.clear()
 
     def of(self, part: Selected) -> tuple[array[int], array[int], list[array[int]]]:
-        """The sums of the marked transactions.
+        """Return the sums of the marked transactions.
 
         Returns:
-            The indexes of the transactions, the numbers of digests, and for each of
-            STATEMENT_MEASURES behind the number of transactions a sum.
+            The indexes of the transactions, the numbers of digests, and a sum for each of STATEMENT_MEASURES
+            after the number of transactions.
         """
         places, numbers = array("q"), array("q")
         sums = [array("q") for _ in STATEMENT_MEASURES[1:]]
@@ -100,7 +100,7 @@ class StatementSums:
         return places, numbers, sums
 
     def number(self, text: str) -> int:
-        """The number of a text's digest."""
+        """Return the number of a text's digest."""
         number = self._known.get(text)
         if number is None:
             form = digest_text(text)
@@ -137,7 +137,7 @@ class _Transaction:
         self._before = 0
 
     def read(self) -> Iterator[dict[int, list[int]]]:
-        """The sums of each digest, mostly at once."""
+        """Yield the sums by digest, mostly all at once."""
         for raw in self._events:
             self._take(raw)
             if len(self._found) >= _DIGESTS_AT_ONCE and self._open is None:
@@ -171,7 +171,7 @@ class _Transaction:
             self._take_rows(raw, self._open or self._begin(_NO_TEXT, raw, 0))
 
     def _begin(self, number: int, raw: RawEvent, size: int | None = None) -> list[int]:
-        """Open a statement; the one before it has ended."""
+        """Open a statement; the previous one has ended."""
         self._end_time(raw.header.timestamp)
         sums = self._found.setdefault(number, [0] * (len(STATEMENT_MEASURES) - 1))
         sums[_STATEMENTS] += 1
@@ -202,7 +202,7 @@ class _Transaction:
             body = memoryview(plain_rows_event(raw.data, raw.header, self._format))[HEADER_SIZE:]
         rows = 0
         if self._counter is not None:
-            # Rows of columns of unknown types cannot be counted; a warning says so of their tables.
+            # Rows with columns of unknown types cannot be counted; a warning names their tables.
             with suppress(UnsupportedError):
                 plain = int(PLAIN_TYPES.get(EventType(kind), kind))
                 length = self._format.post_header_length(plain, _SIX_BYTE_IDS)
@@ -214,5 +214,5 @@ class _Transaction:
 
 
 def _with_text(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
-    """Events that have a statement's text; of others no more than their header is looked at."""
+    """Parse events with a statement's text; of others only the header is read."""
     return parse_event(body, header, description) if header.type in _TEXTS else UnknownEvent(header.type, b"")

@@ -1,4 +1,4 @@
-"""What is summed up while logs are read: kinds, servers, sizes, times, tables, statements."""
+"""Sums gathered while logs are read: kinds, servers, sizes, times, tables, statements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from binx.stats.dimensions import size_bound, size_step
 from binx.stats.text import moment_json, moment_of
 
 Record = dict[str, Any]
-"""A record of the figures, as JSON has it."""
+"""A record of the figures, as in JSON."""
 
 _SUMS = ("transactions", "bytes", "rows")
 _CHANGES = ("inserts", "updates", "deletes", "bytes")
@@ -34,33 +34,33 @@ _BURST_SHARE = 100
 
 
 def records(names: Sequence[str], rows: Iterable[Sequence[Any]], *, quick: bool = False) -> list[Record]:
-    """Rows as records; of a quick look the row changes are not known."""
+    """Convert rows to records; in a quick pass the row changes are unknown."""
     found = [dict(zip(names, row, strict=True)) for row in rows]
     return [one | {"rows": None} for one in found] if quick else found
 
 
 def by_kind(tally: Tally, *, quick: bool) -> list[Record]:
-    """By kind, the most frequent first."""
+    """Return the sums by kind, the most frequent first."""
     rows = [(KIND_NAMES[kind], *sums) for kind, sums in tally.kinds.items()]
     rows.sort(key=lambda row: (-row[1], row[0]))
     return records(("kind", *_SUMS), rows, quick=quick)
 
 
 def by_server(tally: Tally, *, quick: bool) -> list[Record]:
-    """By the server that made the change first, the one with most bytes first."""
+    """Return the sums by originating server, the one with most bytes first."""
     rows = sorted(tally.servers, key=lambda row: (-row[2], row[0]))
     return records(("server_id", *_SUMS), rows, quick=quick)
 
 
 def by_thread(tally: Tally, top: int, *, quick: bool) -> list[Record]:
-    """The connections with most bytes."""
+    """Return the connections with most bytes."""
     most = sorted(tally.threads, key=lambda row: (-row[2], row[0]))[:top]
     rows = [(key >> 32, key & 0xFFFFFFFF, *sums) for key, *sums in most]
     return records(("server_id", "thread_id", *_SUMS), rows, quick=quick)
 
 
 def by_size(tally: Tally) -> list[Record]:
-    """By size: below 1 KiB, then in steps of four; the tally knows the bits that each size takes."""
+    """Return the sums by size class: below 1 KiB, then in steps of four; the tally counts by bit length."""
     classes: dict[int, list[int]] = {}
     for bits, (transactions, size, _) in tally.sizes.items():
         sums = classes.setdefault(size_step(bits), [0, 0])
@@ -71,7 +71,7 @@ def by_size(tally: Tally) -> list[Record]:
 
 
 def over_time(tally: Tally, *, quick: bool) -> Record | None:
-    """Transactions over commit time, in at most 240 intervals that begin at multiples of their length."""
+    """Return transactions over commit time, in at most 240 intervals aligned to their length."""
     seconds, first, sums = tally.histogram
     if not sums:
         return None
@@ -82,17 +82,17 @@ def over_time(tally: Tally, *, quick: bool) -> Record | None:
 
 
 def compression(tally: Tally) -> Record:
-    """Transactions that MySQL compressed as a whole (TRANSACTION_PAYLOAD)."""
+    """Return the sums of transactions that MySQL compressed as a whole (TRANSACTION_PAYLOAD)."""
     transactions, size, _, uncompressed = tally.compressed
     ratio = round(uncompressed / size, 2) if size else None
     return {"transactions": transactions, "bytes": size, "uncompressed_bytes": uncompressed, "ratio": ratio}
 
 
 def bursts(histogram: Record | None) -> list[Record]:
-    """The runs of neighbouring spans that each have over four times the usual bytes, the largest first.
+    """Return the runs of neighbouring spans with over four times the usual bytes each, the largest first.
 
-    What is usual is the median of the spans in which anything was committed. A run counts where it has at
-    least a hundredth of all bytes; of fewer than eight spans with transactions none is unusual.
+    Usual is the median of the spans with any commits. A run counts if it has at least a hundredth of all
+    bytes; with fewer than eight such spans nothing counts as unusual.
     """
     buckets = [] if histogram is None else histogram["buckets"]
     sizes = [bucket["bytes"] for bucket in buckets if bucket["transactions"]]
@@ -118,15 +118,15 @@ def bursts(histogram: Record | None) -> list[Record]:
 
 
 TABLES_MAXIMUM = 65_536
-"""Tables that are kept, at least; behind twice as many, those with fewest bytes are given up."""
+"""Minimum number of tables kept; beyond twice as many, those with fewest bytes are dropped."""
 
 
 class TableSums:
-    """The sums by table of all scans so far, and what table maps say of the tables.
+    """Sums by table over all scans, and information from table maps.
 
     Attributes:
         without_key: names of changed tables that have no primary key.
-        without_names: names of changed tables whose columns have no names in at least one map.
+        without_names: names of changed tables without column names in at least one map.
         unknown_metadata: names of changed tables by the types of metadata fields that binx does not know.
         uncounted: names of tables whose rows are not counted.
     """
@@ -156,12 +156,12 @@ class TableSums:
             self._forget()
 
     def by_table(self) -> list[Record]:
-        """By table, those with most bytes first."""
+        """Return the sums by table, those with most bytes first."""
         rows = [(printable(db), printable(table), *sums) for (db, table), sums in self._tables.items()]
         return records(("db", "table", *_CHANGES), sorted(rows, key=lambda row: (-row[-1], row[:2])))
 
     def by_database(self) -> list[Record]:
-        """By database, those with most bytes first."""
+        """Return the sums by database, those with most bytes first."""
         databases: dict[str, list[int]] = {}
         for (db, _), sums in self._tables.items():
             known = databases.setdefault(db, [0] * 5)
@@ -177,7 +177,7 @@ class TableSums:
             try:
                 table_map = parse_kept_map(body, scan.file.format)
             except (DamagedError, UnsupportedError):
-                continue  # Nothing more is known of it.
+                continue  # Nothing more is known about it.
             for field_type, _ in table_map.unknown_metadata:
                 self.unknown_metadata.setdefault(field_type, set()).add(table_map.name)
             if not all(column.name for column in table_map.columns):
@@ -186,7 +186,7 @@ class TableSums:
                 self.without_key.add(table_map.name)
 
     def _forget(self) -> None:
-        """Keep the tables with most bytes."""
+        """Keep only the tables with most bytes."""
         self.complete = False
         most = sorted(self._tables.items(), key=lambda item: (-item[1][-1], item[0]))[:TABLES_MAXIMUM]
         self._tables = dict(most)
@@ -196,13 +196,13 @@ class TableSums:
 
 
 DDL_LISTED = 200
-"""Statements of DDL that are kept, at most."""
+"""Maximum number of DDL statements kept."""
 
 DDL_READ = 10_000
-"""Statements of DDL that are searched for foreign keys, at most."""
+"""Maximum number of DDL statements searched for foreign keys."""
 
 MIXTURES_READ = 1_000
-"""Transactions with statements that are looked at, at most; later ones count as such that change rows."""
+"""Maximum number of transactions whose statements are examined; later ones count as changing rows."""
 
 _LARGEST = 2**63 - 1
 _CHARACTERS = 2_000
@@ -214,9 +214,9 @@ class StatementReader:
 
     Attributes:
         ddl: the first statements that are transactions of their own.
-        cascades: statements that define foreign keys which change rows by themselves.
-        only_tables_made: transactions whose only statements define tables (CREATE TABLE … SELECT,
-            CREATE TABLE … START TRANSACTION).
+        cascades: statements that define foreign keys with actions that change rows.
+        only_tables_made: transactions whose only statements define tables (CREATE TABLE … SELECT, CREATE
+            TABLE … START TRANSACTION).
     """
 
     def __init__(self) -> None:
@@ -227,7 +227,7 @@ class StatementReader:
         self._mixtures_left = MIXTURES_READ
 
     def take(self, part: Selected) -> None:
-        """Look at the marked transactions."""
+        """Examine the marked transactions."""
         table, mask = part.table, bytearray(part.mask)
         if self._ddl_left:
             table.keep_values(mask, "kind", [Kind.KIND_DDL])
@@ -264,7 +264,7 @@ class StatementReader:
 
 
 def _queries(part: Selected, index: int) -> Iterator[Query]:
-    """The statements of a transaction."""
+    """Yield the statements of a transaction."""
     start, end = part.table.value("start", index), part.table.value("end", index)
     events = transaction_events(part.scan.file, start, end, part.table.format)
     return (event for _, event in events if isinstance(event, Query))

@@ -1,7 +1,7 @@
-r"""Numbers, times and names as people read them in a terminal.
+r"""Format numbers, times and names for people.
 
-Names and values come from files that anyone may have written: control characters and escape sequences are
-shown as ``\xNN`` and never sent to the terminal.
+Names and values come from untrusted files: control characters and escape sequences are shown as ``\xNN`` and
+never sent to the terminal.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _LATEST = 253_402_300_799_999_999
 """The last µs of the year 9999."""
 _SECONDS = len("2026-11-21 09:49:11")
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of characters that a terminal does not show, or obeys."""
+"""Unicode categories that a terminal does not show, or interprets."""
 _PERIODS = (("week", 604_800), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
 _UUID_SHOWN = 8
 
 
 def bytes_text(count: int) -> str:
-    """A number of bytes in binary units, with three digits: ``312 B``, ``1.46 KiB``, ``23.9 MiB``."""
+    """Format bytes in binary units with three digits: ``312 B``, ``1.46 KiB``, ``23.9 MiB``."""
     if abs(count) < _UNIT:
         return f"{count} B"
     value, unit = float(count), 0
-    # 999.5 and more of a unit would need four digits.
+    # 999.5 or more of a unit would need four digits.
     while abs(value) >= 999.5 and unit + 1 < len(_UNITS):
         value /= _UNIT
         unit += 1
@@ -41,12 +41,12 @@ def bytes_text(count: int) -> str:
 
 
 def number_text(number: int) -> str:
-    """A number with thousands separators."""
+    """Format a number with thousands separators."""
     return f"{number:,}"
 
 
 def duration_text(duration: int) -> str:
-    """A time span in µs: ``0 s``, ``12 ms``, ``1.25 s``, ``3 min 04 s``, ``2 h 05 min``, ``3 d 04 h``."""
+    """Format a span in µs: ``0 s``, ``12 ms``, ``1.25 s``, ``3 min 04 s``, ``2 h 05 min``, ``3 d 04 h``."""
     seconds = duration / MICROSECONDS
     if seconds < 59.95:
         if 0 < seconds < 0.9995:
@@ -61,22 +61,22 @@ def duration_text(duration: int) -> str:
 
 
 def period_text(seconds: int) -> str:
-    """A period as people say it: ``hour``, ``5 minutes``, ``2 weeks``."""
+    """Format a period in words: ``hour``, ``5 minutes``, ``2 weeks``."""
     unit, size = next((unit, size) for unit, size in _PERIODS if seconds % size == 0)
     return unit if seconds == size else f"{seconds // size:,} {unit}s"
 
 
 def transaction_duration_text(seconds: int | None) -> str:
-    """How long a transaction took, of which whole seconds are known: ``< 1 s``, ``12 s``, ``3 min 04 s``."""
+    """Format a transaction's duration, known in whole seconds: ``< 1 s``, ``12 s``, ``3 min 04 s``."""
     if seconds is None:
         return "-"
     return duration_text(seconds * MICROSECONDS) if seconds else "< 1 s"
 
 
 def time_text(moment: int, zone: tzinfo = UTC) -> str:
-    """A moment in µs since 1970 by a zone's clock: ``2026-11-21 09:49:11.750000``.
+    """Format µs since 1970 in a zone: ``2026-11-21 09:49:11.750000``.
 
-    A damaged file may hold times that no calendar has; they are shown as seconds since 1970.
+    Times outside the calendar, as in damaged files, are shown as seconds since 1970.
     """
     if not -MICROSECONDS < moment <= _LATEST:
         return f"@{moment // MICROSECONDS}"
@@ -88,12 +88,12 @@ def time_text(moment: int, zone: tzinfo = UTC) -> str:
 
 
 def second_text(moment: int, zone: tzinfo = UTC) -> str:
-    """A moment in µs since 1970, as :func:`time_text` has it, without the fraction of a second."""
+    """Format µs since 1970 like :func:`time_text`, without the fraction of a second."""
     return time_text(moment, zone)[:_SECONDS]
 
 
 def safe_text(text: str) -> str:
-    r"""A text that does nothing to a terminal: what is invisible becomes ``\xNN`` or ``\uNNNN``."""
+    r"""Make a text safe for a terminal: invisible characters become ``\xNN`` or ``\uNNNN``."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(_visible(character) for character in text)
@@ -109,25 +109,25 @@ def _visible(character: str) -> str:
 
 
 def moment_json(moment: int) -> str | int:
-    """A moment in RFC 3339; a damaged file's that no calendar has stays a number, in µs since 1970."""
+    """Format a time in RFC 3339; times outside the calendar stay numbers, in µs since 1970."""
     return format_time(moment) if 0 <= moment <= _LATEST else moment
 
 
 def moment_of(shown: str | int) -> int:
-    """The moment of what :func:`moment_json` has made."""
+    """Return the time from the result of :func:`moment_json`."""
     if isinstance(shown, int):
         return shown
     return (datetime.fromisoformat(shown) - _EPOCH) // timedelta(microseconds=1)
 
 
 def short_transaction(transaction: str) -> str:
-    """A GTID with the first digits of its UUID, which is enough to tell servers apart."""
+    """Return a GTID with an abbreviated UUID, enough to distinguish servers."""
     source, colon, number = transaction.partition(":")
     return f"{source[:_UUID_SHOWN]}{ELLIPSIS}:{number}" if colon else source
 
 
 def text_width(text: str) -> int:
-    """Columns that a safe text takes in a terminal: two for wide characters, none for combining ones."""
+    """Return the terminal columns of a safe text: two for wide characters, none for combining ones."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -136,26 +136,26 @@ def text_width(text: str) -> int:
 
 
 def fit_text(text: str, width: int) -> str:
-    """A safe text cut to a number of columns, with an ellipsis where something was cut off."""
+    """Truncate a safe text to a number of columns, with an ellipsis if anything was cut off."""
     if text_width(text) <= width:
         return text
     if width <= 0:
         return ""
     from rich.cells import set_cell_size
 
-    # A space stands for half of a wide character.
+    # A space replaces half of a wide character.
     cut = set_cell_size(text, width - 1)
     return (cut if text.startswith(cut) else cut[:-1]) + ELLIPSIS
 
 
 def pad_text(text: str, width: int, *, right: bool = False) -> str:
-    """A safe text filled up with spaces to a number of columns."""
+    """Pad a safe text with spaces to a number of columns."""
     gap = " " * max(width - text_width(text), 0)
     return gap + text if right else text + gap
 
 
 def tables_text(changes: Sequence[Mapping[str, Any]] | None) -> str:
-    """Changes of tables: ``shop.orders +3 ~1`` for three inserts and an update, a minus for deletes."""
+    """Format table changes: ``shop.orders +3 ~1`` for three inserts and an update, a minus for deletes."""
     texts = []
     for one in changes or ():
         signs = (("+", one["inserts"]), ("~", one["updates"]), ("-", one["deletes"]))

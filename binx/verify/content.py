@@ -1,4 +1,4 @@
-"""One file, verified from its first byte to its last."""
+"""Verify one file from its first byte to its last."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _FAULTS = {
     ProblemKind.STRUCTURE: "expected an INCIDENT of number 1 (LOST_EVENTS), the only one that servers write,"
     " found another",
 }
-"""What is wrong with transactions that are whole."""
+"""Problems of transactions that are whole."""
 
 _ZERO_POSITIONS_SINCE = (11, 4, 0)
 _ENDS = (EventType.ROTATE, EventType.STOP)
 
 
 class ContentCheck:
-    """A file on its way through all checks."""
+    """All checks of one file."""
 
     def __init__(self, ends: FileEnds, *, checksums: bool) -> None:
         self.gtids = GtidSet()
@@ -61,7 +61,7 @@ class ContentCheck:
         self._error: BinxError | None = None
 
     def run(self, progress: Callable[[int], None]) -> FileReport:
-        """Read the file."""
+        """Read and check the file."""
         try:
             for table in self._scan:
                 self._take(table)
@@ -73,7 +73,7 @@ class ContentCheck:
         return self._report()
 
     def _take(self, table: TransactionTable) -> None:
-        """Add a table of whole transactions."""
+        """Check a table of whole transactions."""
         self._transactions += len(table)
         self._by_length += flagged(table, FLAG_BY_LENGTH)[0]
         sizes = memoryview(table.column("bytes")).cast("q")
@@ -149,16 +149,16 @@ class ContentCheck:
         return Problem(kind, self._file.path, message, start, end, gtid)
 
     def _unreadable(self, error: BinxError) -> Problem:
-        """The error that even salvage cannot read on behind."""
+        """Return the problem of an error after which even salvage cannot continue."""
         kind = ProblemKind.ENCRYPTED if isinstance(error, UnsupportedError) else ProblemKind.FORMAT
         start = self._scan.accounted if kind is ProblemKind.ENCRYPTED else MAGIC_SIZE
         return self._problem(kind, error.message, start, self._file.size)
 
     def _about_table_maps(self) -> Iterator[Problem]:
-        """Read what rows need not: names of columns, and the optional metadata."""
+        """Parse what decoding rows does not need: column names, and the optional metadata."""
         for number, body in self._scan.table_maps():
             if number < 0:
-                continue  # A map that the scan refused, which the damage tells.
+                continue  # A map that the scan rejected, already reported as damage.
             name = ".".join(self._scan.table_name(number))
             try:
                 unknown = unknown_column(body)
@@ -195,7 +195,7 @@ class ContentCheck:
                 return
 
     def _note(self) -> Iterator[str]:
-        """Tell what is normal and looks odd."""
+        """Yield notes on what is normal but looks odd."""
         file, scan = self._file, self._scan
         if self._is_relay_log:
             yield "a relay log; its positions are those of the source and are not checked"
@@ -222,12 +222,12 @@ class ContentCheck:
 
     @property
     def _is_relay_log(self) -> bool:
-        """Whether a replica wrote it; of old ones a second format description tells, the source's."""
+        """Whether a replica wrote it; old relay logs have a second format description, the source's."""
         return self._file.is_relay_log or self._scan.totals().events.get(EventType.FORMAT_DESCRIPTION, 0) > 1
 
     @property
     def _ending(self) -> str:
-        """How the file ends; a relay log that goes on in the next one was closed."""
+        """Return how the file ends; a relay log continued in the next one counts as closed."""
         file, ending = self._file, self._scan.ending
         goes_on = file.own_size < file.size or (
             file.resumption is not None and file.resumption.position >= file.size
@@ -243,7 +243,7 @@ class ContentCheck:
         damaged = sum(damage.bytes for damage in scan.damage)
         unfinished = scan.unfinished
         size = file.own_size
-        # Of a transaction that several relay logs hold, each has its own part.
+        # Each relay log has its own part of a transaction that spans several.
         transaction_bytes = self._bytes - (file.size - size)
         if file.resumption is not None:
             transaction_bytes += file.resumption.position - MAGIC_SIZE
@@ -287,7 +287,7 @@ def _damaged(path: str, damage: Damage) -> Problem:
 
 
 def _repeated_in(runs: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:
-    """GTIDs that several of the runs hold."""
+    """Return the GTIDs that are in several of the runs."""
     seen, repeated = GtidSet(), GtidSet()
     for run in runs:
         one = GtidSet([run])

@@ -1,4 +1,4 @@
-"""What a verification finds: kinds of problems, what each means and what to do, and what files are like."""
+"""Results of a verification: kinds of problems with their meaning and advice, and reports on files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``verify``: checks of files one by one and against each other."""
+"""``verify``: check files one by one and against each other."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def verify(
 ) -> VerifyReport:
     """Read files completely and check them against the format and against each other.
 
-    Nothing is changed. Checked are all headers, lengths and checksums; the order of events, and the
+    Nothing is modified. Checked are all headers, lengths and checksums; the order of events, and the
     transaction lengths in GTID events; positions; the logical clock; payloads down to their last inner event;
     rows against their table maps; session variables; and the names and GTIDs of the files against each other.
 
@@ -57,7 +57,7 @@ def verify(
             except (NotABinlogError, UnsupportedError, DamagedError) as error:
                 unreadable.append(_unread(log.path))
                 problems.append(_unreadable(log.path, error))
-        # Where a log cannot be read so far, its own check tells why.
+        # If a log cannot be read at this point, its own check reports why.
         problems += map(_without_beginning, join_relay_logs(files, OnDamage.SALVAGE))
         ends = order_ends([known_ends(file) for file in files])
         total = sum(file.size for file in files)
@@ -83,13 +83,13 @@ def verify(
 
 
 def _without_beginning(file: BinlogFile) -> Problem:
-    """What is said of a relay log whose first transaction begins in one that is not there."""
+    """Return the problem of a relay log whose first transaction begins in a missing one."""
     end = file.size if file.resumption is None else file.resumption.position
     return Problem(ProblemKind.MISSING_FILE, file.path, begins_before(file).message, file.first_position, end)
 
 
 def _unread(path: str) -> FileReport:
-    """The report of a file of which only the name and size are known."""
+    """Return the report of a file of which only the name and size are known."""
     if path == STANDARD_INPUT:
         return FileReport(path=path, name=STANDARD_INPUT_NAME, bytes=0)
     size = Path(path).stat().st_size
@@ -102,13 +102,13 @@ def _unreadable(path: str, error: BinxError) -> Problem:
 
 
 def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[Problem]:
-    """What does not fit between files that follow each other."""
+    """Yield the problems between consecutive files."""
     for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
         found = ends_problems([before, after])
         for problem in found:
             about = before if problem.kind is LinkKind.NOT_CLOSED else after
             yield Problem(_KINDS[problem.kind], about.file.path, problem.message)
-        # A log that a crash has left without an end is held against the next one all the same.
+        # A log without an end, as after a crash, is still compared with the next one.
         if before.chain == after.chain and all(one.kind is LinkKind.NOT_CLOSED for one in found):
             yield from _gtid_problems(before, content, after)
             repeated = content & later
@@ -122,7 +122,7 @@ def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iter
 
 
 def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Iterator[Problem]:
-    """Hold what the later file says was before it against what was there."""
+    """Compare the GTIDs that the later file lists as previous with those of the earlier files."""
     differences = gtid_differences(before, content, after)
     if differences is None:
         return
@@ -147,9 +147,9 @@ def _gtid_problems(before: FileEnds, content: GtidSet, after: FileEnds) -> Itera
 def gap_notes(
     ends: Sequence[FileEnds], contents: Sequence[GtidSet], problems: Sequence[Problem]
 ) -> Iterator[str]:
-    """Sentences about numbers that no file holds though earlier and later ones of their source are there.
+    """Yield notes on GTIDs in no file, although earlier and later ones of their source are.
 
-    Those of which a problem says that they are lost are not told again.
+    GTIDs already reported as lost are omitted.
     """
     logged = GtidSet()
     for content in contents:

@@ -1,1 +1,1 @@
-"""The commands, one a file, loaded when they are called."""
+"""The commands, one per module, loaded when they are called."""

@@ -62,7 +62,7 @@ LIMITS = "Limits"
 ASK = "Check and restore"
 
 _NAMELESS = "-"
-"""``--restore`` without the name of a log."""
+"""Value of ``--restore`` without a log's name."""
 
 
 @command("archive", examples=EXAMPLES)
@@ -251,7 +251,7 @@ def _restore(
     as_json: bool,
     quiet: bool,
 ) -> ExitCode:
-    """Restore a log, or a span; told on standard error where standard output is the restored file."""
+    """Restore a log, or a span; messages go to standard error if standard output is the restored file."""
     if output is None:
         raise UsageError("expected an output file (-o)")
     has_name = name not in (None, _NAMELESS)

@@ -1,4 +1,4 @@
-"""``binx base``: a backup's rows as a part of a data set."""
+"""``binx base``: add a backup's rows to a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``binx completion``: the script with which a shell asks for completions."""
+"""``binx completion``: print a shell's completion script."""
 
 from __future__ import annotations
 

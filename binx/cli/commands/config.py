@@ -1,4 +1,4 @@
-"""``binx config``: the defaults that are set, and where."""
+"""``binx config``: show configured defaults and their origin."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def config_command(ctx: click.Context, only_path: bool, as_json: bool, quiet: bo
 
 
 class _Default(NamedTuple):
-    """A default that is set: for which option of which command, to what, and where."""
+    """A configured default: command, option, value, and origin."""
 
     command: str
     option: str
@@ -71,7 +71,7 @@ class _Default(NamedTuple):
 
 
 def _defaults(ctx: click.Context) -> Iterator[_Default]:
-    """The defaults that are set, in the environment or else in the file."""
+    """Yield the configured defaults, from the environment or else from the file."""
     config = read_config()
     for name in config:
         if isinstance(config[name], dict) and name not in NAMES:

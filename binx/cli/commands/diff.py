@@ -1,4 +1,4 @@
-"""``binx diff``: what two servers' logs have in common, and what not."""
+"""``binx diff``: compare the logs of two servers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def diff_command(
 
 
 def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
-    """A report for people."""
+    """Yield the report for people."""
     for name, path, side in (("A", left, found.left), ("B", right, found.right)):
         held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
         yield f"{name}  {safe_text(path)}: {held}"
@@ -152,7 +152,7 @@ def _difference(one: Difference) -> Iterator[str]:
 
 
 def _pair(pair: ChangePair) -> Iterator[str]:
-    """A change, and what of it differs: only that where both sides have it."""
+    """Yield a change and its differences, where both sides have it."""
     one, other = pair.left, pair.right
     if one is None or other is None:
         side, change = ("A", one) if one is not None else ("B", other)
@@ -170,7 +170,7 @@ def _pair(pair: ChangePair) -> Iterator[str]:
 
 
 def _headed(change: ShownChange) -> str:
-    """What a change is, and of which row."""
+    """Return a change's kind and row."""
     shown = change.shown
     if "sql" in shown:
         return "statement"
@@ -180,7 +180,7 @@ def _headed(change: ShownChange) -> str:
 
 
 def _values(change: ShownChange) -> dict[str, str]:
-    """The values of a change as text, by image and column; one image has no name."""
+    """Return the values of a change as text, by image and column; a single image has no name."""
     shown = change.shown
     if "sql" in shown:
         return {"database": safe_text(shown["db"]), "sql": safe_text(shown["sql"])}
@@ -193,7 +193,7 @@ def _values(change: ShownChange) -> dict[str, str]:
 
 
 def _document(found: LogDiff) -> str:
-    """The same as one JSON object."""
+    """Return the same as one JSON object."""
     document = {
         "equal": found.equal,
         "left": _side(found.left),

@@ -1,4 +1,4 @@
-"""``binx erase``: rows of some keys leave loaded tables, history too."""
+"""``binx erase``: erase rows with certain keys from loaded tables, including their history."""
 
 from __future__ import annotations
 

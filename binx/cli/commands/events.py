@@ -1,4 +1,4 @@
-"""``binx events``: every event of the logs."""
+"""``binx events``: list every event of the logs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def events_command(
 
 
 def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> Iterator[bytes]:
-    """Lines for a terminal, with a head for each file."""
+    """Yield lines for a terminal, with a header for each file."""
     from binx.stats.sections import TEXTS, TIMES, Column, Form
 
     plain, number = Form(str, str, TEXTS), Form(str, str)
@@ -136,6 +136,6 @@ def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> I
 
 
 def _cells(row: list[str], places: list[int]) -> list[str]:
-    """A transaction without GTID is named by its start."""
+    """Return the cells of a line; a transaction without GTID is named by its start."""
     cells = [row[place] for place in places]
     return cells if cells[-1] != UNKNOWN else [*cells[:-1], row[_TRANSACTION]]

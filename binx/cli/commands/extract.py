@@ -1,4 +1,4 @@
-"""``binx extract``: whole transactions, extracted."""
+"""``binx extract``: extract whole transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from binx.where.condition import Condition
 
 _NAME_BYTES = 255
-"""What a table map has room for; servers take 64 characters."""
+"""Maximum length in a table map; servers allow 64 characters."""
 
 EXAMPLES = (
     Example(
@@ -70,7 +70,7 @@ EXAMPLES = (
 
 
 def parse_operations(text: str) -> frozenset[str]:
-    """Some of the operations, joined by commas, each once."""
+    """Parse comma-separated operations, each once."""
     names = frozenset(name.strip().lower() for name in text.split(","))
     if not names.issubset(OPERATIONS):
         raise UsageError(f"expected some of {','.join(OPERATIONS)}, found {text!r}")
@@ -78,10 +78,10 @@ def parse_operations(text: str) -> frozenset[str]:
 
 
 def parse_renaming(text: str) -> tuple[str, str]:
-    """A database's name and its new one.
+    """Parse a database's name and its new one.
 
     Raises:
-        UsageError: there are no two, or one is longer than a table map has room for.
+        UsageError: there are not two names, or one is longer than a table map allows.
     """
     old, _, new = text.partition("=")
     if not old or not new or len(new.encode()) > _NAME_BYTES:
@@ -187,7 +187,7 @@ def extract_command(
 
 
 def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_schema: bool) -> None:
-    """An option that says nothing about the format asked for is a misunderstanding."""
+    """Reject options that have no meaning for the requested format."""
     form = options.format
     sql, json, thl, binlog = SliceFormat.SQL, SliceFormat.JSON, SliceFormat.THL, SliceFormat.BINLOG
     for name, given, forms in (

@@ -1,4 +1,4 @@
-"""``binx index``: what a scan finds, kept beside the log."""
+"""``binx index``: store the result of a scan next to the log."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def index_command(
 
 
 def _is_of_the_store(error: BinxError) -> bool:
-    """Whether an error is about the place where a log stands, and not about the log."""
+    """Whether an error concerns the log's location rather than the log."""
     return isinstance(error, SourceError | OutputError) and not isinstance(error.__cause__, FileNotFoundError)
 
 

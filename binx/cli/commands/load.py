@@ -1,4 +1,4 @@
-"""``binx load``: tables from a data set, with Spark."""
+"""``binx load``: build tables from a data set with Spark."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = Fal
 
 
 def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:
-    """A line for each table; those of a database that did not change are in the figures of ``--status``."""
+    """Return a line for each table; unchanged tables of a database are only in ``--status``."""
     rows = []
     for table in summary.tables:
         counts = [getattr(table, name) for name in figures]

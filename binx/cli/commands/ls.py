@@ -37,7 +37,7 @@ EXAMPLES = (
 )
 
 _SCREEN_COLUMNS = ("commit_timestamp", "gtid", "kind", "bytes", "rows", "tables")
-"""What a line on a terminal has unless other columns are asked for."""
+"""Default columns on a terminal."""
 
 _SPARE = ("tables", "kind", "rows")
 _TITLES = {
@@ -56,7 +56,7 @@ _DIRECTIONS = ("asc", "desc")
 
 
 def _parse_sort(text: str) -> tuple[Order, bool]:
-    """The order, and whether it is the other way round than it is by itself."""
+    """Parse the order, and whether it is reversed."""
     name, colon, direction = text.strip().lower().partition(":")
     name = _SORT_ALIASES.get(name, name)
     keys = [order.value for order in Order]
@@ -139,7 +139,7 @@ def ls_command(
 def _screen(
     texts: Iterable[bytes], names: tuple[str, ...], zone: tzinfo, width: int, colour: bool
 ) -> Iterator[bytes]:
-    """Lines for a terminal; those of tables have what the others leave, at the end."""
+    """Yield lines for a terminal; tables come last and get the remaining width."""
     order = sorted(range(len(names)), key=lambda place: names[place] == "tables")
     columns = [_column(names[place], zone, chosen=names != _SCREEN_COLUMNS) for place in order]
     rows = (line.split("\t") for text in texts for line in text.decode().splitlines())
@@ -150,7 +150,7 @@ def _screen(
 
 
 def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
-    """A column, whose values are fields of plain lines."""
+    """Return a column, whose values are fields of plain lines."""
     from binx.stats.sections import TEXTS, TIMES, Column, Form
     from binx.stats.text import bytes_text, number_text, short_transaction, transaction_duration_text
 
@@ -176,11 +176,11 @@ def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
 
 
 def _time(text: str) -> str:
-    """A time without its zone, which the head tells."""
+    """Return a time without its zone, which is in the header."""
     fraction = text[_SECOND:_MICROSECOND] if text[_SECOND : _SECOND + 1] == "." else ""
     return (text[:_SECOND] + fraction).replace("T", " ")
 
 
 def _with_separators(text: str) -> str:
-    """Numbers of changes as people read them."""
+    """Add thousands separators to the numbers of changes."""
     return _LONG_COUNT.sub(lambda count: f"{int(count[0]):,}", text)

@@ -1,4 +1,4 @@
-"""``binx plan``: what a point-in-time recovery needs, and the commands that do it."""
+"""``binx plan``: plan a point-in-time recovery, with the commands for it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def plan_command(
 
 
 def _backup(path: str | None, gtids: GtidSet | None, position: Position | None) -> BackupPosition:
-    """Where the backup stands, as it or the user says."""
+    """Return the backup's position, from the backup or from the user."""
     given = backup_position(gtids, position)
     if (path is None) == (given is None):
         raise UsageError("expected the backup: --backup PATH, or --from-gtid SET and --from FILE:POS")
@@ -112,7 +112,7 @@ def _target(
 
 
 def _lines(plan: RecoveryPlan, ways: list[Way], zone: tzinfo) -> Iterator[str]:
-    """The plan for people, whose terminal wraps commands, so that these can be copied."""
+    """Yield the plan for people; commands are left to the terminal to wrap, so that they can be copied."""
     facts = [("covered", "yes" if plan.covered else "no")]
     facts += [("problem", problem) for problem in plan.problems]
     facts += [("missing", name) for name in plan.missing_logs]
@@ -151,7 +151,7 @@ def _edge_text(edge: Edge, zone: tzinfo, *, behind: bool) -> str:
 
 
 def _document(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
-    """The plan for programs."""
+    """Return the plan for programs."""
 
     def edge(one: Edge | None) -> dict[str, Any] | None:
         if one is None:

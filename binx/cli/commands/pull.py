@@ -1,4 +1,4 @@
-"""``binx pull``: a server's logs, as it writes them."""
+"""``binx pull``: copy a server's logs as it writes them."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def pull_command(
 
 
 def _login(server: str | None, options: dict[str, Any]) -> Login:
-    """How to connect: by options and URL, else as option files say, else as the environment does."""
+    """Return the connection parameters: from options and URL, else option files, else the environment."""
     given = {} if server is None else parse_url(server)
     if given.get("password"):
         say_warning(
@@ -168,7 +168,7 @@ def _login(server: str | None, options: dict[str, Any]) -> Login:
             " --defaults-file or --ask-password"
         )
     defaults = read_defaults(options["defaults_file"])
-    # A file's socket is that of the host that the file is about.
+    # The option file's socket belongs to the option file's host.
     socket = options["socket"] or (defaults.get("socket") if server is None else None)
     port = str(given.get("port") or defaults.get("port") or PORT)
     if not port.isdecimal():
@@ -215,7 +215,7 @@ def _status_text(value: Any) -> str:
 
 
 class _Show:
-    """Tells people how far a pull is: on a terminal in one line that changes, else in a line a minute."""
+    """Shows progress to people: on a terminal in one line that is updated, else in a line per minute."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -224,13 +224,13 @@ class _Show:
         self._bytes = 0
 
     def note(self, text: str) -> None:
-        """Tell of something that happened."""
+        """Print an event of interest."""
         self.clear()
         if not self._quiet:
             say_note(text)
 
     def tick(self, pull: Pull) -> None:
-        """Look at a pull, some times a second."""
+        """Update the display, called some times per second."""
         now, progress = monotonic(), pull.progress
         if self._quiet or now - self._last < (_BLINK if self._live else _MINUTE):
             return
@@ -245,7 +245,7 @@ class _Show:
             say_note(line)
 
     def clear(self, line: str = "") -> None:
-        """Put a line in place of the last one."""
+        """Replace the last line."""
         if self._live and not self._quiet:
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
@@ -253,7 +253,7 @@ class _Show:
 
 @contextmanager
 def _ended_by_signals(pull: Pull) -> Iterator[list[int]]:
-    """Have SIGTERM and SIGINT end a pull behind a transaction; gives those that came."""
+    """End a pull after a transaction on SIGTERM and SIGINT; yields the received signals."""
     came: list[int] = []
 
     def end(number: int, _frame: FrameType | None) -> None:

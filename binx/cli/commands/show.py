@@ -1,4 +1,4 @@
-"""``binx show``: the events of transactions, with names and values."""
+"""``binx show``: show the events of transactions, with names and values."""
 
 from __future__ import annotations
 
@@ -114,17 +114,17 @@ class _Documents:
         self._rows = 0
 
     def begin(self, shown: ShownTransaction) -> Iterable[bytes]:
-        """Nothing is written of its own: each event names its transaction."""
+        """Write nothing: each event names its transaction."""
         self._transaction = shown.facts["transaction"]
         self._rows = 0
         return ()
 
     def end(self) -> Iterable[bytes]:
-        """Nothing follows."""
+        """Write nothing."""
         return ()
 
     def event(self, shown: ShownEvent) -> Iterable[bytes]:
-        """One event, in chunks."""
+        """Write one event, in chunks."""
         return safe_chunks(self._event(shown))
 
     def _event(self, shown: ShownEvent) -> Iterator[bytes]:

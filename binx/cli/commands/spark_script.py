@@ -1,4 +1,4 @@
-"""``binx spark-script``: where the loader's script is."""
+"""``binx spark-script``: print the path of the loader's script."""
 
 from __future__ import annotations
 

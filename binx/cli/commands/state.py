@@ -1,4 +1,4 @@
-"""``binx state``: a table as it was at a moment."""
+"""``binx state``: write a table as of a point in time."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def state_command(
     quiet: bool,
 ) -> ExitCode:
     """Write a table as it was at a moment, from a data set of to-parquet: its rows, or SQL to restore it."""
-    # Arrow is loaded where rows are read, not for the help.
+    # Arrow is loaded when rows are read, not for the help.
     from binx.spark.lake.at_moment import table_at
     from binx.spark.lake.restore import write_table
 

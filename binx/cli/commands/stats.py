@@ -1,4 +1,4 @@
-"""``binx stats``: what filled the logs."""
+"""``binx stats``: show what filled the logs."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def stats_command(
 
 
 def _lines(figures: Record, top: int | None, zone: tzinfo) -> Iterator[str]:
-    """All tables, or the one of --by."""
+    """Yield all tables, or that of --by."""
     width, colour = screen()
     breakdown = figures["breakdown"]
     if breakdown is None:

@@ -1,4 +1,4 @@
-"""``binx to-parquet``: row changes as a Parquet data set."""
+"""``binx to-parquet``: export row changes to a Parquet data set."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def to_parquet_command(
         logs.opened("to-parquet", selection, watched=False) as (chain, bar),
     ):
         files = [ends.file for ends in chain]
-        # What the rows decide comes before the limit.
+        # A condition on rows is applied before the limit.
         wanted = selection if where is None else selection._replace(limit=None)
         selector = Selector(wanted, [file.name for file in files], in_parts=True)
         catalog, state, behind = find_beginning(output, files, logs.known_tables(chain), personal)
@@ -214,7 +214,7 @@ def _forget(output: str, logs: Logs) -> ExitCode:
 def _engine(
     name: str, master: str | None, driver_memory: str | None, settings: dict[str, str]
 ) -> Iterator[Callable[..., Iterator[SourceReport]]]:
-    """What exports: a function as ``to_parquet`` is, and what it needs to run."""
+    """Return the export function, as ``to_parquet``, with the resources that it needs."""
     if name == "native":
         from binx.dataset.parquet import to_parquet
 

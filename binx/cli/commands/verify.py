@@ -1,4 +1,4 @@
-"""``binx verify``: whether logs are intact and complete."""
+"""``binx verify``: check that logs are intact and complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = (
 _RED, _GREEN, _BOLD = "31", "32", "1"
 _INDENT = "   "
 _DAMAGED = "damaged"
-"""How a log ends whose end cannot be read."""
+"""Ending of a log whose end cannot be read."""
 
 
 @command("verify", examples=EXAMPLES)
@@ -51,7 +51,7 @@ def verify_command(quick: bool, as_json: bool, quiet: bool, files: tuple[str, ..
 
 
 def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
-    """A line a file, the problems with what to do about them, and the verdict."""
+    """Print a line per file, the problems with advice, and the verdict."""
     width, colour = screen()
     if not quiet:
         for file in report.files:
@@ -101,7 +101,7 @@ def _problem_lines(number: int, problem: Problem, width: int | None, *, colour: 
 
 
 def _wrapped(head: str, text: str, width: int | None, indent: str | None = None) -> list[str]:
-    """A text behind its name; broken for people, in one line for programs."""
+    """Return a text after its name; wrapped for people, in one line for programs."""
     if width is None:
         return [head + text]
     return wrap(
@@ -114,7 +114,7 @@ def _wrapped(head: str, text: str, width: int | None, indent: str | None = None)
 
 
 def _verdict(report: VerifyReport) -> tuple[str, str]:
-    """What all comes to, and its colour."""
+    """Return the verdict and its colour."""
     size = sum(file.bytes for file in report.files)
     files, transactions = counted(len(report.files), "file"), counted(report.transactions, "transaction")
     read = f"{files}, {bytes_text(size)}, {transactions}"

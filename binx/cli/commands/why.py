@@ -1,4 +1,4 @@
-"""``binx why``: the history of one row."""
+"""``binx why``: show the history of one row."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def why_command(
 
 
 class _Text:
-    """Changes for people, the values as ``binx show`` has them."""
+    """Changes for people, with values as in ``binx show``."""
 
     def __init__(self, zone: tzinfo) -> None:
         self._show = ShowText(colour=screen()[1], zone=zone)
@@ -111,7 +111,7 @@ class _Text:
         self._begun = False
 
     def text(self, change: RowChange) -> Iterator[bytes]:
-        """The lines of one change."""
+        """Yield the lines of one change."""
         for line in self._lines(change):
             yield encoded(line) + b"\n"
 

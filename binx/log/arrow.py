@@ -26,7 +26,7 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
         values: ``str`` or ``bytes`` for strings and binary, numbers for integers, times (in the type's unit)
             and decimals (unscaled), bools for booleans, sequences for lists, sequences of pairs for maps,
             mappings by field name for structs.
-        data_type: one of these types.
+        data_type: an Arrow type listed above.
 
     Raises:
         TypeError: the type is not supported.

@@ -50,7 +50,7 @@ class Listed(NamedTuple):
 class BinlogFile:
     """A binary log or relay log of MySQL or MariaDB.
 
-    Use it as a context manager; it holds the file open and mapped.
+    Use it as a context manager; it keeps the file open.
     """
 
     def __init__(self, source: Source) -> None:

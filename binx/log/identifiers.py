@@ -27,7 +27,7 @@ def anonymous_id(file: BinlogFile, start: int) -> str:
 
 
 def anonymous_name(file: BinlogFile, start: int | str) -> str:
-    """The text that the UUIDv5 of a transaction without GTID is made of."""
+    """The name from which the UUIDv5 of a transaction without GTID is computed."""
     return f"{file.format.server_id}/{file.name}/{file.identity}/{start}"
 
 

@@ -140,13 +140,7 @@ ADVICE: Final = {
 
 
 class Problem(NamedTuple):
-    """A problem that was found.
-
-    Attributes:
-        start: offset where it begins; None if it concerns the whole file.
-        end: offset where it ends; None if unknown.
-        transactions: minimum number of transactions lost by it.
-    """
+    """A problem found."""
 
     kind: ProblemKind
     path: str
@@ -188,7 +182,7 @@ class FileReport(NamedTuple):
         server_version: of the server that wrote it; None if the file is not a binary log.
         checksum: ``CRC32`` or ``OFF``.
         ending: ``closed``, ``open``, ``in use`` or ``damaged``.
-        by_length: how many of them end where the length in their GTID event says; the others are delimited
+        by_length: how many of them end where the length in their GTID event puts it; the others are delimited
             by their events only.
         events: number of events of complete transactions and of the file itself, including those in payloads.
         header_bytes: the magic and the events of the file itself.

@@ -1,4 +1,4 @@
-"""``binx archive``: an archive of closed logs."""
+"""``binx archive``: maintain an archive of closed logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``binx ls``: one line per transaction."""
+"""``binx ls``: list transactions, one per line."""
 
 from __future__ import annotations
 

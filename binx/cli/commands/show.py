@@ -104,7 +104,7 @@ def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable
 
 
 class _Documents:
-    """Events as JSON objects."""
+    """Formats events as JSON objects."""
 
     def __init__(self, zone: tzinfo, *, with_bytes: bool, most_rows: int | None) -> None:
         self._zone = zone

@@ -64,7 +64,7 @@ def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
 
 
 def epochs(ends: Sequence[FileEnds]) -> list[int]:
-    """For each of ordered logs, return how many logs of its chain up to it follow a server start."""
+    """For each log, return how many logs of its chain up to it are the first after a server start."""
     counts: dict[int, int] = {}
     result = []
     for one in ends:
@@ -292,7 +292,7 @@ def _linked(ends: Sequence[FileEnds], places: _Places) -> list[Run]:
 
 
 class _Places:
-    """Places of logs, as far as all logs of a place are of one server."""
+    """Places (folders, indexes) whose logs all belong to one server."""
 
     def __init__(self, ends: Sequence[FileEnds]) -> None:
         logs = Counter((self._folder(one), one.base, one.file.file_number) for one in ends)

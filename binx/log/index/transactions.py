@@ -56,7 +56,7 @@ class TransactionRows:
     """Convert the transactions of one scan table to rows.
 
     Args:
-        epoch: how many logs of the chain, up to this one, follow a server start.
+        epoch: how many logs of the chain, up to this one, are the first after a server start.
         first_seqno: the number in the chain of the table's first transaction.
     """
 
@@ -289,7 +289,7 @@ def index_batch(
     """Return one table of a scan's transactions as Arrow.
 
     Args:
-        epoch: how many logs of the chain, up to this one, follow a server start.
+        epoch: how many logs of the chain, up to this one, are the first after a server start.
         first_seqno: the number in the chain of the table's first transaction; the others follow.
 
     Raises:

@@ -130,7 +130,7 @@ def format_time(moment: int) -> str:
 
 
 class Position(NamedTuple):
-    """A place in a binary log."""
+    """A position in a binary log."""
 
     file: str | None
     offset: int
@@ -271,7 +271,7 @@ class _Local(tzinfo):
         return moment.replace(tzinfo=None).astimezone().utcoffset()
 
     def dst(self, _: datetime | None) -> timedelta | None:
-        """Part of the offset."""
+        """Return None: daylight saving time is part of the offset."""
         return None
 
     def tzname(self, _: datetime | None) -> str:

@@ -87,7 +87,7 @@ class ObjectWriter:
 
     @property
     def stored(self) -> StoredObject:
-        """Return its entry in the manifest, once it is complete."""
+        """Its entry in the manifest, once it is complete."""
         return StoredObject(self._name, self._kind, self._digest.bytes, self._digest.sha256)
 
     def decrypted(self, source: Source) -> Source:

@@ -137,7 +137,7 @@ def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:
 
 
 def _prove(store: Store, old: Sequence[ArchivedLog], kept: ArchivedLog) -> None:
-    """Check that the kept logs begin where the first one's list of GTIDs says."""
+    """Check that the first kept log is intact and lists the GTIDs of the logs that expire."""
     if kept.damage:
         raise DamagedError(
             "nothing expires before a log that was damaged when it was archived, as it may not prove what"

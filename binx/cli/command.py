@@ -69,7 +69,7 @@ class Command(click.Command):
 
     @property
     def options(self) -> dict[str, Option]:
-        """Return the options that may have defaults, by their long names."""
+        """The options that may have defaults, by their long names."""
         options = (one for one in self.params if isinstance(one, Option) and not one.hidden)
         return {one.long_name: one for one in options} if self.takes_defaults else {}
 

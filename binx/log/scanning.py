@@ -57,7 +57,7 @@ class Totals(NamedTuple):
 
     @property
     def unknown(self) -> dict[int, int]:
-        """Return how many events of unknown types, marked ignorable, were skipped."""
+        """Number of skipped events of unknown types, which are marked ignorable."""
         numbers = (self.events.keys() | self.inner.keys()) - {number.value for number in EventType}
         return {number: self.events.get(number, 0) + self.inner.get(number, 0) for number in sorted(numbers)}
 

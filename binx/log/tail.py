@@ -53,7 +53,7 @@ class Tail:
         self._search = EventSearch(file.source)
 
     def error(self) -> BinxError | None:
-        """The error; None for a transaction that a server is writing, or was writing when it crashed."""
+        """Return the error; None for a transaction being written, also when the server crashed."""
         try:
             self._check_events()
             self._check_later_log()

@@ -330,7 +330,7 @@ class Pull:
 
     @property
     def _server_id(self) -> int:
-        """Return the replica's server id, derived from machine and folder."""
+        """The replica's server id: as given, or derived from machine and folder."""
         if self.request.server_id is not None:
             return self.request.server_id
         name = f"{socket.gethostname()}:{self.request.folder.resolve()}".encode("utf-8", "surrogateescape")

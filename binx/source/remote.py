@@ -238,7 +238,7 @@ def _needs_token(options: str) -> bool:
 
 @cache
 def _refusal(uri: str) -> str | None:
-    """Return the message with which Azure's library ends a process that uses the URI; None if it works."""
+    """Return the message with which Azure's library aborts a process that uses the URI, or None."""
     command = [sys.executable, "-c", _ASK, uri]
     asked = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     if asked.returncode != -signal.SIGABRT:

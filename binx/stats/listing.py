@@ -236,7 +236,7 @@ class Ranking:
 
     @property
     def lines(self) -> list[bytes]:
-        """Return the lines of the best transactions, the best first."""
+        """The lines of the best transactions, the best first."""
         return [line for _, _, line in self._kept]
 
 

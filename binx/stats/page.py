@@ -247,7 +247,7 @@ def _time_labels(histogram: Record, wide: float, zone: tzinfo) -> list[Markup]:
 
 
 def _number_step(largest: int) -> int:
-    """Return a round number that fits two to five times into the largest."""
+    """Return a round step, two to five of which make up the largest."""
     unit = 1
     while unit * 10 <= largest:
         unit *= 10

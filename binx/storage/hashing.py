@@ -34,7 +34,7 @@ class DigestSink:
 
     @property
     def sha256(self) -> str:
-        """Return the digest of what was written, in hex."""
+        """The digest of what was written, in hex."""
         return self._digest.hexdigest()
 
 

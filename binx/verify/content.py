@@ -227,7 +227,7 @@ class ContentCheck:
 
     @property
     def _ending(self) -> str:
-        """Return how the file ends; a relay log continued in the next one counts as closed."""
+        """How the file ends; a relay log continued in the next one counts as closed."""
         file, ending = self._file, self._scan.ending
         goes_on = file.own_size < file.size or (
             file.resumption is not None and file.resumption.position >= file.size

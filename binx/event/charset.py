@@ -1,10 +1,10 @@
-r"""How a server's character sets turn bytes into text.
+r"""Decode and encode text in the server's character sets.
 
-Python has a codec of nearly the same name for most of them, but nearly is not
-enough: MySQL's ``latin1`` is Windows-1252 with its five holes filled, ``cp866`` and
+Python has a codec of a similar name for most of them, but many differ in details:
+MySQL's ``latin1`` is Windows-1252 with its five undefined bytes assigned, ``cp866`` and
 ``greek`` differ from today's in a few places, and three sets have no codec at all.
-Where no codec agrees with the server, a table of all 256 bytes stands in its place;
-characters of multi-byte sets that a codec lacks are listed beside it.
+If no codec agrees with the server, a table of all 256 bytes replaces it;
+for multi-byte sets, the characters that the codec lacks are listed separately.
 
 Source: the answers of MySQL 9.7 and MariaDB 10.11 (which agree) to
 ``CONVERT(CONVERT(x'NN' USING charset) USING utf8mb4)`` for each character, and

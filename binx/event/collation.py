@@ -1,8 +1,8 @@
-"""The numbers that servers give to collations, with their names.
+"""Collation IDs and names of MySQL and MariaDB.
 
-An event names a character set by the number of one of its collations. MySQL and
-MariaDB agree below 256, but for the Croatian ones that MariaDB renamed; MySQL
-goes on with Unicode 9 collations, MariaDB with computed numbers: 1024 more for
+Events identify a character set by the ID of one of its collations. MySQL and
+MariaDB agree below 256, except for the Croatian collations, which MariaDB renamed.
+From 256 on, MySQL has Unicode 9 collations; MariaDB computes IDs: plus 1024 for
 "no pad", and 2048 and up for Unicode 14.
 
 Source: INFORMATION_SCHEMA.COLLATIONS of MySQL 9.7 and

@@ -1,6 +1,6 @@
-"""The columns of a table map: their types as they are stored in row images, and the optional metadata.
+"""Column types of a table map as stored in row images, and the optional metadata.
 
-MySQL 8.0.1 and MariaDB 10.5 write some of the metadata always (binlog_row_metadata=MINIMAL), the rest with
+MySQL 8.0.1 and MariaDB 10.5 always write some of the metadata (binlog_row_metadata=MINIMAL), the rest with
 FULL: names, signedness, collations, keys, members. Each field is a type, a length and its bytes.
 
 Sources: MySQL's include/field_types.h, libs/mysql/binlog/event/rows_event.h

@@ -1,4 +1,4 @@
-"""FORMAT_DESCRIPTION: who wrote the file, and how the rest of it is to be read.
+"""FORMAT_DESCRIPTION events: the server version, header lengths and checksum algorithm of a log file.
 
 Sources: MySQL's libs/mysql/binlog/event/control_events.cpp
 (``Format_description_event``) and binlog_event.h (``do_server_version_split``,

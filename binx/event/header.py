@@ -1,4 +1,4 @@
-"""The 19 bytes that stand before every event, and the numbers of the event types.
+"""The 19-byte common header of events, and the event type codes.
 
 Sources: MySQL's libs/mysql/binlog/event/binlog_event.h (``Log_event_type``,
 ``LOG_EVENT_*_F``), MariaDB's sql/log_event.h, Percona Server's of 5.7 (159).

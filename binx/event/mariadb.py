@@ -1,4 +1,4 @@
-"""MariaDB's own events: its GTIDs and the notes that it keeps in its logs.
+"""Parse MariaDB's own events: GTID, GTID list, binlog checkpoint and start encryption.
 
 Source: MariaDB's sql/log_event.h and log_event.cc (``Gtid_log_event``,
 ``Gtid_list_log_event``, ``Binlog_checkpoint_log_event``,

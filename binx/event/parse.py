@@ -1,4 +1,4 @@
-"""From an event's type to its parser."""
+"""Dispatch events to the parser of their type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRANSACTION_PAYLOAD: the events of a transaction, compressed into one.
+"""TRANSACTION_PAYLOAD events, which hold a transaction's events compressed.
 
 Sources: MySQL's libs/mysql/binlog/event/codecs/binary.cpp
 (``Transaction_payload``), compression/base.h; WL#3549.

@@ -1,4 +1,4 @@
-"""QUERY: a statement, with the session that it ran in; LOAD DATA: the file in blocks, then the statement.
+"""QUERY events (a statement and its session state) and LOAD DATA events (file blocks, then the statement).
 
 BEGIN, COMMIT, DDL, and all changes under statement-based logging are QUERY events.
 

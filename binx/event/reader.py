@@ -1,8 +1,8 @@
-"""Bounds-checked reading of one event's bytes, MariaDB's compressed parts and MySQL's serialization included.
+"""Bounds-checked reader of an event's bytes, MariaDB's compressed parts and MySQL's serialization included.
 
-Every parser of this package goes through :class:`Reader`, so a length or a count
-that a damaged file claims can never lead past the event's end, and each error
-names the byte of the file where reading stopped.
+Every parser of this package uses :class:`Reader`, so a wrong length or count in a damaged file
+never leads past the event's end, and each error gives the file offset at which
+reading stopped.
 
 MariaDB compresses queries and row images (log_bin_compress): a head byte holds 0x80, the algorithm and the
 number of bytes that follow it with the uncompressed size, big-endian; then comes a zlib stream

@@ -1,4 +1,4 @@
-"""Events about files and replication: ROTATE, STOP, incidents, heartbeats, what group replication exchanges.
+"""Parse ROTATE, STOP, INCIDENT, heartbeat and group replication events.
 
 Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp.
 """

@@ -1,4 +1,4 @@
-"""What stands before the row images of rows events, in all their versions; compressed ones made plain.
+"""Parse the headers of rows events of all versions, and decompress MariaDB's compressed ones.
 
 Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Rows_event``), the
 sql/log_event_old.cc of 5.x (version 0), MariaDB's sql/log_event.cc

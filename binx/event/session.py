@@ -1,4 +1,4 @@
-"""The session of a statement in readable words, as SET statements name its variables.
+"""Session variables of a statement, with the names and values that SET statements use.
 
 Sources: MySQL's sql/query_options.h (``OPTIONS_WRITTEN_TO_BIN_LOG``) and
 sql/sql_lex.h, MariaDB's sql/log_event.h; what mysqlbinlog and mariadb-binlog

@@ -1,4 +1,4 @@
-"""Events that stand around statements: values they used, their text under row logging, how they end.
+"""Events that accompany statements: variables and seeds they used, their text under row logging, XID and XA.
 
 Sources: MySQL's libs/mysql/binlog/event/statement_events.cpp,
 control_events.cpp and rows_event.cpp, strings/decimal.cc (``bin2decimal``),

@@ -1,8 +1,8 @@
-"""The normal form of a statement: what statements that differ in values alone have in common.
+"""Statement digests: the normalized text that statements share which differ only in literals.
 
-For the statements that change rows, the text is what MySQL 9.7 gives as ``STATEMENT_DIGEST_TEXT()``: literals
-are ``?``, lists of them one item, names are quoted, keywords in upper case under one of their names. Servers
-hash the numbers of their own grammar's tokens, which change with each version; binx hashes the text.
+For statements that change rows, the text equals MySQL 9.7's ``STATEMENT_DIGEST_TEXT()``: literals
+become ``?``, lists of them a single item, names are quoted, keywords in upper case, synonyms unified. Servers
+hash the token numbers of their grammar, which change with each version; binx hashes the text.
 
 Sources: MySQL manual, "Performance Schema Statement Digests and Sampling"; ``digest_add_token`` in
 sql/sql_digest.cc; INFORMATION_SCHEMA.KEYWORDS of MySQL 9.7; which name stands for others that mean the same,

@@ -1,4 +1,4 @@
-"""TABLE_MAP: which table a number means in the rows events that follow, and its columns.
+"""Parse TABLE_MAP events, which map a table ID to a table and its columns for the rows events that follow.
 
 Sources: MySQL's libs/mysql/binlog/event/rows_event.h and .cpp
 (``Table_map_event``), WL#4618 (optional metadata).

@@ -1,1 +1,1 @@
-"""Loops over many events, rows or values, compiled, without the interpreter's lock."""
+"""Compiled loops over many events, rows or values, which run without the GIL."""

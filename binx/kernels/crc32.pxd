@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The CRC32 that ends every event of a binary log, for kernels (polynomial 0x04C11DB7, as zlib's)."""
+"""The CRC32 checksum of binary log events, for kernels (polynomial 0x04C11DB7, as zlib's)."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 

@@ -1,4 +1,4 @@
-"""The CRC32 that ends every event of a binary log."""
+"""The CRC32 checksum of binary log events."""
 
 from typing_extensions import Buffer
 

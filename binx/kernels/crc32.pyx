@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The CRC32 that ends every event of a binary log, fast on small events.
+"""The CRC32 checksum of binary log events, fast on small events.
 
-Events are many and short, so what counts is the cost of a call, not only the
-speed on long buffers; zlib's headers cannot be assumed where binx is compiled,
-and a call into Python for each event costs more than the sum itself. Two
-implementations stand here; the first is chosen at import where compiler and
-processor have it:
+Events are many and short, so the cost of a call matters as much as the
+speed on long buffers; zlib's headers may be missing where binx is compiled,
+and a call into Python for each event costs more than the checksum itself.
+There are two implementations; the first is chosen at import if the compiler and
+the processor support it:
 
 ``pclmul``
     carry-less multiplication on x86-64: four lanes of 128 bits folded over the
@@ -14,7 +14,7 @@ processor have it:
 ``tables``
     sixteen tables of 256 entries, sixteen bytes a step; runs anywhere.
 
-The tables are computed at import; the constants of carry-less multiplication stand here.
+The tables are computed at import; the constants of carry-less multiplication are literals.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t

@@ -1,12 +1,12 @@
 # cython: language_level=3
-"""The one bounds check through which every kernel reads.
+"""Bounds-checked reading for all kernels.
 
 A :c:type:`Cursor` is a window of bytes: ``position`` moves from 0 to ``size``.
 ``take`` is the only function that hands out a pointer into it; everything else
 is written in terms of ``take``, so no kernel can read outside its window.
 
-``origin`` is the file offset of the window's first byte: it serves messages
-alone. All integers in a binary log are little-endian; the row images of some
+``origin`` is the file offset of the window's first byte, used only for
+messages. All integers in a binary log are little-endian; the row images of some
 types are big-endian (``take_big``).
 """
 

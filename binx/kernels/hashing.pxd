@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""A hash table that kernels use without the GIL: it numbers distinct byte strings from 0 in the order of their first sight.
+"""A hash table for kernels without the GIL: it numbers distinct byte strings from 0 in order of first appearance.
 
-It is open-addressing, of a power of two, at most half full, and has a seed that the system gave, so that no log can be
-made whose keys all have the same hash, with which each would be compared with all before it.
+Open addressing, a power-of-two size, at most half full. The hash is seeded by the system, so that nobody can craft a
+log whose keys all collide, which would make every lookup linear.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+"""Kernel memory handed over to Python and Arrow without a copy."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+"""Kernel memory handed over to Python and Arrow without a copy."""
 
 class Memory:
     """Bytes taken over from a kernel's buffer; given back when the last view of them goes."""

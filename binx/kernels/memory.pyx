@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Kernel memory that Python, and through it Arrow, takes over without a copy."""
+"""Kernel memory handed over to Python and Arrow without a copy."""
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cython cimport final

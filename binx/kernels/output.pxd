@@ -1,9 +1,9 @@
 # cython: language_level=3
-"""A growing buffer of bytes that a kernel writes, and that Arrow may take over.
+"""A growing byte buffer that kernels write and Arrow may take over.
 
 The memory comes from ``malloc`` so that it can grow and be freed without the
-GIL. ``reserve`` is the only function that takes memory; a caller bounds what it
-asks for by what the file proved to hold.
+GIL. Only ``reserve`` allocates; callers bound the size they request by what
+the file has been found to hold.
 """
 
 from libc.stdint cimport int64_t, uint8_t

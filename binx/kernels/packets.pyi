@@ -1,4 +1,4 @@
-"""The packets in which a server sends its binary log, taken off the events that they carry."""
+"""Unwrap events from the packets in which a server sends its binary log."""
 
 from enum import IntEnum
 

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The packets in which a server sends its binary log, taken off the events that they carry.
+"""Unwrap events from the packets in which a server sends its binary log.
 
-A packet is a length (3 bytes), a number (1 byte), and so many bytes: a status (0 for an event), with
-semi-synchronous replication 0xef and whether an acknowledgement is asked for, and an event. An event that fills
-a packet of 16 MiB - 1 goes on in the next one, which has no status.
+A packet is a length (3 bytes), a sequence number (1 byte) and a payload of that length: a status (0 for an event),
+with semi-synchronous replication 0xef and whether an acknowledgement is requested, and an event. An event that
+fills a packet of 16 MiB - 1 continues in the next packet, which has no status.
 
 Sources: MySQL's "Client/Server Protocol" (basic packets), sql/rpl_binlog_sender.cc (``send_packet``) and
 plugin/semisync/semisync.h; MariaDB's sql/sql_repl.cc and sql/semisync.h.

@@ -1,1 +1,1 @@
-"""Row changes: names and types of columns from metadata and DDL, and the values as Arrow arrays."""
+"""Decode row changes: column names and types from metadata and DDL, values as Arrow arrays."""

@@ -1,12 +1,12 @@
-"""What a column holds that the image of an inserted row leaves out, or that came later than the row.
+"""Values of columns that are absent from an inserted row's image, or that were added after the row.
 
-With binlog_row_image=MINIMAL servers log of an inserted row the columns that the statement named, and those
-whose default they worked out (expressions, the current time, AUTO_INCREMENT). What is absent then took a
-default that the table's definition tells: the constant of its DEFAULT clause, else NULL, else, for NOT NULL
-in a lax sql_mode, the zero of its type (MySQL manual, "Data Type Default Values"). The same goes for rows
-that are there when ALTER TABLE adds a column, of which no image is logged.
+With binlog_row_image=MINIMAL, servers log only those columns of an inserted row that the statement named or
+whose default was computed (expressions, the current time, AUTO_INCREMENT). An absent column has the default
+of the table's definition: the constant of its DEFAULT clause, else NULL, else, for NOT NULL
+in a non-strict sql_mode, the zero of its type (MySQL manual, "Data Type Default Values"). The same holds for
+existing rows when ALTER TABLE adds a column: no images are logged for them.
 
-Values are spelled as readers of Parquet can cast them to the column's type.
+Values are written so that Parquet readers can cast them to the column's type.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Record batches of row changes: the system columns, then the table's own.
 
-The shape is that of Delta's change data feed: one row a row image, an update as two.
+The layout is that of Delta's change data feed: one row per row image, two for an update.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The selected transactions of one file as batches of row changes and as statements, in bounded memory."""
+"""Decode a file's selected transactions into batches of row changes and statements, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What decoders are used for beside rows: to follow statements, to find what cannot be decoded, to warn.
+"""Run decoders for purposes other than rows: apply DDL, find transactions that cannot be decoded, warn.
 
-Rows are handed over in batches that many transactions share, and a batch may be written before a later event
-of one of them turns out to be damaged. Who wants whole transactions or none decodes twice: once to look.
+Many transactions share a batch of rows, and a batch may be written before a later event
+of one of them turns out to be damaged. Callers that need whole transactions decode twice: first to check.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Row changes of a batch in groups that are written alike: the same change, the same columns present."""
+"""Group a batch's row changes by type of change and by the columns present."""
 
 from __future__ import annotations
 

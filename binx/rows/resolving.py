@@ -1,4 +1,4 @@
-"""What the rows of each table of a file are read as, which its statements may change on the way."""
+"""Resolve a file's table maps to table definitions, which DDL within the file may change."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Rows that a transaction logged and undid itself, by ROLLBACK TO SAVEPOINT.
+"""Find rows that a transaction logged and then undid by ROLLBACK TO SAVEPOINT.
 
-A server drops what it undoes from the transaction before it is logged, if it can. MariaDB 10.11 does not
-where a table without transactions or a temporary one took part: SAVEPOINT, the rows and ROLLBACK TO are all
+If it can, a server drops undone changes before it logs the transaction. MariaDB 10.11 does not
+if a non-transactional or temporary table took part: SAVEPOINT, the rows and ROLLBACK TO are all
 logged (testdata/mariadb-10.11/small/savepoints_rows.sql); MySQL 9.7 dropped them in the same cases. Rows of
-tables without transactions are not concerned: both servers log them as transactions of their own.
+non-transactional tables are not affected: both servers log them as transactions of their own.
 """
 
 from __future__ import annotations

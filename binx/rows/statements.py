@@ -1,4 +1,4 @@
-"""Statements as they stand in a log: DDL, statement-based changes, and what sets the stage for them."""
+"""Statements in a log: DDL, statement-based changes, and the events that set up their context."""
 
 from __future__ import annotations
 

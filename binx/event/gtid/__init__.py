@@ -1,1 +1,1 @@
-"""Global transaction identifiers: the events that carry them, and sets of them."""
+"""Global transaction identifiers (GTIDs): GTID events and GTID sets."""

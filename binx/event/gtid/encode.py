@@ -1,8 +1,8 @@
-"""MySQL's GTID events, written again with another logical clock and another transaction length.
+"""Rewrite MySQL GTID events with a new logical clock and a new transaction length.
 
-Only the bytes of the fields that change are written anew; all others, those of servers newer than binx
-included, stay as they are. The length that the event tells counts the event itself, whose size depends on how
-many bytes that length takes: :func:`rewrite_gtid` finds the one that fits.
+Only the changed fields are rewritten; all other bytes, including fields of servers newer than binx, are kept.
+The transaction length includes the GTID event itself, whose size depends on how many bytes
+the length takes: :func:`rewrite_gtid` finds the length that fits.
 
 Sources: as for :mod:`binx.event.gtid.events`; MySQL's mysys/pack.cc (``net_store_length``) and
 libs/mysql/serialization/variable_length_integers.h.

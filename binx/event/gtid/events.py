@@ -1,4 +1,4 @@
-"""MySQL's GTID events.
+"""Parse MySQL's GTID events.
 
 Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and .h (``Gtid_event``), WL#15294 (tags).
 """

@@ -1,4 +1,4 @@
-"""PREVIOUS_GTIDS, at the head of each of MySQL's files.
+"""Parse PREVIOUS_GTIDS events, which MySQL writes at the start of each log file.
 
 Sources: MySQL's sql/rpl_gtid_set.cc (``Gtid_set::encode``, ``add_gtid_encoding``), WL#15294 (tags).
 """

@@ -1,7 +1,7 @@
-"""Sets of global transaction identifiers, as both MySQL and MariaDB write them.
+"""GTID sets of MySQL and MariaDB.
 
-A set maps each source of transactions to intervals of transaction numbers.
-Intervals are never enumerated: the cost of every operation follows from the
+A set maps each source to intervals of transaction numbers.
+Intervals are never enumerated: the cost of every operation depends on the
 number of intervals, not of transactions.
 
 Sources: MySQL manual, "GTID Sets"; sql/rpl_gtid_set.cc.

@@ -1,4 +1,4 @@
-"""Where transactions come from, as GTIDs name it: MySQL's UUID with a tag, MariaDB's domain and server.
+"""GTID sources: MySQL's UUID and tag, MariaDB's domain ID and server ID.
 
 Sources: MySQL manual, "GTID Format and Storage"; MariaDB knowledge base, "Global Transaction ID".
 """

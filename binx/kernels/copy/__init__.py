@@ -1,1 +1,1 @@
-"""Events copied into a new log, and rows events looked at one by one."""
+"""Copy events into a new log, and inspect single rows events."""

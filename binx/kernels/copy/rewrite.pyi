@@ -1,4 +1,4 @@
-"""Copies runs of events into a new binary log, with positions and checksums written anew."""
+"""Copy runs of events into a new binary log with new positions and checksums."""
 
 from enum import IntEnum
 

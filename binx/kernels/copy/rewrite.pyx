@@ -1,10 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Copies runs of events into a new binary log, with positions and checksums written anew.
+"""Copy runs of events into a new binary log with new positions and checksums.
 
-An event is copied piece by piece: its head is rewritten, its body streams from the source's window into a
-buffer that the caller empties, and its checksum closes it. So neither a large event nor a large transaction
-takes more memory than the buffer, and both the source's checksum and the new one are computed on the way.
-A verbatim copy is not made here: events are looked at, and the caller writes the window's own bytes.
+An event is copied in pieces: its header is rewritten, its body streams from the source's window into a
+buffer that the caller empties, and its checksum ends it. Memory stays at the buffer's size even for large
+events and transactions, and the source's checksum and the new one are computed during the copy.
+For a verbatim copy, events are only checked here, and the caller writes the window's own bytes.
 """
 
 cimport cython

@@ -1,4 +1,4 @@
-"""Rows events looked at one by one: how many row changes they hold, where images end, the flags."""
+"""Inspect single rows events: count row changes, find where images end, read the flags."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Rows events looked at one by one: how many row changes they hold, where their images end, and their flags."""
+"""Inspect single rows events: count row changes, find where images end, read the flags."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

@@ -1,1 +1,1 @@
-"""JSON documents in MySQL's binary form, paths into them, and differences."""
+"""MySQL's binary JSON: documents, paths and partial updates."""

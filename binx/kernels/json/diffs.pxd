@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The differences that a partially updated JSON column is logged as, for the kernels that meet them."""
+"""JSON diffs, as which partial updates of JSON columns are logged, for other kernels."""
 
 from libc.stdint cimport int64_t
 

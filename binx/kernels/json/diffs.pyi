@@ -1,4 +1,4 @@
-"""Partial updates of JSON columns: printed, or applied to the document before."""
+"""Render partial updates of JSON columns as text, or apply them to the old document."""
 
 from typing_extensions import Buffer
 

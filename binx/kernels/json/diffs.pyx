@@ -1,16 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Partial updates of JSON columns (WL#2955, sql/json_diff.cc): printed, or applied to the document before.
+"""Render partial updates of JSON columns (WL#2955, sql/json_diff.cc) as text, or apply them to the old document.
 
-A difference is a vector of changes that apply one after another: an operation
-(1 byte), the length of a path and the path as text, and, but for a removal, the
+A partial update is a vector of diffs that apply in order: an operation
+(1 byte), the length of a path and the path as text, and, except for a removal, the
 length of a document and the document in binary JSON.
 
-To apply them, the document before becomes a tree that is opened only along the
-paths: a container on the way becomes a list of its members, and everything off
-the way stays the bytes it was, to be rendered from there. The nodes take 32 bytes
-for each member of an opened container, which the document's own bytes pay for
-once; so the memory is in proportion to the document, however many changes there
-are.
+To apply them, the old document becomes a tree that is expanded only along the
+paths: a container on a path becomes a list of its members, and everything else
+stays bytes and is rendered from them. The nodes take 32 bytes for each member of an
+expanded container, charged once against the document's own bytes; so memory is
+proportional to the document, however many diffs there are.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t

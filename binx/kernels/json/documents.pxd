@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""MySQL's binary JSON rendered as text, and walked, for the kernels that meet it in row images."""
+"""Render and traverse MySQL's binary JSON, for the kernels that read row images."""
 
 from libc.stdint cimport int64_t, uint8_t
 

@@ -1,4 +1,4 @@
-"""MySQL's binary JSON rendered as the text that the server prints."""
+"""Render MySQL's binary JSON as the text that the server prints."""
 
 from typing_extensions import Buffer
 

@@ -1,17 +1,17 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""MySQL's binary JSON (WL#8132, sql-common/json_binary.h) rendered as the text that the server prints.
+"""Render MySQL's binary JSON (WL#8132, sql-common/json_binary.h) as the text that the server prints.
 
 A document is a type byte and a value. An array or object holds the number of
 its members and its size in bytes, then (objects) an offset and a length for
 each key, then a type and an offset for each value, then keys and values;
 offsets count from the container's start. Counts and offsets have 2 bytes in
 small containers and 4 in large ones, and a value that fits into its offset
-stands there itself. The spelling of values is ``Json_wrapper::to_string``'s
+is stored inline. Values are formatted as by ``Json_wrapper::to_string``
 (sql-common/json_dom.cc).
 
-Offsets invite hostile bytes to overlap, and then a few of them to expand into
-a text without end. A server never shares bytes, so every byte read is paid for
-out of the document's size; what runs out of it is damage.
+Crafted offsets can overlap, so that a few bytes expand into an endless text.
+A server never shares bytes, so every byte read is charged against the
+document's size; a document that exceeds it is damaged.
 """
 
 from libc.math cimport isfinite

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Paths into JSON documents, step by step, as servers write them (sql-common/json_path.cc)."""
+"""Parse JSON paths leg by leg, as servers write them (sql-common/json_path.cc)."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Numbers and strings in JSON as MySQL spells them, for the kernels that write text."""
+"""Format JSON numbers and strings as MySQL does, for the kernels that write text."""
 
 from cpython.mem cimport PyMem_Free
 from libc.math cimport signbit

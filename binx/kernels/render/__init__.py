@@ -1,1 +1,1 @@
-"""Row changes, transactions and events as text."""
+"""Render row changes, transactions and events as text."""

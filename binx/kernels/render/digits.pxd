@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Numbers and moments as text, for the kernels that write lines: into room that was reserved before."""
+"""Format numbers and times as text into space that the caller has reserved."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Row changes of several tables as text: how values are spelled, and what the text of a row consists of."""
+"""Render row changes of several tables as text: value formats and the parts of a row's text."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 

@@ -1,4 +1,4 @@
-"""Row changes of several tables as one text in the log's order, straight from the columns' own memory."""
+"""Render row changes of several tables as one text in log order, directly from the columns' buffers."""
 
 from collections.abc import Sequence
 from enum import IntEnum

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Row changes of several tables as one text in the log's order, straight from the columns' own memory.
+"""Render row changes of several tables as one text in log order, directly from the columns' buffers.
 
-What a row's text consists of is told part by part: a column, how its values are spelled, and what stands around
-them. No text of a whole row, and none of a whole column, is ever made: the output is handed over in pieces of
-bounded size, and a long value is spelled across as many of them as it takes.
+The caller describes a row's text part by part: a column, the format of its values, and the text around
+them. The text of a whole row or column is never built: the output is returned in pieces of
+bounded size, and a long value is split across as many pieces as it takes.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer

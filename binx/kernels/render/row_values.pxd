@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""One part of a row change's text: a column's value, by its spelling, and what stands around it.
+"""Render one part of a row change: a column's value in its format, and the text around it.
 
 A long value is written in steps, so that no piece of the output grows with it.
 """

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""One value as SQL or JSON spells it, for the kernels that write rows: into room that was reserved before."""
+"""Format one value as SQL or JSON into space that the caller has reserved."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memchr

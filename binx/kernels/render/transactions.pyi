@@ -1,4 +1,4 @@
-"""Facts about transactions as text, a table at a time: lines, JSON, what stands before changes in SQL."""
+"""Render transaction tables as text: lines, JSON, and the comments before changes in SQL."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum

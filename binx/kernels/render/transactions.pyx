@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Facts about transactions as text, a table at a time: lines for people, JSON, what stands before changes in SQL.
+"""Render transaction tables as text: lines for people, JSON, and the comments before changes in SQL.
 
-A format is a list of fields, each a column and what stands before and behind its value. What is the same for many
-transactions, such as names of tables, is asked of Python once and kept.
+A format is a list of fields, each a column and the text before and after its value. What many transactions share,
+such as table names, is fetched from Python once and cached.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

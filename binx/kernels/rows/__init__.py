@@ -1,1 +1,1 @@
-"""Row images: layouts of table maps, and values straight into Arrow buffers."""
+"""Decode row images: layouts of table maps, and values into Arrow buffers."""

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The Arrow buffers of one table's rows, which row images are decoded into."""
+"""Arrow buffers of one table's rows, into which row images are decoded."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t

@@ -1,4 +1,4 @@
-"""Row images decoded straight into Arrow's buffers."""
+"""Decode row images directly into Arrow buffers."""
 
 from enum import IntEnum
 from typing import Any

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Row images decoded straight into Arrow's buffers.
+"""Decode row images directly into Arrow buffers.
 
-Fixed-width columns are arrays of their Arrow width; columns of bytes have 32-bit offsets and data; validity bitmaps
-exist from a column's first null on. What needs more than the bytes (character sets, names of ENUM and SET members) is
-done afterwards for the whole column, see ``binx/rows/columns/arrays.py``.
+Fixed-width columns are arrays of their Arrow width; columns of bytes have 32-bit offsets and data; a validity bitmap
+is allocated at a column's first null. What needs more than the bytes (character sets, names of ENUM and SET members)
+is done afterwards for the whole column, see ``binx/rows/columns/arrays.py``.
 """
 
 from cython cimport final

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Rows events, opened: which table map they mean, which columns are present, how many rows follow.
+"""Parse rows events as far as their table map, present columns and number of row images.
 
 Source: ``Rows_event`` in MySQL's ``libs/mysql/binlog/event/rows_event.h``.
 """

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""MySQL's binary DECIMAL, for the kernels that meet it in rows and in JSON.
+"""Decode MySQL's binary DECIMAL, for row images and JSON.
 
 ``decimal2bin`` (strings/decimal.cc) writes groups of nine decimal digits as
 four big-endian bytes each, the digits that fill no group in as few bytes as

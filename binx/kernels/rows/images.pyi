@@ -1,4 +1,4 @@
-"""From the rows events of selected transactions to column buffers, without the GIL."""
+"""Decode the rows events of selected transactions into column buffers, without the GIL."""
 
 from enum import IntEnum
 from typing import Any

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""From the rows events of selected transactions to column buffers, without the GIL.
+"""Decode the rows events of selected transactions into column buffers, without the GIL.
 
-The walk comes back to Python (``Need``) for what is rare: a table map that has no
-builder yet, a builder that is full, a statement, a compressed payload.
+The walk returns to Python (``Need``) for rare cases: a table map without a
+builder, a full builder, a statement, a compressed payload.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING

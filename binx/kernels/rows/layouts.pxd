@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Table maps as row images need them: how to step over each column."""
+"""Column layouts of table maps: how to skip each column of a row image."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t

@@ -1,4 +1,4 @@
-"""Table maps, numbered by their bytes, with the layout of each one's columns."""
+"""Distinct table maps, numbered, with their column layouts."""
 
 from binx.errors import UndecodableError
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Table maps, numbered by their bytes, with the layout of each one's columns.
+"""Distinct table maps, numbered, with their column layouts.
 
 A server writes a table map before the rows events of every statement, mostly
-the same bytes again and again: they are compared, not parsed.
+with the same bytes: known ones are found by comparing bytes, not parsed again.
 
 Source: ``Table_map_event`` in MySQL's ``libs/mysql/binlog/event/rows_event.h``,
 ``table_def::calc_field_size`` and ``read_field_metadata`` there for the widths.

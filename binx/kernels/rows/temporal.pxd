@@ -1,9 +1,9 @@
 # cython: language_level=3
-"""Dates and times of row images as Arrow's integers, and as the server's text where Arrow has no value.
+"""Decode dates and times of row images into Arrow integers, or into the server's text if Arrow has no such value.
 
 Sources: ``my_datetime_packed_from_binary``, ``my_time_packed_from_binary`` and
 ``my_timestamp_from_binary`` in MySQL's ``sql-common/my_time.cc``; ``Field_newdate``, ``Field_timestamp``,
-``Field_datetime`` and ``Field_time`` in ``sql/field.cc`` for the encodings of before 5.6.4.
+``Field_datetime`` and ``Field_time`` in ``sql/field.cc`` for the encodings before 5.6.4.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""One value of a row image as one value of an Arrow column, by the column's codec."""
+"""Decode one value of a row image into an Arrow column, by the column's codec."""
 
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdio cimport snprintf

@@ -1,1 +1,1 @@
-"""Columns of text by their character sets."""
+"""Parse the rows of text dumps."""

@@ -1,4 +1,4 @@
-"""Rows of a dump cut into columns of their values' texts."""
+"""Split the rows of a dump into columns of text values."""
 
 from collections.abc import Sequence
 from enum import IntEnum

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Rows of a dump, as SQL's VALUES or as lines of fields, cut into columns of their values' texts.
+"""Split the rows of a dump, SQL's VALUES or lines of fields, into columns of text values.
 
 Sources: MySQL manual, "String Literals" and "Hexadecimal Literals"; ``mysql_real_escape_string_quote`` (what dumps
 escape); MySQL Shell's tab-separated files, which LOAD DATA reads ("LOAD DATA Statement").

@@ -1,1 +1,1 @@
-"""The table of transactions that a walk fills, and what is asked of it."""
+"""The transaction table that a walk fills, with selections and sums over it."""

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""One field of a transaction's record, chosen when the question is asked."""
+"""Access to one field of a transaction record, chosen at run time."""
 
 from libc.stdint cimport INT32_MAX, UINT32_MAX, int32_t, int64_t, uint8_t, uint32_t
 

@@ -1,4 +1,4 @@
-"""Tables of transactions made of columns of numbers, as an index file gives them."""
+"""Build transaction tables from the columns of an index file."""
 
 from collections.abc import Sequence
 from typing import Final

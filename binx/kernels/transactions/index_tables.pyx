@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Tables of transactions made of columns of numbers, as an index file gives them.
+"""Build transaction tables from the columns of an index file.
 
-Every number is checked against what a record can hold: an index file is input like any other.
+Every number is checked against what a record can hold: index files are untrusted input.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t

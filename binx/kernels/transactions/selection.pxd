@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Selected transactions: the ranges of a log's bytes that they are, whether they fit each other, who has most."""
+"""Selected transactions: their byte ranges in a log, logical clock checks, and rankings."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-"""Selected transactions: the ranges of bytes that they are, whether they fit each other, which have most."""
+"""Selected transactions: their byte ranges in a log, logical clock checks, and rankings."""
 
 from enum import IntEnum
 

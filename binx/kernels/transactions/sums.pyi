@@ -1,4 +1,4 @@
-"""Running sums over the records of transactions."""
+"""Running sums over transaction records."""
 
 from typing_extensions import Buffer
 

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Running sums over the records of transactions.
+"""Running sums over transaction records.
 
-The memory is bounded whatever the number of transactions: sums by kind, size and server, a histogram of a
-fixed number of buckets that grow wider, the connections with most bytes, one sum a table.
+Memory is bounded whatever the number of transactions: sums by kind, size and server, a histogram with a
+fixed number of buckets that grow wider, the connections with the most bytes, one sum per table.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t

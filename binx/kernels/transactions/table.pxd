@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The record of one transaction, and the table of them that a scan fills."""
+"""The transaction record, and the table of records that a scan fills."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""A table of transactions as plain records, and the questions that need no Arrow."""
+"""A table of transaction records, and the queries that need no Arrow."""
 
 from collections.abc import Iterable
 from enum import IntEnum

@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""A table of transactions as plain records, and the questions that need no Arrow.
+"""A table of transaction records, and the queries that need no Arrow.
 
 A scan fills the table; a selection marks records in a mask of one byte each;
-``column`` hands out one field of all records as bytes that Arrow takes over.
+``column`` returns one field of all records as bytes that Arrow takes over.
 """
 
 from array import array

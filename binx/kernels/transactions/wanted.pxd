@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""GTIDs that are looked for: intervals of numbers for each source."""
+"""The GTIDs to search for: intervals of transaction numbers for each source."""
 
 from libc.stdint cimport int64_t, uint64_t
 

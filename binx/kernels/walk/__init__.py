@@ -1,1 +1,1 @@
-"""A log's events walked through: framing, boundaries, transactions by their length, search, damage."""
+"""Walk a log's events: framing, transaction boundaries, jumps by transaction length, search, damage."""

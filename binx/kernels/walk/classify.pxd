@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Where the next event of a window stands, what it is to the transaction around it, and what is said of a wrong one."""
+"""Find the next event in a window, classify it for the boundary state machine, and report invalid ones."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

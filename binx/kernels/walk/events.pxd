@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Event headers and the numbers of event types, as kernels see them.
+"""Event headers and event type codes, for kernels.
 
 Source: ``libs/mysql/binlog/event/binlog_event.h`` (MySQL), ``sql/log_event.h`` (MariaDB).
 """

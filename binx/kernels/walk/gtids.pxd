@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""GTID events of all flavours, read into a transaction's record.
+"""Parse GTID events of all flavours into a transaction record.
 
 Sources: ``Gtid_event`` in MySQL's ``libs/mysql/binlog/event/control_events.cpp``
 (WL#7319 transaction length 8.0.2, commit timestamps 8.0.1, tags 8.3),

@@ -1,4 +1,4 @@
-"""Events by their headers alone: those of a window one by one, and headers among damaged bytes."""
+"""Read event headers only: iterate over a window's events, and find headers among damaged bytes."""
 
 from enum import IntEnum
 

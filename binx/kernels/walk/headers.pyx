@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Events by their headers alone: those of a window one by one, and headers among damaged bytes.
+"""Read event headers only: iterate over a window's events, and find headers among damaged bytes.
 
-Among damaged bytes 19 at each offset are taken for a header; most are ruled out by the type and the size. The
-*drift* of a header is what its position says more than the offset of the event's end, modulo 2^32: 0 in a server's
+Among damaged bytes, the 19 bytes at each offset are tried as a header; type and size rule out most. The
+*drift* of a header is its position field minus the offset of the event's end, modulo 2^32: 0 in a server's
 own logs, and the same in all events that were moved together.
 """
 

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Jumps from GTID event to GTID event, where the transaction's length is written there and can be trusted."""
+"""Jump from GTID event to GTID event if it holds a transaction length that can be trusted."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The boundary state machine: the classes that events are told into, and the transaction that it is in."""
+"""The boundary state machine: its event classes and the current transaction."""
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t

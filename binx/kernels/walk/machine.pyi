@@ -1,4 +1,4 @@
-"""The boundary state machine: what each event does to the transaction around it."""
+"""The state machine that finds transaction boundaries."""
 
 from enum import IntEnum
 

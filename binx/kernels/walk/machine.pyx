@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""The boundary state machine: what each event does to the transaction around it, and the records that come of it.
+"""The state machine that finds transaction boundaries and writes transaction records.
 
-Its steps are the table of ``binx/log/boundary.py``.
+Its transitions are the table in ``binx/log/boundary.py``.
 """
 
 cimport cython

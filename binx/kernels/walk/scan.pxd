@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The scan over a file: how much it reads, and why it stops."""
+"""The scan of a log file: its levels and the reasons why it stops."""
 
 cimport cython
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

@@ -1,4 +1,4 @@
-"""One compiled walk over a file's events that finds its transactions."""
+"""Scan a log file's events for transactions."""
 
 from enum import IntEnum
 

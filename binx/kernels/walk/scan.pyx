@@ -1,12 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""One compiled walk over a file's events that finds its transactions.
+"""Scan a log file's events for transactions.
 
-Three levels of the same walk: ``LEVEL_INDEX`` jumps from GTID event to GTID event where the transaction's
-length is written there; ``LEVEL_EVENTS`` reads every header; ``LEVEL_TABLES`` also counts row images per
+There are three levels: ``LEVEL_INDEX`` jumps from GTID event to GTID event if they hold the transaction's
+length; ``LEVEL_EVENTS`` reads every header; ``LEVEL_TABLES`` also counts row images per
 table.
 
-The walk stops and says why (``Stop``) where Python must help: a format description in the file's middle, a
-compressed payload or rows event whose inside has to be counted, the end of the window or of the file.
+The scan stops with a reason (``Stop``) if Python must help: a format description within the file, a
+compressed payload or rows event whose content must be counted, the end of the window or of the file.
 """
 
 cimport cython

@@ -1,7 +1,7 @@
 # cython: language_level=3
-"""What is passed over: transactions that have none of the GTIDs looked for, and what stands behind damage.
+"""Skip transactions that have none of the wanted GTIDs, and skip damaged bytes.
 
-Of the transactions only where they begin and end is read.
+Of skipped transactions, only the start and end are read.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t

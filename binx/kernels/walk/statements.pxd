@@ -1,9 +1,9 @@
 # cython: language_level=3
-"""What a QUERY event's text does to the transaction around it, told from its first words.
+"""Classify QUERY events by the first words of their statement: begin, end, savepoint, XA and others.
 
 Servers write BEGIN, COMMIT, ROLLBACK, SAVEPOINT and XA statements themselves and
-in a fixed spelling (``Query_log_event::starts_group``, ``ends_group``); what users wrote may begin with
-comments, which are passed over.
+in a fixed spelling (``Query_log_event::starts_group``, ``ends_group``); users' statements may begin with
+comments, which are skipped.
 """
 
 from libc.stdint cimport int64_t, uint8_t

@@ -1,1 +1,1 @@
-"""What a table's columns are called, which types they have, and their values as Arrow arrays."""
+"""Column names and types of tables, and column values as Arrow arrays."""

@@ -1,9 +1,9 @@
-"""From the row kernel's buffers to columns as Arrow has them.
+"""Build Arrow arrays from the row kernel's buffers.
 
-Most columns take the kernel's memory as it is. Here stands what a whole column at
-once is better for: character sets, names of ENUM and SET members, structs.
+Most columns use the kernel's memory as it is. Character sets, names of ENUM and SET
+members, and structs are handled here, for a whole column at once.
 
-``pyarrow.compute`` is imported where it is called: few tables need it, and loading it takes long.
+``pyarrow.compute`` is imported lazily: few tables need it, and loading it is slow.
 """
 
 from __future__ import annotations

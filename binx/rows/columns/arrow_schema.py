@@ -1,6 +1,6 @@
-"""The Arrow schemas of tables: made once for all tables of the same columns, and united over versions of one.
+"""Arrow schemas of tables: cached for tables with the same columns, and merged over schema versions.
 
-Columns are united by name; a column whose type changed takes the narrowest type that holds all its values.
+Columns are merged by name; a column whose type changed gets the narrowest type that holds all its values.
 """
 
 from __future__ import annotations

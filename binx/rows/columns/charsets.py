@@ -1,4 +1,4 @@
-"""Names of character sets and collations as DDL uses them."""
+"""Character set and collation names in DDL."""
 
 from __future__ import annotations
 

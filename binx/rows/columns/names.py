@@ -1,8 +1,8 @@
-"""What a table's columns are called and what they hold: metadata first, then DDL, then c1 … cN.
+"""Resolve a table's column names and types: from metadata, else from DDL, else as c1 … cN.
 
-A table map says how values are stored; its optional metadata may say more, and the
-catalog may know the statement that made the table. Each fact is taken from the best
-source that has it, and where it came from is kept beside it.
+A table map records how values are stored; its optional metadata may add more, and the
+catalog may have the statement that created the table. Each fact is taken from the best
+source that has it, and its provenance is recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schema records: what stands in ``schemas/<db>/<table>/`` about each version of a table."""
+"""Schema records: the JSON files in ``schemas/<db>/<table>/``, one per schema version."""
 
 from __future__ import annotations
 

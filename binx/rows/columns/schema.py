@@ -1,7 +1,7 @@
-"""What is known about a table: its columns as SQL declares them, and where that knowledge comes from.
+"""Table definitions: columns and keys as declared in SQL, and their provenance.
 
 The model is immutable, so that states of the catalog (:mod:`binx.rows.ddl.catalog`)
-at different points of a log share what has not changed between them.
+at different points of a log share what did not change between them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From a column as row images store it to the type that a reader understands, and the kernel's codec.
+"""Map stored columns to logical types and to the kernel's codecs.
 
-The type follows from the table map and, where that does not tell, from the column's definition; the codec
-from how the value is stored and what it means.
+The type comes from the table map or, if that lacks it, from the column's definition; the codec
+depends on the storage format and the logical type.
 """
 
 from __future__ import annotations

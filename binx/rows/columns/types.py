@@ -1,9 +1,9 @@
-"""What each column type becomes: the one table that decoder, Parquet, SQL and schema records share.
+"""Logical column types, and the SQL, Arrow and Avro types that they map to.
 
-A :class:`LogicalType` is a column as a reader understands it, freed from how a
-server version encodes it: signedness, character set, members and MariaDB's own
-types are settled. :mod:`binx.rows.columns.stored` makes it from a table map, :func:`declared_type`
-from DDL; the functions here say what it is called in SQL, Arrow and Avro.
+A :class:`LogicalType` is independent of how a server version encodes values:
+signedness, character set, members and MariaDB's own
+types are resolved. :mod:`binx.rows.columns.stored` derives it from a table map, :func:`declared_type`
+from DDL. The decoder, Parquet, SQL and schema records share this mapping.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Schema statements: their parser, and the catalog of tables that they lead to."""
+"""Parse DDL statements and keep the catalog of tables that results from them."""

@@ -1,4 +1,4 @@
-"""ALTER TABLE: the clauses that change columns, and those that are known not to."""
+"""Parse the clauses of ALTER TABLE: those that change columns, and those known not to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The state of all known tables at one point of a log, moved on by each schema statement.
+"""The catalog: the definitions of all known tables at one point of a log, updated by each DDL statement.
 
 A table is known from the statement that created it, or from a dump loaded before.
-What a statement leaves unclear makes its table unknown, with the reason, so that the
+If a statement's effect is unclear, its table becomes unknown, with the reason, so that
 rows are read without names rather than with wrong ones.
 """
 

@@ -1,8 +1,8 @@
-"""What ALTER TABLE makes of a table's columns and keys.
+"""Apply ALTER TABLE to a table's columns and keys.
 
-The order of work is the server's (sql/sql_table.cc, prepare_fields_and_keys; MariaDB's
-mysql_prepare_alter_table): columns that stay are changed in place first, by their old names;
-then those that are new or move are put where they belong, by their new names.
+The order is the server's (sql/sql_table.cc, prepare_fields_and_keys; MariaDB's
+mysql_prepare_alter_table): existing columns are changed in place first, by their old names;
+then new and moved columns are placed, by their new names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The state of a catalog as JSON, from which another run goes on: the same tables, to the last fact.
+"""Serialize a catalog to JSON, from which the next run restores the same tables.
 
-What has its default value is left out, as most facts of most columns do.
+Attributes with default values are omitted, which most are.
 """
 
 from __future__ import annotations

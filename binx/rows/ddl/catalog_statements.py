@@ -1,4 +1,4 @@
-"""What a schema statement does to the tables that are known."""
+"""Apply DDL statements to the catalog."""
 
 from __future__ import annotations
 

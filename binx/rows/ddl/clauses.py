@@ -1,4 +1,4 @@
-"""Clauses that several schema statements share: names, charset options, keys, constraints and defaults."""
+"""Parse the clauses that DDL statements share: names, charset options, keys, constraints and defaults."""
 
 from __future__ import annotations
 

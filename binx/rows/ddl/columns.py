@@ -1,4 +1,4 @@
-"""Column definitions: a name, a data type in any of its spellings, and attributes in any order.
+"""Parse column definitions: a name, a data type in any spelling, and attributes in any order.
 
 Sources: MySQL manual, "Data Types" and sql/sql_yacc.yy's rule ``type``; MariaDB
 knowledge base, "Data Types", and "SQL_MODE=ORACLE" for Oracle's names.

@@ -1,4 +1,4 @@
-"""A dump of SQL as its statements."""
+"""Split an SQL dump into statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""As of when a dump of definitions is, which the user says, or the dump's own comments."""
+"""The log position, GTID set or time of a schema dump, from the user or the dump's own comments."""
 
 from __future__ import annotations
 

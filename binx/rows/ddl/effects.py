@@ -1,7 +1,7 @@
-"""What a statement did to tables, as the data set records it: readers need not parse SQL again.
+"""Effects of statements on tables, as recorded in the data set, so that readers need not parse SQL.
 
-An :class:`Effect` is one thing done to one table. It is made of what the statement asked for and of what the
-catalog knew before and behind it, so that IF EXISTS and its like are settled where they can be.
+An :class:`Effect` is one change of one table. It is derived from the parsed statement and the
+catalog before and after it, so that IF EXISTS and the like are resolved if possible.
 """
 
 from __future__ import annotations

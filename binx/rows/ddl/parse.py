@@ -1,11 +1,11 @@
-"""From the text of a QUERY event to what it does to tables.
+"""Parse the DDL statements of QUERY events.
 
-A tokenizer and a parser by recursive descent for exactly CREATE, ALTER, DROP,
-RENAME and TRUNCATE of tables and databases. sqlglot, tried first, gave up on 20 of 49 common forms
+A tokenizer and a recursive-descent parser for CREATE, ALTER, DROP,
+RENAME and TRUNCATE of tables and databases only. sqlglot, tried first, failed on 20 of 49 common forms
 of these statements (LONG VARCHAR, COLUMN_FORMAT, INET6, ADD (a, b), CONVERT TO, RENAME
 TABLE, EXCHANGE PARTITION, system versioning …), and takes 110 ms to import.
 
-What is not understood is reported with the tables that it touches, never passed over:
+A statement that cannot be parsed is never ignored, but reported with the tables it affects:
 see :class:`~binx.rows.ddl.statements.NotUnderstood`.
 """
 

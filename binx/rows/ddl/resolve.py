@@ -1,4 +1,4 @@
-"""From a column as written to a column as the server makes it: defaults, sizes, charsets, the type's text."""
+"""Resolve a column definition as the server does: defaults, sizes, charsets, the text of the type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A dump of table definitions, and which of its tables are known where, given the logs that it goes with.
+"""Schema dumps, and for which parts of the logs their table definitions are valid.
 
-A dump tells what tables were at one moment. From there, the schema statements in the logs say what they
-became. What they were before is known of those tables alone that no statement in between has changed.
+A dump holds table definitions at one point in time. After it, the DDL statements in the logs change them.
+Before it, the definition is valid only for tables that no statement in between has changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a schema statement asks for: the result of :mod:`binx.rows.ddl.parse`, before any table is known."""
+"""Parsed DDL statements: the results of :mod:`binx.rows.ddl.parse`, independent of the catalog."""
 
 from __future__ import annotations
 

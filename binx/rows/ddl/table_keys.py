@@ -1,7 +1,7 @@
-"""A table's keys other than PRIMARY, and its foreign keys, as statements make, change and rename them.
+"""Secondary and foreign keys of a table, and how statements add, change and rename them.
 
-Where there is no primary key, a UNIQUE one tells rows apart: servers treat the first one whose columns are
-all NOT NULL and taken whole as the primary key (sql/table.cc), and table maps name it as that.
+Without a primary key, a UNIQUE key identifies rows: servers treat the first one whose columns are
+all NOT NULL and without prefix as the primary key (sql/table.cc), and table maps record it as such.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the statements of a log do to one table and the rows in it, as far as their text tells."""
+"""Effects of a log's statements on one table and its rows, as far as their text shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Words, names, strings and signs of a MySQL or MariaDB statement, comments resolved.
+"""Tokenize MySQL and MariaDB statements: words, names, strings and operators.
 
-Executable comments (``/*!50100 …*/``, ``/*M!100301 …*/``) are opened where the
-server would execute them and skipped where it would not (MySQL manual, "Comments";
+Executable comments (``/*!50100 …*/``, ``/*M!100301 …*/``) are expanded if the
+server would execute them, else skipped (MySQL manual, "Comments";
 MariaDB knowledge base, "Comment Syntax").
 """
 

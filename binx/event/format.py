@@ -20,7 +20,7 @@ from binx.kernels.crc32 import checksum
 from binx.source import magic
 
 CHECKSUM_SIZE = 4
-"""Bytes of the CRC32 at an event's end, where the file has checksums."""
+"""Bytes of the CRC32 at an event's end, if the file has checksums."""
 
 BINLOG_VERSION = 4
 
@@ -45,14 +45,14 @@ ENCRYPTED_MAGIC = magic.ENCRYPTED_MAGIC
 
 
 class Magic(Enum):
-    """What a file's first four bytes say it is."""
+    """The kind of a file, by its first four bytes."""
 
     PLAIN = MAGIC
     ENCRYPTED = ENCRYPTED_MAGIC
 
 
 class ChecksumAlgorithm(IntEnum):
-    """What stands at the end of each event."""
+    """The checksum algorithm of a file's events."""
 
     OFF = 0
     CRC32 = 1
@@ -66,7 +66,7 @@ class Flavour(Enum):
 
 
 class FormatDescription(NamedTuple):
-    """What FORMAT_DESCRIPTION says of the events after it.
+    """A parsed FORMAT_DESCRIPTION, which defines the format of the events after it.
 
     Attributes:
         server_version: as the server names itself, as in ``8.0.36-log``.
@@ -104,13 +104,13 @@ class FormatDescription(NamedTuple):
         return self.create_timestamp != 0
 
     def post_header_length(self, number: int, default: int) -> int:
-        """Bytes of the fixed part of event type ``number``; ``default`` where the file does not say."""
+        """Return event type ``number``'s post-header length; ``default`` if the file lacks it."""
         if 1 <= number <= len(self.post_header_lengths):
             return self.post_header_lengths[number - 1]
         return default
 
     def identity(self) -> str:
-        """Eight hex digits that tell this log from those of other servers and other starts.
+        """Eight hex digits that distinguish this log from those of other servers and other starts.
 
         They are the first of the SHA-256 over server id, header timestamp and create timestamp, each as four
         little-endian bytes.
@@ -122,7 +122,7 @@ class FormatDescription(NamedTuple):
 
 
 def read_magic(data: memoryview | bytes) -> Magic:
-    """Tell what kind of file begins with ``data``.
+    """Return the kind of the file that begins with ``data``.
 
     Raises:
         NotABinlogError: none that binx knows.
@@ -142,7 +142,7 @@ def read_magic(data: memoryview | bytes) -> Magic:
 
 
 def split_version(server_version: str) -> tuple[int, int, int]:
-    """The three numbers that a server version begins with; (0, 0, 0) where it does not.
+    """Return the three leading numbers of a server version; (0, 0, 0) if there are none.
 
     MariaDB from 10.0 on puts ``5.5.5-`` before its version in places that old MySQL clients read.
     """

@@ -23,7 +23,7 @@ _SIZE_OFFSET = 9
 
 
 class EventType(IntEnum):
-    """What an event is; the numbers that MySQL and MariaDB give."""
+    """Event type codes of MySQL and MariaDB."""
 
     UNKNOWN = 0
     START_V3 = 1
@@ -97,7 +97,7 @@ class EventFlag(IntFlag):
     SUPPRESS_USE = 0x0008
     UPDATE_TABLE_MAP_VERSION = 0x0010
     ARTIFICIAL = 0x0020
-    """Made by a server for a replica; it stands in no server's binary log."""
+    """Created by a server when it sends to a replica; never written to a binary log."""
     RELAY_LOG = 0x0040
     IGNORABLE = 0x0080
     """A reader that does not know the event's type may pass over it."""
@@ -129,7 +129,7 @@ class EventHeader(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The event type's name, or its number where binx does not know it."""
+        """The event type's name, or its code if binx does not know it."""
         return event_name(self.type)
 
     @property
@@ -139,7 +139,7 @@ class EventHeader(NamedTuple):
 
 
 def event_name(number: int) -> str:
-    """The name of an event type, or its number where binx does not know it."""
+    """Return the name of an event type, or its code if binx does not know it."""
     return _NAMES.get(number) or f"event type {number}"
 
 

@@ -34,10 +34,10 @@ class Compression(IntEnum):
 
 
 class StoredBytes(NamedTuple):
-    """Bytes that stand in a file and are read when they are wanted.
+    """Bytes in a file that are read on demand.
 
     Attributes:
-        pieces: gives them piece by piece, each time anew.
+        pieces: returns a new iterator over the bytes, in pieces.
     """
 
     size: int
@@ -47,12 +47,12 @@ class StoredBytes(NamedTuple):
 class TransactionPayload(NamedTuple):
     """The events of a transaction from after its GTID event to its end.
 
-    The inner events have headers with positions of no meaning, and no checksums.
+    The inner events have no checksums, and the positions in their headers are meaningless.
 
     Attributes:
         uncompressed_size: bytes of the inner events, as the event claims; None where it does not say.
         payload: the compressed bytes, of a large payload only the first.
-        rest: the compressed bytes behind these; None where there are none.
+        rest: the remaining compressed bytes; None if there are none.
     """
 
     compression: Compression
@@ -63,7 +63,7 @@ class TransactionPayload(NamedTuple):
 
     @property
     def compressed_size(self) -> int:
-        """How many compressed bytes there are."""
+        """Number of compressed bytes."""
         return len(self.payload) + (0 if self.rest is None else self.rest.size)
 
     def pieces(self) -> Iterator[memoryview]:
@@ -83,14 +83,14 @@ def parse_transaction_payload(
     """Read TRANSACTION_PAYLOAD.
 
     Args:
-        body: the event's bytes between header and checksum; of a large event the first of them, in which the
-            fields before the compressed bytes must stand.
+        body: the event's bytes between header and checksum; for a large event only the first of them, which
+            must include the fields before the compressed bytes.
         header: its header.
         description: the format description that rules it.
         rest: the bytes of the body that are not in ``body``.
 
     Raises:
-        DamagedError: the body is cut, or its payload is of another size than it says.
+        DamagedError: the body is truncated, or the payload's size differs from its size field.
         UnsupportedError: a compression that binx does not know.
     """
     reader = body_reader(body, header)
@@ -154,10 +154,10 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
 
 @contextmanager
 def told_of(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> Iterator[None]:
-    """Let errors about bytes that an event holds compressed be about that event.
+    """Make errors in decompressed bytes refer to the event that contains them.
 
-    Such bytes stand nowhere in the file: whoever reads them knows no offset that leads there. The event
-    within is told in the message.
+    Decompressed bytes have no offset in the file, so errors get the offset of the outer event; the message
+    names the inner event.
 
     Args:
         position: offset of the event in the file.
@@ -174,13 +174,13 @@ def told_of(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> I
 
 
 class KeptPayloads:
-    """The events of payloads that are looked at twice, first by a scan and soon after for their rows.
+    """A cache of decompressed payloads, which are read twice: first by a scan, then for their rows.
 
     Args:
-        limit: bytes that are kept; a payload that does not fit is decompressed again.
+        limit: maximum bytes to cache; a payload that does not fit is decompressed again.
 
     Attributes:
-        held: bytes that are kept now.
+        held: bytes currently cached.
     """
 
     def __init__(self, limit: int) -> None:
@@ -189,7 +189,7 @@ class KeptPayloads:
         self._kept: dict[int, list[memoryview]] = {}
 
     def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
-        """The events as :func:`whole_events` gives them; they are kept when they were taken to the end."""
+        """Yield the events as :func:`whole_events` does, and cache them once all are consumed."""
         size = payload.uncompressed_size
         fits = size is not None and self.held + size <= self._limit
         pieces = []
@@ -202,7 +202,7 @@ class KeptPayloads:
             self.held += size or 0
 
     def again(self, payload: TransactionPayload) -> Iterator[memoryview]:
-        """The same events, for the last time: each piece is let go when the next one is asked for."""
+        """Yield the same events and drop them from the cache, each piece when the next is requested."""
         pieces = self._kept.pop(payload.position, None)
         if pieces is None:
             yield from whole_events(payload)
@@ -213,7 +213,7 @@ class KeptPayloads:
             yield pieces.pop()
 
     def clear(self) -> None:
-        """Let go of all that was not asked for."""
+        """Drop everything that is cached."""
         self._kept.clear()
         self.held = 0
 
@@ -235,14 +235,14 @@ def _chunks(payload: TransactionPayload) -> Iterator[memoryview]:
 
 
 class _Stored:
-    """The compressed bytes as zstd's reader wants them: a file's ``read``."""
+    """A file-like object over the compressed bytes, for zstd's reader."""
 
     def __init__(self, payload: TransactionPayload) -> None:
         self._pieces = payload.pieces()
         self._piece = memoryview(b"")
 
     def read(self, size: int) -> bytes:
-        """Some bytes, at most ``size``; none at the end."""
+        """Return at most ``size`` bytes; none at the end."""
         if not self._piece:
             self._piece = next(self._pieces, memoryview(b""))
         taken, self._piece = self._piece[:size], self._piece[size:]

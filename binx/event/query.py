@@ -44,7 +44,7 @@ _ENDS_ALTER = MariadbGtidExtraFlag.COMMIT_ALTER | MariadbGtidExtraFlag.ROLLBACK_
 
 
 class QueryStatus(NamedTuple):
-    """What a QUERY event says of its session; None is what it does not say.
+    """The session state that a QUERY event records; None for what it does not record.
 
     Collations and locales are numbers; ``flags2``, ``sql_mode`` and ``mariadb_gtid_flags`` are bits;
     ``unknown`` has the codes that binx does not know, each with all bytes from there on.
@@ -223,7 +223,7 @@ class Query(NamedTuple):
 
     @property
     def takes_effect(self) -> bool:
-        """Whether the statement does what it says.
+        """Whether the statement takes effect.
 
         With ``binlog_alter_two_phase``, MariaDB logs an ALTER TABLE when it starts and again when it ends. It
         takes effect with COMMIT ALTER, not with START ALTER, nor with ROLLBACK ALTER, which says that it
@@ -233,7 +233,7 @@ class Query(NamedTuple):
 
 
 def statement_charset(status: QueryStatus) -> Charset:
-    """The character set of a statement's bytes; utf8mb4 where the session does not tell, or is binary."""
+    """Return the character set of a statement's bytes; utf8mb4 if the session's is unknown or binary."""
     number = status.character_set_client
     known = None if number is None or number == BINARY_COLLATION else collation_to_charset(number)
     return known or _utf8()

@@ -153,7 +153,7 @@ class Reader:
 
 
 def body_reader(body: memoryview | bytes, header: EventHeader) -> Reader:
-    """A reader of an event's bytes behind its header."""
+    """Return a reader of an event's bytes after its header."""
     return Reader(body, origin=header.position + HEADER_SIZE, event=header.name)
 
 
@@ -219,7 +219,7 @@ def read_string(reader: Reader) -> str:
 
 
 def open_message(reader: Reader, last_known_field: int) -> Reader:
-    """Read what stands before the fields; the reader that comes back holds the fields alone.
+    """Read the message header before the fields; return a reader of the fields only.
 
     Args:
         reader: at the message's first byte.

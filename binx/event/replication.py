@@ -40,7 +40,7 @@ class Incident(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A sign of life that a server sends; it stands in no file that a server wrote.
+    """A heartbeat that a server sends to replicas; servers never write it to a file.
 
     Attributes:
         log_position: offset there; None in the first version, whose header holds it.
@@ -51,7 +51,7 @@ class Heartbeat(NamedTuple):
 
 
 class Ignorable(NamedTuple):
-    """An event that tells nothing to a reader that does not know it."""
+    """An event that readers may ignore if they do not know its type."""
 
     body: bytes
 

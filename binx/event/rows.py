@@ -23,7 +23,7 @@ _PARTITION = 1
 
 
 class RowsKind(Enum):
-    """What happened to the rows."""
+    """The type of a row change."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -53,13 +53,13 @@ _KINDS = {
     )
     for offset, kind in enumerate(RowsKind)
 } | {int(EventType.PARTIAL_UPDATE_ROWS): (RowsKind.UPDATE, 2)}
-"""Inserts, updates and deletes have numbers one behind the other."""
+"""Inserts, updates and deletes have consecutive type codes."""
 
 ROWS_TYPES = frozenset(_KINDS)
 """The numbers of all rows events."""
 
 ROWS_KINDS = {number: kind for number, (kind, _) in _KINDS.items()}
-"""What happened to the rows, by the events' numbers."""
+"""Row change types by event type code."""
 
 
 class RowsHeader(NamedTuple):
@@ -123,7 +123,7 @@ def parse_rows_header(body: memoryview, header: EventHeader, description: Format
 
 
 def row_images(body: memoryview, header: EventHeader, rows: RowsHeader) -> memoryview:
-    """The bytes of all row images, uncompressed where MariaDB compressed them."""
+    """Return the bytes of all row images, decompressed if MariaDB compressed them."""
     if not rows.compressed:
         return body[rows.rows_offset :]
     origin = header.position + HEADER_SIZE + rows.rows_offset
@@ -163,7 +163,7 @@ PLAIN_TYPES = {
     )
     for offset in range(len(RowsKind))
 }
-"""What each compressed rows event's type is without compression."""
+"""The uncompressed event type of each compressed rows event type."""
 
 
 def plain_rows_event(event: memoryview, header: EventHeader, description: FormatDescription) -> bytes:

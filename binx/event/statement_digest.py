@@ -49,12 +49,12 @@ _BEFORE_EXPRESSIONS = frozenset(
         "STARTS", "ENDS",
     }
 )  # fmt: skip
-"""What a sign of a number stands behind: elsewhere servers take it for an operator."""
+"""Tokens after which a sign belongs to a number: elsewhere servers treat it as an operator."""
 _GLUED = ("@", "@@")
-"""Signs with no space behind them."""
+"""Signs that no space follows."""
 _CACHED = 10_000
 _CACHED_CHARACTERS = 2_000
-"""What is remembered is bounded by both."""
+"""The cache is bounded by both."""
 
 
 def digest_text(sql: str) -> str:
@@ -234,8 +234,8 @@ VARCHAR:VARCHARACTER VARIANCE:VAR_POP
 """
 
 KEYWORDS = frozenset(_KEYWORDS.split())
-"""Keywords wherever they stand without quotes, but beside a dot."""
+"""Keywords wherever they appear unquoted, except next to a dot."""
 FUNCTIONS = frozenset(_FUNCTIONS.split())
-"""Keywords only where a parenthesis follows at once."""
+"""Keywords only if a parenthesis follows immediately."""
 SYNONYMS = dict(pair.split(":") for pair in _SYNONYMS.split())
-"""The name that stands for another."""
+"""Canonical names of synonyms."""

@@ -99,7 +99,7 @@ def parse_table_map(
 def parse_kept_map(
     kept: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
 ) -> TableMap:
-    """Read TABLE_MAP from what scans keep of it: the body behind table id and flags."""
+    """Parse TABLE_MAP from the part that scans keep: the body after table ID and flags."""
     wide = description.post_header_length(EventType.TABLE_MAP, _POST_HEADER) != _POST_HEADER_BEFORE_5_1_4
     body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + kept)
     size = HEADER_SIZE + len(body)

@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from binx.rows.batches import ChangeBatch, TableChanges
 
 ROW_GROUP_ROWS = 131_072
-"""Rows of a batch, unless the memory runs out before."""
+"""Rows per batch, unless the memory limit is reached first."""
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""What all tables' rows may take before the largest is handed over."""
+"""Bytes that all buffered rows may take before the largest tables are flushed."""
 
 TAKE = 1
 """Mark of a transaction whose rows and statements are wanted."""
 
 STATEMENTS_ONLY = 2
-"""Mark of a transaction that is looked at only for schema statements."""
+"""Mark of a transaction that is read only for DDL statements."""
 
 WITHOUT_ROWS = 3
-"""Mark of a transaction whose statements are wanted, and whose rows are not: they were rolled back."""
+"""Mark of a transaction whose statements are wanted, but not its rows: they were rolled back."""
 
 LOST = 4
-"""Mark of a transaction that was wanted and cannot be decoded; it is never given to a decoder."""
+"""Mark of a wanted transaction that cannot be decoded; it is never passed to a decoder."""
 
 _SHARE = 8
-"""So many times what goes at once where memory runs out is the memory."""
+"""A flush at the memory limit frees at least the limit divided by this."""
 
 _FLUSHES = (Need.NEED_FLUSH, Need.NEED_MEMORY)
 
@@ -54,15 +54,15 @@ class DecoderOptions(NamedTuple):
     """How rows are batched and typed.
 
     Attributes:
-        row_group_rows: rows of a batch.
-        memory: bytes that decoded rows may take together.
-        markers: whether SAVEPOINT, ROLLBACK TO, XA START and XA END come as statements too.
-        texts: whether the texts that rows were logged with (ROWS_QUERY, ANNOTATE_ROWS) come as statements of
+        row_group_rows: rows per batch.
+        memory: bytes that all decoded rows may take together.
+        markers: whether to yield SAVEPOINT, ROLLBACK TO, XA START and XA END as statements.
+        texts: whether to yield the statements logged with rows (ROWS_QUERY, ANNOTATE_ROWS) as statements of
             kind ``rows``, before their rows.
-        undone: whether rows come that their own transaction undid by ROLLBACK TO SAVEPOINT.
-        as_stored: whether columns are what the table maps must tell of them, whatever else is known: numbers
+        undone: whether to yield rows that their own transaction undid by ROLLBACK TO SAVEPOINT.
+        as_stored: whether to use only the mandatory part of table maps and ignore all other metadata: numbers
             are signed, text is UTF-8, ENUM and SET are numbers, and names are c1 … cN.
-        tables: how many tables' rows may be held together, as each table takes memory of its own; 0 for any.
+        tables: maximum number of tables to buffer, as each takes memory of its own; 0 for no limit.
     """
 
     row_group_rows: int = ROW_GROUP_ROWS
@@ -76,21 +76,21 @@ class DecoderOptions(NamedTuple):
 
     @property
     def payload_bytes(self) -> int:
-        """How much of compressed transactions is kept from when they are found to when they are decoded."""
-        # A transaction that fills the memory of rows takes a little more as the log has it.
+        """Bytes of decompressed transactions to cache between the scan and the decoding."""
+        # A transaction that fills the memory for rows takes a little more in the log's format.
         return self.memory * 3 // 2
 
 
 class DecoderReport:
-    """What a decoder has met beside rows.
+    """What a decoder reports besides rows.
 
     Attributes:
-        warnings: sentences about names and types, each once.
-        filtered: row images of tables that were not wanted, by (db, table).
-        undone: inserts, updates and deletes that are left out as a ROLLBACK TO SAVEPOINT undid them, by
-            (db, table).
-        recounted: rows events that a scan cannot count, as only definitions tell the columns' sizes: how many
-            there are, and their inserts, updates and deletes, by (db, table).
+        warnings: warnings about names and types, each once.
+        filtered: number of row images of tables that were not wanted, by (db, table).
+        undone: numbers of inserts, updates and deletes that are omitted because a ROLLBACK TO SAVEPOINT undid
+            them, by (db, table).
+        recounted: rows events that a scan cannot count, as only the table definition gives the columns'
+            sizes: their number, and their inserts, updates and deletes, by (db, table).
     """
 
     def __init__(self) -> None:
@@ -101,16 +101,16 @@ class DecoderReport:
 
 
 class ChangeDecoder:
-    """Decodes one file; the catalog goes on to the next.
+    """Decodes one file; the catalog is carried over to the next file.
 
     Args:
-        catalog: the tables known so far; moved on by the schema statements met.
-        wanted: whether a table's rows are to be decoded, by database and name.
+        catalog: the known tables; updated by the DDL statements in the file.
+        wanted: whether to decode a table's rows, by database and name.
 
     Attributes:
-        payloads: where the scan has put the events of compressed transactions; None: nowhere.
-        unreadable: takes in the tables with a column of an unknown type, by (db, table): the rows of those in
-            it are passed over; None: their rows are an error.
+        payloads: the scan's cache of decompressed transactions; None without a cache.
+        unreadable: collects tables with a column of an unknown type as (db, table); their rows
+            are skipped. If None, such rows are an error.
     """
 
     def __init__(
@@ -148,23 +148,23 @@ class ChangeDecoder:
     def decode(
         self, table: TransactionTable, mask: bytearray, ids: tuple[bytes, bytes] | None = None
     ) -> Iterator[ChangeBatch | Statement]:
-        """The marked transactions of a table, in the order of the file.
+        """Yield the marked transactions of a table, in file order.
 
-        Rows are held back until a batch is full; :meth:`finish` yields the rest. Where ids are given, the
-        scan that gave the table may go on meanwhile in another thread.
+        Rows are buffered until a batch is full; :meth:`finish` yields the rest. If ids are given, the
+        scan that produced the table may continue in another thread.
 
         Args:
-            mask: a mark for each of them: :data:`TAKE` and its like; 0 to pass over it.
-            ids: what :func:`~binx.log.identifiers.transaction_ids` gives for the table, if it was asked.
+            mask: a mark for each transaction, such as :data:`TAKE`; 0 to skip it.
+            ids: the table's :func:`~binx.log.identifiers.transaction_ids`, if already computed.
 
         Raises:
-            DamagedError, UnsupportedError: a transaction cannot be decoded; what was yielded before is
-                whole events. None of a table is decoded where one begins behind 4 GiB.
+            DamagedError, UnsupportedError: a transaction cannot be decoded; only rows of whole events
+                were yielded before. If any transaction begins after 4 GiB, none of the table is decoded.
         """
         decoder, source = self._decoder, self.file.source
         if not len(table):
             return
-        # Rows are ordered by the commit version, which must be able to hold where they are.
+        # Rows are ordered by the commit version, which must be able to hold their offset.
         self.file.commit_version(table.value("start", len(table) - 1))
         decoder.set_format(table.format.checksum_size, table.format.post_header_lengths)
         undone = b"" if self.options.undone else undone_rows(self.file, table, mask)
@@ -175,7 +175,7 @@ class ChangeDecoder:
         try:
             while (need := decoder.run(window, origin)) != Need.NEED_NOTHING:
                 if need in _FLUSHES and origin + len(window) == decoder.position < stop:
-                    # The bytes of a large event go before its rows are written.
+                    # Free the bytes of a large event before its rows are written.
                     del window
                     yield from self._hand_over(need)
                     origin = decoder.position
@@ -196,7 +196,7 @@ class ChangeDecoder:
         source.release(released, stop)
 
     def finish(self) -> Iterator[ChangeBatch]:
-        """The rows held back, table by table in the order of their first row."""
+        """Yield the buffered rows, table by table in the order of their first row."""
         yield from self.flush()
         for number, counts in self._decoder.passed_over().items():
             filtered, inserts, updates, deletes, events, *recounted = counts
@@ -209,27 +209,27 @@ class ChangeDecoder:
                 self.report.recounted[name] = (events, recounted)
 
     def flush(self) -> Iterator[ChangeBatch]:
-        """All rows held back, table by table.
+        """Yield all buffered rows, table by table.
 
-        Between two items of :meth:`decode` these are all rows before the next item and after the last flush,
-        so whoever flushes at each item gets the log's order in pieces of bounded size.
+        Between two items of :meth:`decode`, these are all rows after the last flush and before the next item,
+        so a caller that flushes at each item gets the log's order in pieces of bounded size.
         """
         for changes, builder in list(self._builders.items()):
             if builder.rows:
                 yield from self._flush(changes)
 
     def forget_tables(self) -> None:
-        """Know no table's definition any more, as behind damage that may have held statements.
+        """Forget all table definitions, as after damage that may have contained DDL.
 
-        Tables whose columns the log itself names keep their names; those of others are numbers until a
-        statement defines them anew.
+        Columns named in the log itself keep their names; those of other tables are numbered until a
+        statement defines the table again.
         """
         for number in self._resolver.forget():
             self._decoder.forget(number)
 
     @property
     def resolve_only(self) -> bool:
-        """Whether only names and schemas are found out, and rows are neither decoded nor counted."""
+        """Whether to resolve only names and schemas, and neither decode nor count rows."""
         return self._decoder.resolves_only
 
     @resolve_only.setter
@@ -238,12 +238,12 @@ class ChangeDecoder:
 
     @property
     def index(self) -> int:
-        """The place in its table of the transaction at hand; -1 before the first."""
+        """The current transaction's index in its table; -1 before the first."""
         return self._decoder.index
 
     @property
     def tables(self) -> list[TableChanges]:
-        """Every table and schema version met so far."""
+        """Every table and schema version seen so far."""
         return list(self._resolver.tables)
 
     @property
@@ -252,7 +252,7 @@ class ChangeDecoder:
         return self._resolver.widths
 
     def _gtid(self, table: TransactionTable) -> str | None:
-        """The GTID of the transaction at hand; None where it has none."""
+        """Return the current transaction's GTID, or None."""
         index = self._decoder.index
         if not 0 <= index < len(table):
             return None
@@ -262,7 +262,7 @@ class ChangeDecoder:
     def _serve(
         self, need: int, window: memoryview, origin: int, table: TransactionTable
     ) -> Iterator[ChangeBatch | Statement]:
-        """Do what the kernel came back for."""
+        """Handle the need for which the kernel returned."""
         decoder = self._decoder
         if need == Need.NEED_BUILDER:
             self._set_builder(table)
@@ -289,7 +289,7 @@ class ChangeDecoder:
     def _feed(
         self, events: memoryview, holder: EventHeader, table: TransactionTable
     ) -> Iterator[ChangeBatch | Statement]:
-        """Decode events that the one at hand holds compressed; they must be whole."""
+        """Decode the decompressed events of the current event; they must be whole."""
         decoder = self._decoder
         done = 0
         while done < len(events):
@@ -320,7 +320,7 @@ class ChangeDecoder:
         )
         if statement is None:
             return
-        # Those that are logged as rows are counted where their rows end.
+        # Statements that are logged as rows are counted at the end of their rows.
         decoder.next_statement += statement.kind != ROWS
         for code in statement.unknown_variables:
             self.report.warnings[
@@ -336,7 +336,7 @@ class ChangeDecoder:
             yield statement
 
     def _set_builder(self, table: TransactionTable) -> None:
-        """Find out what the table map's columns are called, and open a builder for its rows."""
+        """Resolve the table map's columns, and open a builder for its rows."""
         decoder = self._decoder
         number = decoder.pending_map
         db, name = self._resolver.name(decoder.maps.table_of(number))
@@ -362,9 +362,10 @@ class ChangeDecoder:
         decoder.set_builder(number, builder)
 
     def _hand_over(self, need: int) -> Iterator[ChangeBatch]:
-        """Hand over the table that reached its limit, or where memory ran out the largest ones.
+        """Flush the table that reached its limit or, at the memory limit, the largest tables.
 
-        They hold a share of the memory at least: one at a time, each would mean a look at thousands.
+        At the memory limit, at least 1/_SHARE of it is freed: flushing one table at a time would sort
+        thousands of builders for each.
         """
         full = self._decoder.full
         if need == Need.NEED_FLUSH and full is not None:
@@ -384,7 +385,7 @@ class ChangeDecoder:
                 batch = changes.batch(handed, self._decoder.rows_flags)
             except BinxError as error:
                 raise error.at(path=self.file.path) from error.__cause__
-            # Of text that was converted the bytes go before whoever gets the batch writes it.
+            # Free the bytes of converted text before the caller writes the batch.
             del handed
             yield batch
 

@@ -26,11 +26,11 @@ def follow_statements(
     table: TransactionTable,
     unreadable: Callable[[TransactionTable, bytearray], Iterable[int]] = lambda table, marks: (),
 ) -> None:
-    """Move the catalog of a decoder on over transactions.
+    """Apply the DDL statements of transactions to a decoder's catalog.
 
     Args:
-        table: the transactions, with what a scan at ``LEVEL_EVENTS`` finds out, or more.
-        unreadable: tells which of those that are marked cannot be decoded; they are passed over.
+        table: the transactions, scanned at ``LEVEL_EVENTS`` or higher.
+        unreadable: returns the marked transactions that cannot be decoded; they are skipped.
     """
     marks = bytearray(len(table))
     table.mark_statements(marks)
@@ -42,11 +42,11 @@ def follow_statements(
 
 
 _TABLES_NAMED = 10
-"""Tables that a sentence names, at most: a server may have thousands."""
+"""Maximum number of tables that a warning names: a server may have thousands."""
 
 
 def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
-    """What decoders do not know of names and types, in sentences."""
+    """Return the decoders' warnings about names and types, without duplicates."""
     unnamed = {
         f"{table.db}.{table.name}": None
         for decoder in decoders
@@ -60,7 +60,7 @@ def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
 
 
 def has_unnamed_columns(table: TableChanges) -> bool:
-    """Whether nothing tells what a column is called; why a definition does not is a warning of its own."""
+    """Whether a column has no known name; a definition that does not fit has its own warning."""
     resolved = table.resolved
     return resolved.unfit is None and any(
         column.provenance.name is Provenance.NONE for column in resolved.columns

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 
 class TableResolver:
-    """Finds out what the columns of table maps are called and typed; the catalog goes on to the next file.
+    """Resolves column names and types of table maps; the catalog is carried over to the next file.
 
     Args:
-        maps: the table maps met in it, and the tables they are of, each by a number.
-        catalog: the tables known so far; moved on by the schema statements met.
-        as_stored: whether columns are what the table maps must tell of them, whatever else is known.
+        maps: the file's distinct table maps and their tables, both numbered.
+        catalog: the known tables; updated by the DDL statements in the file.
+        as_stored: whether to use only the mandatory part of table maps and ignore all other metadata.
 
     Attributes:
-        tables: every table and schema version met so far.
-        widths: by a table map's bytes behind table id and flags, what the definition of its latest rows
-            tells; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
+        tables: every table and schema version seen so far.
+        widths: column widths from the definition of the latest rows, by the table map's bytes after table ID
+            and flags; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class TableResolver:
         self.widths: dict[bytes, list[int | None]] = {}
 
     def name(self, number: int) -> tuple[str, str]:
-        """The (db, table) of a table, by its number."""
+        """Return (db, table) by the table's number."""
         return decoded_name(self._maps.name(number))
 
     def resolve(self, number: int, position: int, table: TransactionTable, index: int) -> TableChanges:
-        """What the rows behind a table map are read as: what was met before, where a version is the same."""
-        # Here and not above: who follows statements alone has no use for Arrow.
+        """Return how to read the rows after a table map; the same schema version gives the same object."""
+        # Imported here, as callers that only follow statements do not need Arrow.
         from binx.rows.batches import TableChanges
 
         description = table.format
@@ -87,7 +87,7 @@ class TableResolver:
         return changes
 
     def _warn_of_other_columns(self, table_map: TableMap) -> None:
-        """Warn of a table whose columns changed since it was met last, though no statement changed them."""
+        """Warn if a table's columns changed since its last table map without a logged statement."""
         key = (table_map.database.casefold(), table_map.table.casefold())
         before = self._met.get(key)
         self._met[key] = table_map.columns
@@ -99,7 +99,7 @@ class TableResolver:
             ] = None
 
     def _set_widths(self, number: int, table_map: TableMap, changes: TableChanges) -> None:
-        """Tell the kernel of widths that a definition alone tells, or that none does any more."""
+        """Pass the kernel the column widths that only a definition gives."""
         pairs = zip(table_map.columns, changes.resolved.columns, strict=True)
         widths = [defined_width(stored, column.type) for stored, column in pairs]
         if any(width is not None for width in widths):
@@ -107,7 +107,7 @@ class TableResolver:
             self.widths[self._maps.body(number)] = widths
 
     def _resolved(self, table_map: TableMap, flavour: Flavour) -> ResolvedTable:
-        """What the columns are; where as stored, definitions tell no more than the digits of old times."""
+        """Resolve the columns; if as_stored, definitions give only the digits of old time types."""
         definition = self._catalog.lookup(table_map.database, table_map.table)
         if not self._as_stored:
             return resolve_columns(table_map, definition, flavour)
@@ -122,7 +122,7 @@ class TableResolver:
         return stored._replace(columns=columns)
 
     def _foreign(self, changes: TableChanges) -> Iterator[str]:
-        """A sentence where columns are called as another server's table: its logs were given before."""
+        """Yield a warning if column names come from another server's table, whose logs were read before."""
         own, definition = self._file.format.server_id, changes.resolved.definition
         if definition is None or definition.server_id in (None, own):
             return
@@ -135,14 +135,14 @@ class TableResolver:
             )
 
     def _table_map(self, number: int, position: int, description: FormatDescription) -> TableMap:
-        """A table map that was met, in full."""
+        """Parse a known table map in full."""
         return parse_kept_map(self._maps.body(number), description, position, optional=not self._as_stored)
 
     def apply(self, sql: str, db: str, context: StatementContext) -> tuple[list[int], Followed]:
-        """Take in a schema statement.
+        """Apply a DDL statement.
 
         Returns:
-            The numbers of the tables that are to be resolved anew, and what the statement did.
+            The numbers of the tables to resolve again, and what the statement did.
         """
         numbers: list[int] = []
         context = context._replace(server_id=self._file.format.server_id)
@@ -154,12 +154,12 @@ class TableResolver:
         return numbers, followed
 
     def forget(self) -> list[int]:
-        """Know no definition any more; gives the numbers of the tables that are to be resolved anew."""
+        """Forget all definitions; return the numbers of the tables to resolve again."""
         self._catalog.clear()
         return list(range(self._maps.tables))
 
     def _touch(self, change: Change) -> list[int]:
-        """The numbers of the tables that a statement touched."""
+        """Return the numbers of the tables that a statement changed."""
         for number in range(len(self._known), self._maps.tables):
             db, name = self.name(number)
             self._known.append((db.casefold(), name.casefold()))
@@ -172,7 +172,7 @@ class TableResolver:
         else:
             touched = [(db, change.table.casefold())]
         if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
-            # It may have been about any table.
+            # It may have changed any table.
             self._met.clear()
         if change.previous is not None:
             touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
@@ -189,7 +189,7 @@ _TableKey = tuple[str, str]
 
 
 def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
-    """Whether columns may be the same: stored alike, and called alike where both have names."""
+    """Whether columns may be the same: stored the same way, with the same names if both have names."""
     return len(before) == len(after) and all(
         (one.type, one.metadata) == (other.type, other.metadata)
         and (one.name is None or other.name is None or one.name == other.name)

@@ -26,7 +26,7 @@ _VARIABLE_BITS = 7
 _UUID_FIELD, _TAG_FIELD, _LAST_COMMITTED_FIELD, _SEQUENCE_NUMBER_FIELD, _LENGTH_FIELD = 1, 3, 4, 5, 8
 
 _Parts = tuple[int | None, Callable[[int | None], bytes]]
-"""A transaction's length as its event tells it, None where it has none; what makes the event with another."""
+"""The event's transaction length (None if it has none), and a function that builds the event with another."""
 
 
 class Clock(NamedTuple):
@@ -79,7 +79,7 @@ def rewrite_gtid(
         header: the event's header.
         clock: the new place in the logical clock; None leaves it as it is.
         following: bytes of the transaction's other events as they are written, checksums included.
-        checksum_size: bytes of the checksum behind this event as it is written.
+        checksum_size: bytes of the checksum that follows this event in the output.
 
     Raises:
         DamagedError: the body is cut.

@@ -18,13 +18,13 @@ FLAG_MAY_HAVE_STATEMENTS = 1
 """GTID flag: the transaction may have changes logged as statements."""
 
 LOGICAL_TIMESTAMP_TYPE = 2
-"""Stands before the fields of the logical clock."""
+"""The type code before the logical clock's fields."""
 
 TIMESTAMP_SIZE = 7
 """Bytes of a commit's time."""
 
 ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
-"""The bit of the first time that says that another one comes behind."""
+"""The bit of the first timestamp that indicates that a second one follows."""
 
 _ORIGINAL_VERSION_FOLLOWS = 1 << 31
 _UNDEFINED_VERSION = 999999

@@ -26,7 +26,7 @@ Interval = tuple[int, int]
 
 
 class UuidSource(NamedTuple):
-    """Where MySQL transactions come from.
+    """A source of MySQL transactions.
 
     Attributes:
         tag: the GTID's tag in lower case, empty where it has none.
@@ -41,7 +41,7 @@ class UuidSource(NamedTuple):
 
 
 class DomainSource(NamedTuple):
-    """Where MariaDB transactions come from."""
+    """A source of MariaDB transactions."""
 
     domain: int
     server_id: int

@@ -7,14 +7,14 @@ from typing_extensions import Buffer
 from binx.kernels.walk.machine import TransactionMachine
 
 class Level(IntEnum):
-    """How much a scan reads."""
+    """How much a scan reads; see the module ``scan.pyx``."""
 
     LEVEL_INDEX = 0
     LEVEL_EVENTS = 1
     LEVEL_TABLES = 2
 
 class Stop(IntEnum):
-    """Why a walk came back to Python."""
+    """Why a scan returned to Python."""
 
     STOP_LIMIT = 0
     STOP_FORMAT = 1
@@ -25,23 +25,23 @@ class Stop(IntEnum):
     STOP_BEYOND = 6
 
 def whole_events(window: Buffer) -> tuple[int, int]:
-    """How many bytes of a window whole events take, and how many the event behind them says that it has.
+    """Return the bytes of whole events at a window's start, and the size field of the event after them.
 
-    The second is 0 where its header is cut, and less than a header where no event can be that small.
+    The second is 0 if that event's header is truncated, and less than a header if the size is invalid.
     """
 
 class Scanner(TransactionMachine):
-    """A walk over one file, resumable at every event.
+    """A scan of one file, resumable at every event.
 
     Attributes:
-        drift: what the position in the last event's header is more than the offset of its end, modulo 2^32.
-        misplaced: events of whose headers the position is not the offset of their end.
-        first_misplaced: where the first of them begins; -1 where there is none.
-        unplaced: events in whose headers the position is 0.
+        drift: the position in the last event's header minus the offset of its end, modulo 2^32.
+        misplaced: number of events whose header position is not the offset of their end.
+        first_misplaced: offset of the first of them; -1 if there is none.
+        unplaced: number of events whose header position is 0.
         position: offset of the next event.
-        is_seeking: whether the beginning of a transaction is still looked for, see :meth:`seek`.
-        resumed: where it was found; -1 where it was not.
-        ends_passed: ends of transactions that were passed over whenever one was looked for.
+        is_seeking: whether the scan still seeks the start of a transaction, see :meth:`seek`.
+        resumed: the offset at which it was found; -1 if it was not.
+        ends_passed: number of transaction ends that were skipped while seeking.
     """
 
     drift: int
@@ -56,24 +56,24 @@ class Scanner(TransactionMachine):
     def __init__(
         self, level: int, file_size: int, position: int, transitions: tuple[bytes, bytes, bytes], verify: bool
     ) -> None:
-        """Begin a walk.
+        """Begin a scan.
 
         Args:
-            level: how much is read, one of :class:`Level`.
-            file_size: bytes of the file; no event may reach beyond.
+            level: how much to read, a :class:`Level`.
+            file_size: bytes of the file; no event may extend beyond.
             position: offset of the first event to read.
             transitions: actions, next states and kinds of the boundary state machine, by state and class.
-            verify: whether the checksum of every event that is read is compared.
+            verify: whether to verify the checksum of every event that is read.
         """
 
     def set_format(self, checksum_size: int, post_header: Buffer) -> None:
-        """Take over from a format description the checksum's bytes and the types' post-header lengths."""
+        """Set the checksum size and the post-header lengths from a format description."""
 
     def skip(self, size: int, event_type: int) -> None:
-        """Pass over an event that Python has read."""
+        """Skip an event that Python has read."""
 
     def feed(self, window: Buffer, origin: int, limit: int) -> int:
-        """Walk events until one begins at or behind ``limit``; returns a :class:`Stop`.
+        """Scan events until one begins at or after ``limit``; return a :class:`Stop`.
 
         Args:
             window: the file's bytes from ``origin`` on.
@@ -81,84 +81,84 @@ class Scanner(TransactionMachine):
             limit: offset in the file.
 
         Raises:
-            DamagedError: an event is not what the format allows; what was found before stays in ``table``.
-            UnsupportedError: an event that binx does not know, or that is encrypted.
+            DamagedError: an event is invalid; transactions found before it stay in ``table``.
+            UnsupportedError: an event is unknown to binx or encrypted.
         """
 
     def vouch(self, stored: int, found: int) -> None:
-        """Have the payload event at ``position`` taken by its beginning: all of it was read piece by piece.
+        """Accept the payload event at ``position`` by its first bytes; the caller has read all of it.
 
-        The next :meth:`feed` takes it where its window holds the event's first bytes.
+        The next :meth:`feed` accepts it if its window holds the event's first bytes.
 
         Args:
-            stored: the checksum behind it.
-            found: that of its bytes; where the walk does not verify, both may be 0.
+            stored: the checksum stored after the event.
+            found: the checksum computed from its bytes; both may be 0 if the scan does not verify.
         """
 
     @property
     def beyond(self) -> tuple[int, int]:
-        """After ``STOP_BEYOND``: the span of the file that :meth:`feed_beyond` wants to see."""
+        """After ``STOP_BEYOND``: the range of the file that :meth:`feed_beyond` needs."""
 
     def feed_beyond(self, window: Buffer, tail: Buffer) -> None:
-        """Take a transaction by its length that reaches beyond a window; what lies between need not be read.
+        """Jump over a transaction that extends beyond the window; the bytes between need not be read.
 
-        A transaction whose length is not to be trusted is left where it is: the next :meth:`feed` walks it.
+        If its length cannot be trusted, the transaction is not consumed: the next :meth:`feed` walks it.
 
         Args:
             window: the file's bytes from ``position`` on.
-            tail: the bytes of the span that ``beyond`` tells.
+            tail: the bytes of the range given by ``beyond``.
 
         Raises:
-            DamagedError: an event is not what the format allows.
+            DamagedError: an event is invalid.
         """
 
     def feed_inner(self, events: Buffer) -> None:
-        """Walk events of a decompressed payload, which must be whole; see :func:`whole_events`.
+        """Scan events of a decompressed payload, which must be whole; see :func:`whole_events`.
 
         Raises:
             DamagedError, UnsupportedError: as for :meth:`feed`.
         """
 
     def end_payload(self) -> None:
-        """Close the transaction whose payload was fed, and pass over the payload event.
+        """End the transaction whose payload was fed, and skip the payload event.
 
         Raises:
-            DamagedError: the payload does not hold a transaction's end.
+            DamagedError: the payload does not contain the transaction's end.
         """
 
     def feed_replacement(self, event: Buffer, size: int) -> None:
-        """Take a decompressed rows event in place of the one of ``size`` bytes at ``position``.
+        """Scan a decompressed rows event in place of the one of ``size`` bytes at ``position``.
 
         Raises:
             DamagedError, UnsupportedError: as for :meth:`feed`.
         """
 
     def open_gtid(self) -> str | None:
-        """The GTID of the transaction that has no end yet, or None."""
+        """Return the GTID of the open transaction, or None."""
 
     def type_totals(self) -> dict[int, tuple[int, int]]:
-        """Events and bytes by event type, as far as the walk has seen them."""
+        """Return (events, bytes) by event type, as far as the scan has read headers."""
 
     def inner_type_totals(self) -> dict[int, int]:
         """Events within compressed payloads, by event type."""
 
     def search(self, intervals: dict[bytes, bytes]) -> None:
-        """Look for GTIDs alone: at ``LEVEL_INDEX`` transactions that have none of them may be left out.
+        """Search for GTIDs only: at ``LEVEL_INDEX``, transactions with other GTIDs may be omitted.
 
-        They are passed over by their length, or header by header, where the next transaction's GTID event
-        follows in its place; whatever is less sure than that is walked.
+        They are skipped by their length, or header by header, if the next transaction's GTID event
+        follows in its place; otherwise they are walked.
 
         Args:
-            intervals: by source's key, its intervals: pairs of unsigned 64-bit integers, first and last.
+            intervals: intervals by the source's key: pairs of unsigned 64-bit integers, first and last.
 
         Raises:
-            ValueError: the walk has begun.
+            ValueError: the scan has begun.
         """
 
     def seek(self, position: int, named: bool) -> None:
-        """Give up the transaction at hand, and look for the beginning of another from an event on.
+        """Abandon the current transaction, and seek the start of another from an event on.
 
         Args:
-            position: where the event stands.
+            position: offset of the event.
             named: whether each transaction begins with a GTID event.
         """

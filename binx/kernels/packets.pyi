@@ -5,19 +5,19 @@ from enum import IntEnum
 from typing_extensions import Buffer
 
 class PacketStop(IntEnum):
-    """Why a stream came back to Python."""
+    """Why a stream returned to Python."""
 
     PACKET_MORE = 0
     PACKET_FULL = 1
     PACKET_SPECIAL = 2
 
 class PacketStream:
-    """What one dump of a server's log sends, as it arrives.
+    """The packets of one binlog dump.
 
     Attributes:
-        made: bytes of events that were taken off their packets so far.
-        asked_at: how many these were at the end of the last event that the server wants acknowledged; -1
-            where there was none.
+        made: bytes of events unwrapped so far.
+        asked_at: value of ``made`` at the end of the last event for which the server requests an
+            acknowledgement; -1 if there was none.
     """
 
     made: int
@@ -27,29 +27,29 @@ class PacketStream:
         """Begin at the first packet.
 
         Args:
-            semi_sync: whether events come with the header of semi-synchronous replication.
+            semi_sync: whether events have the semi-synchronous replication header.
         """
 
     def unpack(self, received: Buffer, out: Buffer) -> tuple[int, int, int]:
-        """Take the events of the file off their packets.
+        """Unwrap the file's events from their packets.
 
         Args:
-            received: bytes from the server that were not used yet.
-            out: takes the events, one behind the other; it may end within one.
+            received: bytes from the server that are not consumed yet.
+            out: receives the events in order; it may end within an event.
 
         Returns:
-            How many bytes were used and made, and a :class:`PacketStop`: more bytes are needed, ``out`` is
+            Bytes consumed, bytes written, and a :class:`PacketStop`: more bytes are needed, ``out`` is
             full, or the next packet is a special one.
 
         Raises:
-            DamagedError: packets and events do not fit each other.
+            DamagedError: packets and events are inconsistent.
         """
 
     def special(self, received: Buffer) -> bytes | None:
-        """The next packet from its status on, which :meth:`unpack` stopped at; None where it is not whole.
+        """Return the packet at which :meth:`unpack` stopped, from its status on; None if it is not whole.
 
-        It is an error, the log's end, a format description, or an event that is in no file.
+        It is an error, the log's end, a format description, or an artificial event that is in no file.
 
         Raises:
-            DamagedError: it is out of turn, or too large.
+            DamagedError: the packet is out of sequence, or too large.
         """

@@ -82,7 +82,7 @@ cdef class PacketStream:
         return PyBytes_FromStringAndSize(<const char *> &received[0] + PACKET_HEADER, size)
 
     cdef int check_number(self, uint8_t number) except -1 nogil:
-        """Packets are counted, anew behind each that asked for an acknowledgement."""
+        """Check the packet's sequence number; it may restart after a request for an acknowledgement."""
         if number != self.sequence and not (self.asked and number == 1):
             bad_packet(b"the packet with the number", self.sequence, number)
         self.sequence = number + 1

@@ -23,46 +23,46 @@ from binx.rows.ddl.parse import first_word, is_schema_statement
 MICROSECONDS = 1_000_000
 
 ROWS = "rows"
-"""The kind of a statement that is logged as the rows that it changed, and beside them as text."""
+"""The kind of a statement that is logged as row changes, with its text alongside."""
 
 _DML_WORDS = ("insert", "update", "delete", "replace", "load", "select", "with", "call")
 _TRANSACTION_WORDS = ("xa", "savepoint", "rollback", "release")
 
 
 class Statement(NamedTuple):
-    """One statement, with all that it needs to be run again.
+    """A statement with everything needed to execute it again.
 
     Attributes:
-        commit_version: its transaction's.
+        commit_version: its transaction's commit version.
         commit_timestamp: its transaction's commit time, µs since 1970.
-        transaction: its transaction's id.
-        ordinal: its number among the transaction's statements, from 0; those that are logged as rows count
-            too.
+        transaction: its transaction's ID.
+        ordinal: its number among the transaction's statements, from 0; statements logged as rows are
+            included.
         position: offset of its event.
         timestamp: the event's own time, seconds since 1970.
-        kind: ``ddl``, ``dml`` or ``other``; what does not take effect is ``other``. Or ``rows``: the text of
-            changes that are logged as rows.
+        kind: ``ddl``, ``dml`` or ``other`` (also for statements that do not take effect); ``rows`` for
+            the text of a statement that is logged as rows.
         db: the session's default database.
         sql_is_text: whether the text holds every byte of the statement.
-        options: the session, as SET statements name it.
-        insert_id: value for the first AUTO_INCREMENT column, where one was logged.
-        last_insert_id: value of LAST_INSERT_ID(), where one was logged.
-        rand_seeds: the two seeds of RAND(), where they were logged.
+        options: session variables, with the names that SET statements use.
+        insert_id: value for the first AUTO_INCREMENT column, if logged.
+        last_insert_id: value of LAST_INSERT_ID(), if logged.
+        rand_seeds: the two seeds of RAND(), if logged.
         user_vars: user variables as SQL literals.
         exec_time: seconds from its start to its end.
-        error_code: the error that it ended with on its server, 0 for none.
-        file_bytes: of LOAD DATA: how many bytes of the file are in the log; None for other statements.
-        context: of DDL: the session as the catalog needs it.
-        microseconds: what the event adds to its time, where it was logged.
-        uses_db: whether it runs in the default database; not so for CREATE DATABASE and its like.
-        unknown_variables: codes of status variables that binx does not know; what stands behind one is not
+        error_code: the error with which it ended on its server, 0 for none.
+        file_bytes: for LOAD DATA, how many bytes of the file are in the log; None for other statements.
+        context: for DDL, the session state that the catalog needs.
+        microseconds: the microseconds of its timestamp, if logged.
+        uses_db: whether it runs in the default database; false for CREATE DATABASE and the like.
+        unknown_variables: codes of status variables that binx does not know; the variables after one are not
             read.
-        takes_effect: whether it does what it says, unlike the START and ROLLBACK of an ALTER in two phases,
-            which are of kind ``other``; see :attr:`~binx.event.query.Query.takes_effect`.
-        uses_temporary: whether it uses a temporary table, or something else that only its connection has.
-        raw: the statement's bytes where the text does not hold all of them, else None.
+        takes_effect: false for the START and ROLLBACK of a two-phase ALTER, which are
+            of kind ``other``; see :attr:`~binx.event.query.Query.takes_effect`.
+        uses_temporary: whether it uses a temporary table or other state of its connection.
+        raw: the statement's bytes if the text does not hold all of them, else None.
         charset: the character set of these bytes.
-        followed: of DDL: what it asked for, and what it changed.
+        followed: for DDL, the parsed statement and its changes.
     """
 
     commit_version: int
@@ -96,14 +96,14 @@ class Statement(NamedTuple):
 
 
 class StatementReader:
-    """Puts statements together from their events, in the order of the file."""
+    """Assembles statements from their events, in file order."""
 
     def __init__(self, file: BinlogFile) -> None:
         self._file = file
         self._log = f"{file.name}.{file.identity}"
         self._transaction = -1
         self._before: dict[str, Any] = {}
-        """What stands before a statement and belongs to it, by its attributes."""
+        """Attributes from the events before a statement that belong to it."""
         self._loaded: dict[int, int] = {}
 
     def take(
@@ -115,11 +115,11 @@ class StatementReader:
         ids: tuple[bytes, bytes],
         ordinal: int,
     ) -> Statement | None:
-        """The statement that an event completes; None for one that prepares a statement.
+        """Return the statement that an event completes; None for an event that only sets up a statement.
 
         Args:
-            ids: of the table's transactions, as :func:`~binx.log.identifiers.transaction_ids` gives them.
-            ordinal: how many statements of its transaction came before.
+            ids: the table's :func:`~binx.log.identifiers.transaction_ids`.
+            ordinal: the number of earlier statements in its transaction.
         """
         start = table.value("start", index)
         if start != self._transaction:

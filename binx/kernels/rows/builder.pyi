@@ -44,10 +44,10 @@ class RowBuilder:
         plan: for each column: codec, bytes of the length prefix (0: fixed width), width, parameter. The
             parameter is precision << 8 | scale for DECIMAL, fractional digits for times, the padded length
             for BINARY, the number of members for ENUM.
-        key: whatever the caller knows the table by.
+        key: the caller's key for the table.
 
     Attributes:
-        bytes: what the rows take, nearly.
+        bytes: approximate size of the rows.
     """
 
     key: Any
@@ -57,7 +57,7 @@ class RowBuilder:
     def bytes(self) -> int: ...
     def __init__(self, plan: list[tuple[int, int, int, int]], key: object) -> None: ...
     def finish(self) -> dict[str, Any]:
-        """Hand all rows over and start anew.
+        """Return all rows and start over.
 
         Returns:
             ``rows``; the system columns by name, each memory of one value a row; ``present``: (validity,

@@ -8,25 +8,25 @@ from typing_extensions import Buffer
 from binx.kernels.memory import Memory
 
 class Encoding(IntEnum):
-    """How a value stands in the text."""
+    """How a value is encoded in the text."""
 
     PLAIN = 0
     BASE64 = 1
     HEXADECIMAL = 2
 
 Cut = tuple[Memory | None, int, Memory, Memory]
-"""A column: its validity bitmap, how many values are null, 32-bit offsets, and the values' bytes."""
+"""A column: validity bitmap, number of nulls, 32-bit offsets, and the values' bytes."""
 
 class TupleColumns:
-    """Rows on their way from text to columns.
+    """Buffers of columns that rows are split into.
 
     Args:
-        encodings: for each value of a row an :class:`Encoding`.
+        encodings: an :class:`Encoding` for each value of a row.
 
     Attributes:
-        rows: how many were cut since the last :meth:`finish`.
-        size: bytes that they take, about.
-        ended: whether the last cut met the statement's end.
+        rows: rows since the last :meth:`finish`.
+        size: approximate bytes that they take.
+        ended: whether the last call reached the statement's end.
     """
 
     rows: int
@@ -35,22 +35,22 @@ class TupleColumns:
 
     def __init__(self, encodings: Sequence[int]) -> None: ...
     def begin(self) -> None:
-        """Get ready for the rows of another statement."""
+        """Begin the rows of another statement."""
 
     def cut(self, window: Buffer, start: int, stop: int, most_rows: int, most_size: int) -> int:
-        """Cut rows as they stand behind VALUES, up to so many rows and bytes.
+        """Split the rows after VALUES, up to a number of rows and bytes.
 
         Returns:
-            The position behind the last row that is whole, or behind the statement's end.
+            The position after the last whole row, or after the statement's end.
 
         Raises:
-            DamagedError: something else than rows stands there; the offset is within the window.
+            DamagedError: the text is not rows; the offset is relative to the window.
             UnsupportedError: a column's values take 2 GiB.
-            ValueError: the window has no such span.
+            ValueError: the range is not in the window.
         """
 
     def cut_lines(self, window: Buffer, start: int, stop: int, most_rows: int, most_size: int) -> int:
-        r"""The same of lines whose fields have tabs between, with ``\N`` for NULL."""
+        r"""Split lines of tab-separated fields, with ``\N`` for NULL; otherwise like :meth:`cut`."""
 
     def finish(self) -> tuple[int, list[Cut]]:
-        """Hand over what was cut: how many rows, and their columns."""
+        """Return the number of rows and their columns, and start over."""

@@ -7,19 +7,19 @@ from typing_extensions import Buffer
 from binx.kernels.transactions.table import TransactionTable
 
 def merged_ranges(table: TransactionTable, mask: Buffer | None, lengths_change: bool) -> bytes:
-    """The marked transactions as byte ranges, those that follow each other in the file merged into one.
+    """Return the marked transactions as byte ranges; adjacent transactions are merged.
 
     A transaction whose GTID event cannot be patched in place (its length is wrong or will change, or the
-    event is a tagged one, whose fields have no fixed width) stands apart.
+    event is a tagged one, whose fields have no fixed width) gets its own range.
 
     Args:
         table: transactions of a file.
         mask: a byte for each, 1 for marked; None for all.
-        lengths_change: whether the length that a GTID event tells will change.
+        lengths_change: whether the transaction length in GTID events will change.
 
     Returns:
-        Three 64-bit integers a range, native byte order: start, end, and the number of transactions, which is
-        -1 for one that stands apart.
+        Three 64-bit integers per range, native byte order: start, end, and the number of transactions, which
+        is -1 for a transaction that cannot be patched.
     """
 
 def whole_transactions(
@@ -58,24 +58,24 @@ def whole_transactions(
     """
 
 def clock_faults(table: TransactionTable, reached: int) -> tuple[int, int, int]:
-    """Hold the logical clock: (transactions that break it, the first one's index or -1, the last number).
+    """Check the logical clock; return (number of violations, the first one's index or -1, the last number).
 
-    A transaction's sequence number is more than that of the one before it in the file, and than the number of
-    the one that it had to wait for. Transactions that take no part in the clock have 0.
+    A transaction's sequence_number must exceed that of the transaction before it in the file, and its own
+    last_committed. Transactions without a logical clock have 0.
 
     Args:
-        table: transactions in the order of the file.
-        reached: the sequence number of the transaction before them, 0 at the file's beginning.
+        table: transactions in file order.
+        reached: the sequence number of the transaction before them, 0 at the file's start.
     """
 
 def flagged(table: TransactionTable, flag: int) -> tuple[int, int]:
-    """Transactions that have a flag, one of ``FLAG_…``: (how many, the first one's index or -1)."""
+    """Return (number of transactions with a flag ``FLAG_…``, the first one's index or -1)."""
 
 class Measure(IntEnum):
-    """What transactions are ranked by.
+    """The measure by which transactions are ranked.
 
-    A duration is in seconds by the clock, from the start of the first statement, which is logged in whole
-    seconds, to the commit on the server that made the change first; -1 where the clock went back.
+    A duration is wall-clock seconds from the start of the first statement, which is logged in whole
+    seconds, to the commit on the originating server; -1 if the clock went back.
     """
 
     MEASURE_BYTES = 0
@@ -84,7 +84,7 @@ class Measure(IntEnum):
     MEASURE_COMMIT_TIME = 3
 
 def measures(table: TransactionTable, mask: Buffer | None, measure: int) -> bytes:
-    """A measure of the marked records: 8 bytes each, native byte order.
+    """Return a measure of the marked records: 8 bytes each, native byte order.
 
     Args:
         table: the records.
@@ -100,16 +100,16 @@ def rank(
     limit: int,
     floor: int | None = None,
 ) -> list[tuple[int, int]]:
-    """The marked records that have most (or least) of a measure.
+    """Return the marked records with the largest (or smallest) values of a measure.
 
     Args:
         table: the records.
         mask: one byte each, or None for all.
         measure: one of :class:`Measure`.
-        smallest: look for the least.
-        limit: how many at most.
-        floor: take only what goes beyond this value.
+        smallest: rank by the smallest values.
+        limit: maximum number of records.
+        floor: only values beyond this one.
 
     Returns:
-        Pairs of value and index, best first; of equals the earlier ones.
+        Pairs of value and index, best first; of equal values, the earlier records.
     """

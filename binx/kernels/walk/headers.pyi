@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing_extensions import Buffer
 
 class EventChecksum(IntEnum):
-    """What became of an event's checksum."""
+    """The result of an event's checksum verification."""
 
     CHECKSUM_NONE = 0
     CHECKSUM_UNVERIFIED = 1
@@ -13,7 +13,7 @@ class EventChecksum(IntEnum):
     CHECKSUM_BAD = 3
 
 class WindowStop(IntEnum):
-    """Why the events of a window are over."""
+    """Why iteration over a window's events ended."""
 
     WINDOW_CUTS = 0
     WINDOW_AT_FORMAT = 1
@@ -21,10 +21,10 @@ class WindowStop(IntEnum):
     WINDOW_END = 3
 
 UNREADABLE: int
-"""In place of the class of an event whose bytes cannot be read."""
+"""Replaces the class of an event whose bytes cannot be read."""
 
 HeaderFields = tuple[int, int, int, int, int, int, int, int, int]
-"""Of an event: position, type, size, position in its header, server id, timestamp, flags,
+"""An event's position, type, size, position in its header, server id, timestamp, flags,
 :class:`EventChecksum`, :class:`~binx.kernels.walk.machine.EventClass` or ``UNREADABLE``."""
 
 def window_events(
@@ -36,19 +36,19 @@ def window_events(
     verify: bool,
     post_header_lengths: Buffer,
 ) -> tuple[list[HeaderFields], int]:
-    """The events that a window holds whole, from a position on, and the :class:`WindowStop` behind them.
+    """Return the whole events of a window from a position on, and the :class:`WindowStop` after them.
 
     Args:
         window: the file's bytes from ``origin`` on.
         origin: offset in the file of the window's first byte.
         position: where the first event begins.
         file_size: bytes of the file.
-        checksum_size: bytes of the checksum that each event ends in: 4 or 0.
-        verify: whether checksums are compared.
-        post_header_lengths: as the format description tells them, that of type 1 first.
+        checksum_size: bytes of the checksum at each event's end: 4 or 0.
+        verify: whether to verify checksums.
+        post_header_lengths: from the format description, that of type 1 first.
 
     Raises:
-        DamagedError: the first event has a size that none has.
+        DamagedError: the first event's size is invalid.
     """
 
 def find_header(
@@ -60,7 +60,7 @@ def find_header(
     drift: int,
     moved: bool,
 ) -> int:
-    """The first offset in a window at which the header of an event stands that fits into the file, or -1.
+    """Return the first offset in a window with a plausible header of an event that fits in the file, or -1.
 
     Args:
         window: the file's bytes from ``origin`` on.
@@ -68,8 +68,8 @@ def find_header(
         position: where to begin.
         file_size: bytes of the file.
         checksum_size: bytes of the checksum that each event ends in: 4 or 0.
-        drift: what the header's drift must be.
-        moved: any drift will do, and the event must be a small one that may begin a transaction.
+        drift: the required drift of the header.
+        moved: accept any drift, but only small events that may begin a transaction.
     """
 
 def follow_headers(
@@ -81,9 +81,9 @@ def follow_headers(
     drift: int,
     events: int,
 ) -> tuple[int, int]:
-    """Walk from event to event by their headers: (where the walk stands, how many events are left to walk).
+    """Walk from event to event by their headers; return (position, number of events left to walk).
 
-    It ends where so many were walked, the window or the file is over; at an event that cannot stand there, or
-    has another drift, it ends with -1 events left. The arguments are those of :func:`find_header`; the
-    drift is that of each header whose position is not 0.
+    The walk ends after ``events`` events or at the end of the window or file. At an implausible header, or
+    one with another drift, it ends with -1 events left. The arguments are those of :func:`find_header`; the
+    drift applies to headers whose position is not 0.
     """

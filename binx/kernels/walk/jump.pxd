@@ -25,7 +25,7 @@ cdef inline int64_t terminal_bytes(Scanner walk) noexcept nogil:
 
 
 cdef inline int distrust(Scanner walk) noexcept nogil:
-    """Have the transaction at ``position`` walked event by event."""
+    """Let the transaction at ``position`` be walked event by event."""
     walk.distrusted = walk.position
     return JUMP_NOT
 
@@ -46,7 +46,7 @@ cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, i
 
 
 cdef inline int lone_kind(Scanner walk, uint8_t event_class) noexcept nogil:
-    """The kind of a transaction whose only event behind the GTID event is of this class."""
+    """The kind of a transaction whose only event after the GTID event is of this class."""
     cdef int at = walk.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
     return walk.kinds[at] if walk.actions[at] == ACTION_END else NO_KIND
 
@@ -56,9 +56,9 @@ cdef inline int jump(
 ) except -1 nogil:
     """Record the transaction at ``position`` by the length that its GTID event claims.
 
-    Taken are only transactions whose kind two events tell: a single event behind the GTID event, or BEGIN
-    as the second and XID as the last. ``tail`` begins where that XID event would and reaches to the header
-    behind the transaction; NULL where the window is to show it. ``JUMP_NOT``: it has to be walked.
+    Only transactions whose kind follows from two events are accepted: a single event after the GTID event, or
+    BEGIN as the second and XID as the last. ``tail`` begins where that XID event would and extends to the header
+    after the transaction; NULL if it is in the window. ``JUMP_NOT``: the transaction must be walked.
     """
     cdef Cursor gtid = body[0]
     cdef Transaction *current = &walk.current

@@ -36,20 +36,20 @@ from binx.rows.ddl.statements import (
 _Place = tuple[str, int]
 
 Names = frozenset[tuple[str, str]]
-"""Databases and names of temporary tables of a connection, in lower case."""
+"""(database, name) of a connection's temporary tables, in lower case."""
 
 
 def folded(db: str, name: str) -> tuple[str, str]:
-    """A table's name as all spellings of it have it."""
+    """Return a table's database and name, case-folded."""
     return db.casefold(), name.casefold()
 
 
 class Parts(NamedTuple):
-    """What a statement does to temporary tables of its connection, and to others; None for nothing.
+    """The parts of a statement for its connection's temporary tables and for other tables; None for neither.
 
-    For the connection that made it, a temporary table stands in the place of another of its name. Servers log
-    what is done to one only with ``binlog_format`` STATEMENT or MIXED, and mark these statements as belonging
-    to their connection, but for MariaDB's RENAME TABLE. MySQL's is never about temporary tables.
+    For the connection that created it, a temporary table hides another table of its name. Servers log
+    statements on temporary tables only with ``binlog_format`` STATEMENT or MIXED, and mark them as using
+    temporary tables, except MariaDB's RENAME TABLE. MySQL's never applies to temporary tables.
     """
 
     temporary: Statement | None
@@ -57,7 +57,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementContext) -> Parts:
-    """Tell what a statement does to temporary tables from what it does to others.
+    """Split a statement into its parts for temporary and for other tables.
 
     Args:
         own: the temporary tables of its connection.
@@ -90,10 +90,10 @@ def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementC
 
 
 class Followed(NamedTuple):
-    """A statement that a catalog has followed: what it asked of lasting tables, and what it changed.
+    """A statement applied to a catalog, and its changes to non-temporary tables.
 
     Attributes:
-        parsed: what it asked for, None for nothing.
+        parsed: the parsed statement; None if it does not affect such tables.
     """
 
     parsed: Statement | None
@@ -103,15 +103,15 @@ class Followed(NamedTuple):
 class Catalog:
     """All tables known at one point of a log.
 
-    Names are kept as logged. They are found exactly, or, as servers with
-    lower_case_table_names write them in more than one way, without regard to case where only
-    one table fits.
+    Names are kept as logged. Lookups match exactly or, as servers with
+    lower_case_table_names log names in varying case, case-insensitively if only
+    one table matches.
 
     Attributes:
-        databases: character sets of databases, by their names without regard to case.
-        temporary: temporary tables, by the server's and the connection's number.
-        statements: how often anything may have changed.
-        expected: definitions that will be known, by the place of the statement that they are known behind.
+        databases: character sets of databases, by case-folded name.
+        temporary: temporary tables, by (server ID, connection ID).
+        statements: number of statements that may have changed the catalog.
+        expected: definitions to add later, by the place of the statement after which they are valid.
     """
 
     def __init__(self) -> None:
@@ -122,19 +122,19 @@ class Catalog:
         self.expected: dict[_Place, tuple[TableDefinition, ...]] = {}
 
     def copy(self) -> Catalog:
-        """The same state, to move on by itself."""
+        """Return an independent copy."""
         other = Catalog()
         other.become(self)
         return other
 
     def become(self, other: Catalog) -> None:
-        """Take over what another one knows; both move on by themselves."""
+        """Replace the contents with a copy of another catalog's."""
         self._tables, self.statements = dict(other._tables), other.statements
         self.databases = dict(other.databases)
         self.temporary, self.expected = dict(other.temporary), dict(other.expected)
 
     def clear(self) -> None:
-        """Forget everything: statements may have been missed, and what was known may be true no more."""
+        """Forget everything, as statements may have been missed."""
         statements = self.statements
         self.become(Catalog())
         self.statements = statements + 1
@@ -147,7 +147,7 @@ class Catalog:
         return sum(map(len, self._tables.values()))
 
     def fingerprint(self) -> str:
-        """Hex digits that are the same for catalogs that name the same columns in the same tables."""
+        """Return hex digits that are equal for catalogs with the same columns in the same tables."""
         digest = hashlib.sha256()
         for table in sorted(self, key=lambda table: (table.db, table.name)):
             known = (table.db, table.name, table.columns, table.row_key, table.unknown)
@@ -155,16 +155,16 @@ class Catalog:
         return digest.hexdigest()[:16]
 
     def lookup(self, db: str, table: str) -> TableDefinition | None:
-        """The table's definition, None where it is not known.
+        """Return the table's definition, or None if it is not known.
 
-        Tables of a dump that names no database are found in every database.
-        The definition may say, by ``unknown``, that only the table's existence is known.
+        Tables from a dump without database names are found in every database.
+        If the definition's ``unknown`` is set, only the table's existence is known.
         """
         found = self.find(db, table)
         return found if found is not None or not db else self.find("", table)
 
     def find(self, db: str, table: str) -> TableDefinition | None:
-        """The same without the tables of a dump that names no database."""
+        """Like :meth:`lookup`, but without the tables from a dump without database names."""
         candidates = self._tables.get(folded(db, table), ())
         for candidate in candidates:
             if candidate.db == db and candidate.name == table:
@@ -178,10 +178,10 @@ class Catalog:
         context: StatementContext = DEFAULT_CONTEXT,
         provenance: Provenance = Provenance.DDL,
     ) -> list[Change]:
-        """Move on over one statement. Never raises: what is not understood is a change of kind UNPARSED.
+        """Apply one statement. Never raises: a statement that cannot be parsed is a change of kind UNPARSED.
 
         Args:
-            statement: the text of a QUERY event, any statement; what is no schema statement costs little.
+            statement: the text of any QUERY event; statements other than DDL cost little.
         """
         return self.follow(statement, default_db, context, provenance).changes
 
@@ -192,7 +192,7 @@ class Catalog:
         context: StatementContext = DEFAULT_CONTEXT,
         provenance: Provenance = Provenance.DDL,
     ) -> Followed:
-        """As :meth:`apply`, with what the statement asked for beside what it changed."""
+        """Like :meth:`apply`, but return the parsed statement as well as its changes."""
         parsed = parse(statement, context) if is_schema_statement(statement) else None
         if parsed is None:
             return Followed(None, [])
@@ -219,14 +219,14 @@ class Catalog:
         return Followed(parts.lasting, changes)
 
     def expect(self, place: _Place, table: TableDefinition) -> None:
-        """Have a table's definition known behind a statement, by the statement's place in the logs."""
+        """Add a table's definition once the statement at this place in the logs is applied."""
         self.expected[place] = (*self.expected.get(place, ()), table)
 
     def load_dump(self, text: str) -> list[Change]:
-        """Take in a dump of SQL, as ``mysqldump --no-data`` writes it; before any USE for every database."""
+        """Apply a dump of ``mysqldump --no-data``; tables before any USE are valid for every database."""
         changes: list[Change] = []
         default_db = ""
-        # Here and not above: most runs are given no dump.
+        # Imported here, as most runs have no dump.
         from binx.rows.ddl.dump import statements, used_database
 
         for statement in statements(text):
@@ -238,13 +238,13 @@ class Catalog:
         return changes
 
     def put(self, table: TableDefinition) -> None:
-        """Take in a table, in place of the one of its very name."""
+        """Add a table, replacing the one with exactly this name."""
         key = folded(table.db, table.name)
         others = (one for one in self._tables.get(key, ()) if (one.db, one.name) != (table.db, table.name))
         self._tables[key] = (*others, table)
 
     def remove(self, table: TableDefinition) -> None:
-        """Forget a table; nothing is done where it is not known."""
+        """Remove a table, if known."""
         key = folded(table.db, table.name)
         others = tuple(other for other in self._tables.pop(key, ()) if other is not table)
         if others:

@@ -51,20 +51,20 @@ _STEPS = {"PREPARE": "prepared", "COMMIT": "committed", "ROLLBACK": "rolled_back
 
 
 class ColumnEffect(NamedTuple):
-    """A column that a statement made, changed or dropped, or that a table has behind it.
+    """A column that a statement added, changed or dropped, or a column of the resulting table.
 
     Attributes:
         action: ``added``, ``dropped``, ``renamed``, ``retyped``; None in a list of all columns.
-        name: its name behind the statement; of a dropped one the last.
-        former: its name before, where that was another.
-        mysql_type: as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE has it; None where the action leaves it alone.
-        arrow_type: that of its values in ``changes/``.
-        charset: of text, ENUM and SET.
+        name: its name after the statement; of a dropped column, the last one.
+        former: its name before, if different.
+        mysql_type: as in INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE; None if the action does not change it.
+        arrow_type: the Arrow type of its values in ``changes/``.
+        charset: the character set of text, ENUM and SET.
         nullable: whether NULL is allowed.
-        known: added: whether the log tells what rows that were there hold in it.
-        value: that value, spelled as the schema record's ``absent``; retyped: what NULL becomes where NULL is
-            no longer allowed and the SQL mode is not strict.
-        misfit: the text of the value where the Arrow type cannot hold it.
+        known: added: whether the log shows which value existing rows have.
+        value: added: that value, in the format of the schema record's ``absent``; retyped: what NULL becomes
+            if NULL is no longer allowed and the SQL mode is not strict.
+        misfit: the text of the value if the Arrow type cannot hold it.
     """
 
     action: str | None
@@ -80,7 +80,7 @@ class ColumnEffect(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """One thing that a statement did to one table; see docs/dataset.md for what each action has."""
+    """One change of a table by a statement; docs/dataset.md lists the fields of each action."""
 
     action: str
     db: str = ""
@@ -104,10 +104,10 @@ def statement_effects(
     context: StatementContext = DEFAULT_CONTEXT,
     options: ArrowOptions = DEFAULT_ARROW_OPTIONS,
 ) -> list[Effect]:
-    """What a statement did.
+    """Return the effects of a statement.
 
     Args:
-        followed: what the catalog made of it; None where it was no schema statement.
+        followed: the statement as applied to the catalog; None if it is not DDL.
         sql: its text, for steps of XA transactions.
     """
     if followed is not None and followed.parsed is not None:

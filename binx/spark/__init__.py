@@ -1,4 +1,4 @@
-"""Spark: loading data sets into tables, and binary logs as a data source."""
+"""Spark: load data sets into tables, and read binary logs as a Spark data source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def register(spark: SparkSession) -> None:
     """Register ``spark.read.format("binlog")`` in a session; see :mod:`binx.spark.source.reader`.
 
     Raises:
-        BinxError: pyspark is not installed, or is older than 4.1.
+        BinxError: pyspark is missing or older than 4.1.
     """
     from binx.spark.session import check_pyspark
 

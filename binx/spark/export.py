@@ -1,12 +1,13 @@
 """``to-parquet --engine spark``: the same data set, decoded by Spark's executors.
 
-A task writes one log with the code that ``to-parquet`` has, aside, in a folder of its own, and answers with
-its manifest. The driver takes one answer a log, moves the files that it lists, and writes the manifest last;
-whatever else attempts have written, because they failed or ran twice, goes with what stands aside.
+Each task writes one log with the code of ``to-parquet``, into a staging folder of its own, and returns the
+log's manifest. The driver accepts one answer per log, moves the files it lists, and writes the manifest last.
+Files of failed or duplicate attempts are removed with the staging folder.
 
-What a task must know of the logs before its own (tables that statements defined, the number of transactions)
-comes from a pass of tasks before, over headers of events and statements alone. Damage that is salvaged may
-make it something else: then the logs behind are written again, from where the damaged one's task says.
+The facts that a task needs about earlier logs (tables defined by statements, the number of transactions) come
+from a survey: a first round of tasks that reads only event headers and statements. Salvaging a damaged log
+can change these facts. Then the logs after it are written again, starting from the state that the damaged
+log's task returned.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOGS_A_SLOT = 4
-"""Logs of one job for each task that can run at once: what is staged before anything is committed."""
+"""Logs per job and task slot; limits how much is staged before it is committed."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -63,11 +64,11 @@ def to_parquet_on_spark(
     progress: Callable[[int], None] = lambda position: None,
     state: ChainState | None = None,
 ) -> Iterator[SourceReport]:
-    """As :func:`binx.dataset.parquet.to_parquet`, with Spark's executors; the files are the same.
+    """Export like :func:`binx.dataset.parquet.to_parquet`, on Spark's executors; the files are the same.
 
     Raises:
-        RefusedError: something is asked for that takes one pass over all logs in order.
-        BinxError: as ``to_parquet``; or executors lack something.
+        RefusedError: an option needs a single pass over all logs in order.
+        BinxError: as in ``to_parquet``, or the executors lack something.
     """
     options = options or ParquetOptions()
     if any(file.name == STANDARD_INPUT_NAME for file in files):
@@ -90,7 +91,7 @@ def to_parquet_on_spark(
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one task does: a log, and all that it must know of those before."""
+    """A task's input: one log, and the facts about earlier logs that it needs."""
 
     log: TaskLog
     output: str
@@ -101,7 +102,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a task has done."""
+    """A task's result."""
 
     attempt: str
     exported: ExportedLog | None = None
@@ -111,7 +112,7 @@ class Answer:
 
 
 class _Export:
-    """The logs of a chain on their way into a data set."""
+    """An export of a chain of logs."""
 
     def __init__(
         self,
@@ -131,13 +132,13 @@ class _Export:
         self._row_filter = Request(selector.selection, (), options).row_filter(self._place)
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:
-        """Write and commit the logs, some at a time."""
+        """Write and commit the logs in groups."""
         count = max(1, self._context.defaultParallelism) * _LOGS_A_SLOT
         done = 0
         for first in range(0, len(files), count):
             group = files[first : first + count]
             names = [source_name(file) for file in group]
-            # A log that is there twice replaces itself, as it does where logs are written one by one.
+            # A log that is given twice replaces itself, as it does when logs are written one by one.
             parts = [group] if len(set(names)) == len(names) else [[file] for file in group]
             for part in parts:
                 yield from self._run(part, [file.name for file in files])
@@ -147,7 +148,7 @@ class _Export:
             self._row_filter.check()
 
     def _run(self, files: Sequence[BinlogFile], names: Sequence[str]) -> Iterator[SourceReport]:
-        """Look through the logs, then write them, as far as they are known, until all are written."""
+        """Survey the logs and write those whose start state is known, until all are written."""
         selection = self._selector.selection
         has_positions = selection.start is not None or selection.stop is not None
         request = Request(selection, tuple(names) if has_positions else (), self._options)
@@ -160,7 +161,7 @@ class _Export:
                 doubtful = one.error is not None
                 shares.append(Share(log, self._output, request, self._place, is_doubtful=doubtful))
                 if doubtful:
-                    # Its own task will tell; what is behind it cannot be known.
+                    # Its own task reports the damage; the state of the logs after it is not known yet.
                     break
                 self._place = one.place_behind(self._place, file)
             for report in self._written(files[begun : begun + len(shares)], shares):
@@ -168,7 +169,7 @@ class _Export:
                 yield report
 
     def _written(self, files: Sequence[BinlogFile], shares: Sequence[Share]) -> Iterator[SourceReport]:
-        """Have logs written, and commit them, up to one behind which others stand elsewhere than was said."""
+        """Have logs written and commit them, up to one that ends in another state than surveyed."""
         transactions = [Transaction(self._dataset, source_name(file)) for file in files]
         try:
             answers = self._each(shares, write_share)
@@ -194,7 +195,7 @@ class _Export:
     def _each(
         self, items: Sequence[_Item], work: Callable[[Iterable[_Item]], Iterator[_Result]]
     ) -> list[_Result]:
-        """Have a task done for each item; gives the results in order."""
+        """Run a task per item and return the results in order."""
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
@@ -205,7 +206,7 @@ class _Export:
 
 
 def _survey_logs(items: Iterable[tuple[TaskLog, Selection, tuple[str, ...]]]) -> Iterator[Surveyed]:
-    """What the logs behind each must know of it; runs in a task."""
+    """Survey logs; runs in a task."""
     for log, selection, names in items:
         try:
             with log.opened() as file:
@@ -216,9 +217,9 @@ def _survey_logs(items: Iterable[tuple[TaskLog, Selection, tuple[str, ...]]]) ->
 
 
 def write_share(shares: Iterable[Share]) -> Iterator[Answer]:
-    """Write logs to where no other attempt writes; runs in a task.
+    """Write logs into a folder of this attempt; runs in a task.
 
-    What is wrong with a log is an answer, so that it is not tried again; all else is left to Spark.
+    Errors about a log are returned, so that Spark does not retry; all others are left to Spark.
     """
     for share in shares:
         attempt = uuid4().hex

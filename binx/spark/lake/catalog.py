@@ -1,9 +1,9 @@
-"""``current/`` as tables of a catalog of the Spark session, which its own engine (Iceberg, Delta) writes.
+"""Write ``current/`` to tables of a catalog of the Spark session, through its own engine (Iceberg, Delta).
 
-What differs between a table there and what is committed is one ``MERGE INTO``: rows of files that are new,
-compared with those of files that no longer count. To merge the same again changes nothing, so a load that
-was killed leaves it to the next one. Where the files of before are gone, or the table's columns are not those
-that were left there, all of its rows are replaced.
+A catalog's table is brought up to the committed state with one ``MERGE INTO``: rows of new files, compared
+with those of files that no longer count. Merging is idempotent, so after a load that was killed the next one
+repeats it. All rows are replaced if the former files are gone, or if the table's columns are not those of the
+last write.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 RECORDS = "_catalog.json"
 _WRITER, _LOAD = "binx.writer", "binx.load"
-"""Properties of a table: which output it is of, and the last load that changed it."""
+"""Table properties: the output that the table belongs to, and the last load that changed it."""
 
 _TOGETHER = 4
 _MISFITS = "_misfits"
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DELTA = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
-"""Without these, Delta can neither rename nor drop a column, nor give it a wider type."""
+"""Without these, Delta cannot rename or drop a column or widen its type."""
 
 Columns = Mapping[str, tuple[str, str]]
-"""Names and types by identity: a column's id, or the name of one of the loader's own."""
+"""Names and types by identity: a column's id, or the name of one of the loader's own columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a table of a catalog has: a life's rows, those of ``files``, in ``columns``; its key by ids."""
+    """What a catalog's table has: a life's rows from ``files``, in ``columns``; its key as column ids."""
 
     table: TableName
     life: str
@@ -55,18 +55,18 @@ class Written:
 
 @dataclass(slots=True)
 class Records:
-    """What an output has written to catalogs, by the tables' names there."""
+    """What an output has written to catalogs, by table name in the catalog."""
 
     writer: str = field(default_factory=lambda: uuid4().hex)
     tables: dict[str, Written] = field(default_factory=dict)
 
 
 class Catalog:
-    """A catalog's tables beside what is committed.
+    """A catalog's tables, kept in step with the committed state.
 
-    ``name`` is the catalog's, which then has a namespace for each database, or the catalog's and that of a
-    namespace in it, where tables are called ``<db>_<table>``. Only tables that are wanted are written, and
-    those of ``rebuild`` whole. What is wrong with a table is found in ``errors``.
+    ``name`` is a catalog with a namespace for each database, or a catalog and a namespace whose tables are
+    named ``<db>_<table>``. Only wanted tables are written; those in ``rebuild`` are replaced. Problems of a
+    table are collected in ``errors``.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Catalog:
         self._records: Records = Records() if content is None else reader_of(Records)(json.loads(content))
         self.errors: dict[TableName, str] = {}
         self._work: dict[str, LifeState | None] = {}
-        # A table that was stopped keeps its former name, which another one may have now: that counts.
+        # A stopped table keeps its former name, which another table may have by now; that one wins.
         names = {life: record.name for life, record in state.records.items()}
         lives = sorted(state.lives.values(), key=lambda one: names.get(one.life) != one.name)
         taken: dict[str, TableName] = {}
@@ -102,7 +102,7 @@ class Catalog:
 
     @property
     def has_work(self) -> bool:
-        """Whether a table differs from what is committed."""
+        """Whether any table differs from the committed state."""
         return bool(self._work)
 
     def _target(self, name: TableName) -> str:
@@ -115,7 +115,7 @@ class Catalog:
         return there is None or (there.life, there.files) != (life.life, files)
 
     def publish(self, spark: SparkSession) -> None:
-        """Bring the tables up to what is committed; each that is done is noted at once."""
+        """Bring the tables up to the committed state; each is recorded as soon as it is done."""
         from py4j.protocol import Py4JError  # type: ignore[import-untyped]
         from pyspark.errors import PySparkException
 
@@ -183,7 +183,7 @@ class Catalog:
 
 
 class _Table:
-    """A table of a catalog; ``columns`` are the names and types that it has, by the name in small letters."""
+    """A table of a catalog; ``columns`` are its names and types, by lower-case name."""
 
     def __init__(self, spark: SparkSession, place: Place, target: str, view: str) -> None:
         self._spark, self._place, self._target, self._view = spark, place, target, view
@@ -202,7 +202,7 @@ class _Table:
         return self._spark.catalog.tableExists(self._target)
 
     def is_of(self, writer: str) -> bool:
-        """Whether the table is there, and kept by this output."""
+        """Whether the table exists and belongs to this output."""
         if not self._is_there():
             return False
         return (_WRITER, writer) in {
@@ -210,10 +210,10 @@ class _Table:
         }
 
     def take(self, writer: str, columns: Columns, *, is_shared: bool) -> None:
-        """Let the table be this output's: make it, or take one that has no rows.
+        """Create the table for this output, or adopt an existing one without rows.
 
         Raises:
-            BinxError: it has rows.
+            BinxError: the table has rows.
         """
         if self._is_there():
             if self._spark.table(self._target).limit(1).count():
@@ -235,16 +235,16 @@ class _Table:
         )
 
     def conform(self, wanted: Columns, left: Columns, *, is_trusted: bool) -> dict[str, str] | None:
-        """Let the table have the columns that are wanted.
+        """Alter the table so that it has the wanted columns.
 
         Args:
-            wanted: all of them.
-            left: those that it got from this output.
-            is_trusted: whether these have the identities that the wanted ones have.
+            wanted: all wanted columns.
+            left: the columns of this output's last write.
+            is_trusted: whether identities in ``left`` and ``wanted`` refer to the same columns.
 
         Returns:
-            the names before of the columns whose values stay; None where the table does not have the columns
-            that were left there, so that nothing can be said of its values.
+            the former names of the columns whose values stay; None if the table no longer has the columns of
+                the last write, so that its values cannot be relied on.
         """
         fields = self._spark.table(self._target).schema.fields
         self.columns = {one.name.lower(): (one.name, one.dataType.simpleString()) for one in fields}
@@ -273,7 +273,7 @@ class _Table:
         return {identity: before[identity] for identity in mine} if is_known else None
 
     def _rename(self, mine: dict[str, str], wanted: Columns) -> None:
-        """Give columns their names; of those that swap names, one is dropped, to be added again."""
+        """Rename columns; of two that swap names, one is dropped and added again."""
         while True:
             moving = {one: name for one, name in mine.items() if name.lower() != wanted[one][0].lower()}
             if not moving:
@@ -293,14 +293,14 @@ class _Table:
 
     def _add(self, name: str, kind: str) -> None:
         self._alter(f"ADD COLUMN {_quoted(name)} {kind}")
-        # Some types are kept as wider ones.
+        # Some types are stored as wider ones.
         field = next(
             one for one in self._spark.table(self._target).schema if one.name.lower() == name.lower()
         )
         self.columns[name.lower()] = (name, field.dataType.simpleString())
 
     def _widen(self, name: str, before: str, after: str) -> bool:
-        """Give a column a wider type, if the engine does so."""
+        """Widen a column's type, if the engine supports it."""
         from pyspark.errors import PySparkException
 
         if not _holds(after, before):
@@ -313,7 +313,7 @@ class _Table:
         return True
 
     def replace_rows(self, columns: Columns, files: Sequence[str]) -> None:
-        """Let the table have the rows of these files, and no others."""
+        """Replace all rows with those of these files."""
         from pyspark.sql.functions import lit
 
         sources = {name.lower(): name for name, _ in columns.values()}
@@ -328,13 +328,13 @@ class _Table:
         gone: Sequence[str],
         carried: Mapping[str, str],
     ) -> None:
-        """Bring the table from the rows of files that are gone to those of new ones.
+        """Bring the table from the rows of the ``gone`` files to those of the ``new`` ones.
 
         Args:
-            columns: those of the new files.
-            key: the names of the key's columns, and whether their misfits are a part of it.
-            new: files, as ``gone``.
-            carried: the names in the files that are gone, of columns whose values the table still has.
+            columns: the columns of the new files.
+            key: the names of the key columns, and whether their misfits are part of the key.
+            new: paths of the new files; ``gone`` likewise.
+            carried: the names, in the ``gone`` files, of columns whose values the table still has.
         """
         from pyspark.sql.functions import expr
 
@@ -370,7 +370,7 @@ class _Table:
             changes.unpersist()
 
     def rows(self, files: Sequence[str], columns: Iterable[tuple[str, str]]) -> DataFrame:
-        """The rows of files of the output, which tasks read as all others of a load do."""
+        """Return the rows of the output's files; tasks read them like all other files of a load."""
         if not files:
             return self._spark.createDataFrame([], _defined(columns))
         schema = readable(self._place.parquet(files[0]).schema_arrow)
@@ -381,7 +381,7 @@ class _Table:
 
 
 def _read(output: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
+    """Read files; runs in a task."""
     place = Place(output)
     for batch in batches:
         for path in batch.column(0).to_pylist():
@@ -404,7 +404,7 @@ def _cast(source: str | None, kind: str, name: str) -> str:
 
 def _same(one: str, other: str, name: str, kind: str) -> str:
     left, right = f"{one}.{_quoted(name)}", f"{other}.{_quoted(name)}"
-    # Maps cannot be compared.
+    # Maps are not comparable.
     return (
         f"map_entries({left}) <=> map_entries({right})" if kind.startswith("map") else f"{left} <=> {right}"
     )
@@ -421,7 +421,7 @@ def _same_key(one: str, other: str, key: Sequence[tuple[str, bool]]) -> str:
 
 
 def _holds(one: str, other: str) -> bool:
-    """Whether a type has all values of another."""
+    """Whether a type holds all values of another."""
     if one == other or (one, other) == ("double", "float"):
         return True
     if one in _INTEGERS and other in _INTEGERS:
@@ -435,7 +435,7 @@ def _holds(one: str, other: str) -> bool:
 
 
 def sql_name(kind: pa.DataType) -> str:
-    """A type that Spark has, as its SQL and ``simpleString`` spell it."""
+    """Return a type's name in Spark SQL and ``simpleString``."""
     if pa.types.is_timestamp(kind):
         return "timestamp_ntz" if kind.tz is None else "timestamp"
     if pa.types.is_decimal(kind):

@@ -1,10 +1,10 @@
-"""Which binary logs continue each other, and in which order the servers' chains are applied.
+"""Group binary logs into chains, and order the chains of several servers.
 
-A chain is one server's binary logs of one name, numbered upwards. Whether its id changes on the way, the
-links between its logs tell: the name and the time of the next one, and the GTIDs before it. Commit versions
-order all changes within a chain. After ``RESET BINARY LOGS`` numbering restarts, which begins another chain;
-so does another server. Chains keep their names for good, so that rows written by earlier loads stay
-attributed.
+A chain is one server's binary logs with one base name, in ascending order of their numbers. A server's id may
+change within a chain, if the links between the logs show that they belong together: the name and time of the
+next log, and the GTIDs before it. Commit versions order all changes within a chain. ``RESET BINARY LOGS``
+restarts the numbering, which begins another chain; so does another server. A chain never changes its name, so
+that rows written by earlier loads stay attributed to it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from binx.spark.lake.manifests import Manifest, Selected
 from binx.spark.lake.model import FILE_BITS, Life, Position, Span, Statement, TableName
 
 _TOLERANCE = 1
-"""Seconds between the end of a log and the beginning of the next; servers give both the same time."""
+"""Allowed seconds between a log's end and the next one's start; servers write the same time to both."""
 
 
 @dataclass(slots=True)
 class Log:
-    """One binary log of a chain.
+    """A binary log of a chain.
 
     Attributes:
-        taken: the spans of which every transaction was taken.
-        whole_bytes: of the log when it was exported whole, at most.
-        selected: exports of it when it was larger, with a selection.
+        taken: the spans of which every transaction was loaded.
+        whole_bytes: the largest size at which the log was exported whole.
+        selected: exports with a selection, made when the log was larger than that.
     """
 
     identity: str
@@ -46,7 +46,7 @@ class Log:
     selected: tuple[Selected, ...] = ()
 
     def take(self, manifest: Manifest) -> None:
-        """Note what an export has of it."""
+        """Record what an export has of the log."""
         if manifest.whole:
             self.whole_bytes = max(self.whole_bytes, manifest.source.bytes)
         elif manifest.selected is not None:
@@ -54,7 +54,7 @@ class Log:
         self.selected = tuple(one for one in self.selected if one.log_bytes > self.whole_bytes)
 
     def leads_to(self, manifest: Manifest) -> bool:
-        """Whether its end names that log, which knows the last GTIDs in this one."""
+        """Whether the log's end names that log as the next, whose previous GTIDs include this log's last."""
         if self.next is None or not self.last:
             return False
         name, ended = self.next
@@ -68,7 +68,7 @@ class Log:
 
 @dataclass(slots=True)
 class Chain:
-    """One chain: its logs by number, its first commit, the GTIDs that loads took from it; or a base alone."""
+    """A chain: its logs by number, its first commit, the GTIDs already loaded; or a single base."""
 
     name: str
     server_id: int
@@ -83,9 +83,9 @@ class Chain:
         self._numbers = sorted(self.logs)
 
     def takes(self, manifest: Manifest) -> bool:
-        """Whether the log fits: same server and name, its number free or its own, times not running back.
+        """Whether a log fits: same server and name, its number free or its own, times ascending.
 
-        Of a log with another server id the one before must say that it is the next.
+        If the log has another server id, the log before must name it as the next one.
         """
         source = manifest.source
         if self.at is not None or source.base != self.base:
@@ -102,7 +102,7 @@ class Chain:
         )
 
     def add(self, manifest: Manifest) -> None:
-        """Let the log be part of this chain."""
+        """Add a log to the chain."""
         source, first_commit = manifest.source, manifest.first_commit
         if source.number not in self.logs:
             insort(self._numbers, source.number)
@@ -114,13 +114,13 @@ class Chain:
             self.first_commit = first_commit
 
     def called(self, number: int) -> str:
-        """A log's name."""
+        """Return a log's name."""
         return f"{self.base}.{number:06d}"
 
     def gaps(self, first: int = 0, last: int = sys.maxsize) -> list[str]:
-        """Sentences about the logs that are missing between others, of those with numbers in a span.
+        """Return sentences about logs missing between others, with numbers from ``first`` to ``last``.
 
-        Where the chain begins, none is missing.
+        Logs before the chain's first one are not missing.
         """
         return [
             f"logs of {self.name} between {self.called(before)} and {self.called(after)} were never"
@@ -132,7 +132,7 @@ class Chain:
 
 @dataclass(slots=True)
 class Chains:
-    """All chains that are known, by their names."""
+    """All known chains, by name."""
 
     by_name: dict[str, Chain] = field(default_factory=dict)
 
@@ -140,7 +140,7 @@ class Chains:
         return self.by_name[name]
 
     def assign(self, manifests: Sequence[Manifest]) -> list[str]:
-        """The name of each manifest's chain; new chains are made as needed."""
+        """Return the name of each manifest's chain; create chains as needed."""
         assigned = [""] * len(manifests)
         order = sorted(
             range(len(manifests)), key=lambda at: (manifests[at].source.time, manifests[at].source.number)
@@ -168,11 +168,11 @@ class Chains:
         return self.by_name[name]
 
     def bases(self) -> dict[str, Base]:
-        """The bases, by the names of their chains."""
+        """Return the bases, by the names of their chains."""
         return {name: chain.at for name, chain in self.by_name.items() if chain.at is not None}
 
     def in_order(self, asked: Sequence[str]) -> list[str]:
-        """The chains in the order in which they are applied: those named, then by first commit time."""
+        """Return the chains in the order of application: those named, then by first commit time."""
 
         def place(chain: Chain) -> tuple[int, str, str]:
             named = [index for index, name in enumerate(asked) if name in (chain.name, str(chain.server_id))]
@@ -189,7 +189,7 @@ class Chains:
 
 
 def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:
-    """Each statement once: of several chains that hold it, that of the first one."""
+    """Deduplicate statements: of several chains that have one, the first chain's counts."""
     found: dict[Any, Statement] = {}
     for one in sorted(statements, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)):
         found.setdefault((one.transaction or (one.chain, one.scn), one.ordinal, one.time), one)
@@ -197,12 +197,12 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
 
 
 def left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
-    """Sentences about what exports with a selection left out of a life."""
+    """Return sentences about what exports with a selection lack of a life."""
     logs: dict[str, list[str]] = defaultdict(list)
     for chain, rank in ranks.items():
         for number, log in chains[chain].logs.items():
             names = list(_names_in(life, rank, number)) if log.selected else []
-            # An export that lacks nothing makes up for what others of the same log lack.
+            # An export that lacks nothing makes up for other exports of the same log.
             lacking = [max((one.lacks(name) for name in names), default="") for one in log.selected]
             if lacking and all(lacking):
                 logs[min(lacking)].append(chains[chain].called(number))
@@ -214,7 +214,7 @@ def left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
 
 
 def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
-    """What the table was called while a log was written; nothing if it was not there yet."""
+    """Yield the table's names while a log was written; none if it did not exist yet."""
     begin, end = Position(rank, number << FILE_BITS), Position(rank, ((number + 1) << FILE_BITS) - 1)
     ends = [since for since, _ in life.names[1:]]
     for (since, name), until in zip(life.names, [*ends, None], strict=True):
@@ -223,7 +223,7 @@ def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
 
 
 def unlogged(life: Life, deleted: Collection[TableName]) -> list[str]:
-    """A sentence about what foreign keys did to a life's rows, with those deleted from other tables."""
+    """Return a sentence about unlogged foreign key actions on a life's rows, after deletes from parents."""
     reached = ", ".join(sorted(str(parent) for parent in life.parents if parent in deleted))
     text = f"rows that foreign keys deleted or changed with rows of {reached} are not logged"
     return [text] if reached else []

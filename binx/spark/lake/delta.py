@@ -1,7 +1,7 @@
-"""``current/`` and ``scd2/`` for readers of Delta; the ``deltalake`` library writes the transaction logs.
+"""Publish ``current/`` and ``scd2/`` as Delta tables; the ``deltalake`` library writes the transaction logs.
 
-The files that the state lists are Delta's too: nothing is copied. What differs between a table's log and the
-state is one version of the table. A load that was killed before that leaves it to the next one.
+Delta uses the files listed in the state; nothing is copied. The difference between a table's log and the
+state becomes one version of the table. After a load that was killed before this, the next one catches up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOGETHER = 16
 
 
 def publish(state: State, place: Place, former: Collection[str]) -> None:
-    """Bring Delta's tables up to what is committed."""
+    """Bring the Delta tables up to the committed state."""
     try:
         from deltalake.exceptions import DeltaError
     except ImportError as error:
@@ -40,7 +40,7 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
         ) from error
     tables: dict[str, Sequence[RangeFile]] = {f"{folder}/current": () for folder in former}
     tables |= {f"{folder}/scd2": () for folder in former}
-    # A table that was stopped keeps its former name's folder, which another table may have now: that counts.
+    # A stopped table keeps its former name's folder, which another table may have by now; that one wins.
     names = {life: record.name for life, record in state.records.items()}
     for life in sorted(state.lives.values(), key=lambda one: names.get(one.life) == one.name):
         tables[f"{life.folder}/current"] = life.ranges
@@ -57,7 +57,7 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
 
 
 def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -> None:
-    """Let a table's log say what the state says."""
+    """Commit the state's list of files to a table's log."""
     from deltalake import CommitProperties, DeltaTable, TableFeatures, Transaction
     from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
@@ -79,7 +79,7 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
         create_table_with_add_actions(uri, schema, added, mode="error", commit_properties=properties)
         return
     if not set(known) & set(wanted) and added:
-        # Nothing stays: the columns may be others.
+        # No file stays: the columns may have changed.
         features = table.protocol().writer_features or []
         if "timestampNtz" not in features and "timestamp_ntz" in schema.to_json():
             table.alter.add_feature(
@@ -95,7 +95,7 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
 
 
 def _sizes(table: DeltaTable) -> dict[str, int]:
-    """The files of a table's last version, and their bytes."""
+    """Return the files of a table's last version, with their sizes in bytes."""
     actions = pa.table(table.get_add_actions(flatten=True))
     names = map(unquote, actions.column("path").to_pylist())
     return dict(zip(names, actions.column("size_bytes").to_pylist(), strict=True))
@@ -124,7 +124,7 @@ def _added(place: Place, folder: str, name: str, footer: pq.FileMetaData) -> Any
 
 
 def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
-    """What Delta keeps of a file, so that readers pass over it; bounds of integers and short texts."""
+    """Return Delta's statistics of a file, for data skipping; bounds only of integers and short texts."""
     found: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
     for column in range(footer.num_columns):
         name = footer.schema.column(column).path

@@ -1,4 +1,4 @@
-"""The columns of epochs beside those that files have, and what becomes of prepared XA transactions."""
+"""Build and compare epochs' columns against schema versions, and follow prepared XA transactions."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ Place = tuple[str, int]
 class Prepared:
     """XA transactions, by chain and commit version of their PREPARE.
 
-    Their rows are logged then, and hold only once they are committed. Until that no other transaction changes
-    these rows, nor a statement their table. So what was committed (``committed`` says where) counts where it
-    was prepared, also if a load before did not know that yet; all others are ``withheld``.
+    The rows of an XA transaction are logged at its PREPARE, but take effect only if it is committed. Until
+    then no other transaction changes these rows, and no statement alters their tables. So a committed one
+    (``committed`` maps to the place of the COMMIT) counts at its PREPARE, even if an earlier load did not
+    know of the COMMIT yet; all others are ``withheld``.
     """
 
     withheld: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     committed: dict[Place, Place] = field(default_factory=dict)
 
     def withheld_in(self, chain: str, first: int, last: int) -> tuple[int, ...]:
-        """The commit versions of those in a span that do not hold."""
+        """Return the commit versions of withheld transactions in a span."""
         listed = self.withheld.get(chain, [])
         return tuple(listed[bisect_left(listed, first) : bisect_right(listed, last)])
 
 
 def follow_prepared(statements: Iterable[Statement]) -> Prepared:
-    """What became of prepared transactions."""
+    """Find out which prepared transactions were committed."""
     found = Prepared()
     open_: dict[str, Place] = {}
     given_up: list[Place] = []
@@ -61,14 +62,14 @@ def epoch_of(
     changes: tuple[Change, ...],
     statement: Statement,
 ) -> Epoch:
-    """An epoch that a statement begins."""
+    """Return the epoch that begins with a statement."""
     return Epoch(
         place, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
     )
 
 
 def differ(before: Column, after: Column) -> bool:
-    """Whether values may change on the way from one definition of a column to another."""
+    """Whether converting a column to another definition may change values."""
     known = before.mysql_type and after.mysql_type
     return (before.arrow_type, before.mysql_type if known else "") != (
         after.arrow_type,
@@ -77,20 +78,20 @@ def differ(before: Column, after: Column) -> bool:
 
 
 def ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
-    """The ids of columns by their names; none where one is not there."""
+    """Return the ids of columns by name; empty if one does not exist."""
     ids = {one.name.lower(): one.id for one in columns}
     wanted = [ids.get(name.lower()) for name in names]
     return () if None in wanted else tuple(one for one in wanted if one is not None)
 
 
 def key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
-    """The key of a version, as ids of columns."""
+    """Return the key of a version as column ids."""
     names = {one.name: one.source_name for one in version.columns}
     return ids_of(columns, [names.get(name, name) for name in version.key])
 
 
 def fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
-    """The ids of a version's columns; None where it has others than the epoch."""
+    """Return the ids of a version's columns; None if the columns differ from the epoch's."""
     ids = {one.name.lower(): one.id for one in columns}
     if len(version.columns) != len(columns):
         return None
@@ -111,7 +112,7 @@ def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
 
 
 def confirmed(epoch: Epoch, version: Version, ids: Sequence[int]) -> Epoch:
-    """The epoch with the types that its rows have."""
+    """Return the epoch with the types found in the rows."""
     told = dict(zip(ids, version.columns, strict=True))
     columns = tuple(
         replace(

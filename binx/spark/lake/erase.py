@@ -1,7 +1,7 @@
-"""``binx erase``: rows of a table that match a condition, and all else that was logged of their keys, go.
+"""``binx erase``: remove all row images of the keys that match a condition.
 
-Files that have such rows are written anew beside the old ones, the state is committed, and the old ones are
-removed at once. What arrives later of these keys is loaded as ever.
+Affected files are rewritten beside the old ones, the state is committed, and the old files are removed at
+once. Later changes of these keys are loaded as usual.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was erased: how many keys, and rows of each kind of file."""
+    """The result: the number of keys, and of rows for each kind of file."""
 
     keys: int
     history: int
@@ -49,11 +49,11 @@ class Erased:
 
 
 def erase(path: str, table: str, condition: Condition, *, break_lock: bool = False) -> Erased:
-    """Erase the rows of a table that match a condition, and all that is there of their keys.
+    """Erase all rows and row images of the keys that match a condition.
 
     Raises:
         AbsentError: there is no such table.
-        BinxError: nothing was changed, and why.
+        BinxError: nothing was changed; the message has the reason.
     """
     place = Place(path)
     with place.locked(broken=break_lock):
@@ -86,7 +86,7 @@ class _Erasing:
             raise AbsentError(f"there is no table {table}", path=output.place.shown(""))
 
     def run(self) -> Erased:
-        """Erase, and commit."""
+        """Erase and commit."""
         state = self._state
         keys, rows = 0, {"history": 0, "current": 0, "scd2": 0}
         replaced: dict[str, ChangesFile] = {}
@@ -120,7 +120,7 @@ class _Erasing:
         return Erased(keys, **rows)
 
     def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
-        """The keys that match; with those to which their rows moved, or from which they came."""
+        """Return the matching keys, and the keys that their rows moved to or from."""
         found: set[_Key] = set()
         moves: list[tuple[_Key, _Key]] = []
         for unit in [one for one in life.units if not one.file.gone]:
@@ -165,7 +165,7 @@ class _Erasing:
         return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
 
     def _history(self, life: Life, file: ChangesFile, found: set[_Key]) -> ChangesFile:
-        """A file without the rows of some keys; the same where it has none."""
+        """Return the file without the rows of these keys; the same file if it has none of them."""
         rows = self._place.table(file.path)
         kept = np.ones(len(rows), bool)
         for unit in [
@@ -181,7 +181,7 @@ class _Erasing:
         return replace(file, path=path, rows=int(kept.sum()), bytes=size)
 
     def _current(self, life: Life, own: LifeState, found: set[_Key], rows: dict[str, int]) -> LifeState:
-        """The state of a life without some keys."""
+        """Return a life's state without these keys."""
         made = {}
         firsts: dict[str, pa.Table] = {}
         before = own.stored
@@ -212,7 +212,7 @@ class _Erasing:
         return RangeFile(path, len(rows), size, len(rows) - rows.column("_unknown").null_count, deleted)
 
     def _drop_delta(self, folder: str) -> bool:
-        """Remove Delta's logs, which tell the least and largest values of files that are gone."""
+        """Remove Delta's logs, which contain minimum and maximum values of removed files."""
         found = [
             file.path
             for kind in ("current", "scd2")
@@ -223,12 +223,12 @@ class _Erasing:
 
 
 def _whole(unit: Unit) -> Unit:
-    """The rows of a unit, those of open XA transactions too."""
+    """Return a unit including rows of open XA transactions."""
     return replace(unit, excluded=())
 
 
 def _filtered(rows: pa.Table, kept: Any) -> pa.Table:
-    """Some of the rows; dictionaries have no words that only the others had."""
+    """Filter rows; values used only by removed rows also leave the dictionaries."""
     found = rows.filter(pa.array(kept))
     for place, field in enumerate(found.schema):
         if pa.types.is_dictionary(field.type):
@@ -238,14 +238,14 @@ def _filtered(rows: pa.Table, kept: Any) -> pa.Table:
 
 
 def _forward(life: Life, rows: pa.Table, epoch: int) -> pa.Table:
-    """Rows in the columns that the life has at its end."""
+    """Return rows in the life's final columns."""
     for before, after in zip(life.epochs[epoch:], life.epochs[epoch + 1 :], strict=False):
         rows, _ = converted(rows, before, after)
     return rows
 
 
 def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
-    """The keys of rows; where there is no key, their values."""
+    """Return the keys of rows; without a key, all their values."""
     keyed = epoch if epoch.key else replace(epoch, key=tuple(one.id for one in epoch.columns))
     keys = key_of(rows, keyed)
     return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))

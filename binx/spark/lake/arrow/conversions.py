@@ -1,4 +1,4 @@
-"""Rows of a state or of images in the columns that a table has from an epoch on."""
+"""Convert rows of a state, or images, to the columns of a later epoch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, set[str]]:
-    """Rows in the columns that a table has from an epoch on, and the columns not known in some."""
+    """Return rows in the columns of the epoch ``after``, and the columns with unknown values in some rows."""
     changes = {change.id: change for change in after.changes}
     ids = {column.id for column in before.columns}
     heads = [name for name in rows.column_names if not name[1:].isdigit()]
@@ -86,7 +86,7 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
 
 
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:
-    """Values that Python can hold: of times the µs, without a zone."""
+    """Return values as Python objects; times as µs, without a zone."""
     if pa.types.is_timestamp(column.type):
         found = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
         return [None if one is None else _EPOCH + timedelta(microseconds=one) for one in found]
@@ -100,7 +100,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 class _Outcome:
-    """What becomes of a value, kept for each distinct one: value, misfit, whether it is known."""
+    """A rule's result for each distinct value, cached: value, misfit, whether it is known."""
 
     def __init__(self, rule: Rule, kind: pa.DataType, of_null: tuple[Any, str | None, bool]) -> None:
         self._rule = rule

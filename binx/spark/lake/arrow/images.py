@@ -1,9 +1,9 @@
-"""Row images as tasks work on them: values by column id, so that no name of a user's meets one of ours.
+"""Row images in a task: values by column id, so that a user's column name never clashes with binx's own.
 
 A table of images has ``_rank``, ``_scn``, ``_row``, ``_kind`` and ``_time``, and for each column of an epoch
-its values ``v<id>``; where there are any, texts of misfits ``m<id>``, whether the image has the column
-``p<id>`` (null: it does not, and what was known before may not hold any more), and differences of JSON
-documents ``d<id>``. Rows of a state are images of the kind ``BASE``.
+its values ``v<id>``. If there are any, it also has the texts of misfits ``m<id>``, a presence flag ``p<id>``
+(null: absent, and the last known value may be outdated), and differences of JSON documents ``d<id>``. Rows of
+a state are images of the kind ``BASE``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KINDS = {
 }
 _ROW_END = pa.timestamp("us", "UTC")
 _NO_ROW_END = (2_147_483_647_999_999, 4_294_967_295_999_999)
-"""What rows have as ROW END that MariaDB's system versioning has not ended: until 11.5, and since."""
+"""ROW END of current rows in tables with MariaDB's system versioning: until 11.5, and since."""
 HEAD = pa.schema(
     [
         ("_rank", pa.int32()),
@@ -44,12 +44,12 @@ HEAD = pa.schema(
 
 
 def schema_of(epoch: Epoch) -> pa.Schema:
-    """The columns that all images of an epoch have."""
+    """Return the columns that all images of an epoch have."""
     return pa.schema([*HEAD, *((f"v{one.id}", arrow_type(one.arrow_type)) for one in epoch.columns)])
 
 
 def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
-    """Images one after another; what only some have is added to the others."""
+    """Concatenate images; optional columns that only some parts have are added to the others."""
     optional = {
         name: part.schema.field(name).type
         for part in parts
@@ -73,9 +73,9 @@ def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
 def read_images(
     file: pq.ParquetFile, unit: Unit, epoch: Epoch, names: list[str] | None = None
 ) -> Iterator[pa.Table]:
-    """The images of a unit, a row group at a time; an update's two images are never apart.
+    """Yield a unit's images by row group; both images of an update stay together.
 
-    Without ``_change_type`` among the names, only the values of columns.
+    If ``names`` lacks ``_change_type``, only the values of columns are returned.
     """
     held: pa.Table | None = None
     for group in range(file.metadata.num_row_groups):
@@ -104,7 +104,7 @@ def _reaches(file: pq.ParquetFile, group: int, unit: Unit) -> bool:
 
 
 def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
-    """Which rows belong to a unit."""
+    """Return a mask of the rows that belong to a unit."""
     inside = pc.and_(pc.greater_equal(scns, unit.first), pc.less_equal(scns, unit.last))
     out = [*unit.excluded, *unit.file.dropped]
     if out:
@@ -118,7 +118,7 @@ def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
 
 
 def all_of(file: ChangesFile) -> Unit:
-    """All rows of a file that count."""
+    """Return a unit of all rows of a file that count."""
     return Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ())
 
 
@@ -156,10 +156,10 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
 
 
 def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
-    """Make deletes of rows that MariaDB's system versioning keeps though they are gone (sql/handler.cc)."""
+    """Turn images of ended rows into deletes, in tables with MariaDB's system versioning (sql/handler.cc)."""
     for number, column in zip(unit.ids, unit.version.columns, strict=True):
         values = columns.get(f"v{number}")
-        # Tables with numbers of transactions there are logged as statements alone.
+        # Tables versioned by transaction number are logged only as statements.
         if column.generated == "row_end" and values is not None and values.type == _ROW_END:
             there = pc.is_in(values, pa.array(_NO_ROW_END, _ROW_END))
             ended = pc.and_not(values.is_valid(), pc.or_(there, pc.equal(columns["_kind"], BEFORE)))
@@ -167,7 +167,7 @@ def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
 
 
 def _misfits(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
-    """A column of texts for each column that has misfits."""
+    """Return a column of misfit texts for each column that has misfits."""
     texts: dict[str, list[str | None]] = {}
     for place in np.flatnonzero(np.asarray(column.is_valid().to_numpy(), bool)):
         for name, text in column[int(place)].as_py():
@@ -176,7 +176,7 @@ def _misfits(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Ar
 
 
 def _differences(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
-    """A column of differences for each column of JSON that has any."""
+    """Return a column of differences for each JSON column that has any."""
     texts: dict[str, list[str | None]] = {}
     for place, text in enumerate(column.to_pylist()):
         for name, difference in (json.loads(text) if text else {}).items():
@@ -185,7 +185,7 @@ def _differences(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, p
 
 
 def _bits(column: pa.ChunkedArray, count: int) -> Numbers:
-    """For each row and column whether the image has it."""
+    """Return for each row and column whether the image has it."""
     found = np.ones((len(column), count), bool)
     known = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), bool)
     if known.any():
@@ -197,7 +197,7 @@ def _bits(column: pa.ChunkedArray, count: int) -> Numbers:
 
 
 def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoch: Epoch) -> None:
-    """Add which columns images have; of inserted rows the defaults, of updated ones the key before."""
+    """Add presence flags; fill absent values with defaults (inserts) or the key before (updates)."""
     bits = _bits(present, len(unit.ids))
     kinds = np.asarray(columns["_kind"])
     pairs = pairs_of(pa.table({name: columns[name] for name in HEAD.names}))
@@ -228,7 +228,7 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
 
 
 def pairs_of(rows: pa.Table) -> Numbers:
-    """Which rows are images after an update whose image before stands in the row before."""
+    """Return a mask of after images whose before image is the previous row."""
     found = np.zeros(len(rows), bool)
     if len(rows) < 2:
         return found
@@ -241,12 +241,12 @@ def pairs_of(rows: pa.Table) -> Numbers:
 
 
 def is_partial(rows: pa.Table) -> bool:
-    """Whether some image lacks a column."""
+    """Whether any image lacks a column."""
     return any(name[0] in "pd" for name in rows.column_names)
 
 
 def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, str]) -> pa.Table:
-    """The rows of a file of ``current/`` or ``scd2/`` as images."""
+    """Return the rows of a file of ``current/`` or ``scd2/`` as images."""
     count = len(rows)
     time = "_commit_timestamp" if "_commit_timestamp" in rows.column_names else "valid_from"
     found: dict[str, Any] = {
@@ -278,7 +278,7 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
 
 
 def stored_rows(rows: pa.Table, epoch: Epoch, names: Mapping[int, str], misfits: bool) -> pa.Table:
-    """Images as a file of ``current/`` has them: the table's columns, then the loader's own."""
+    """Return images as a file of ``current/`` has them: the table's columns, then the loader's own."""
     found: dict[str, Any] = {}
     for column in epoch.columns:
         values, known = rows.column(f"v{column.id}"), f"p{column.id}"
@@ -294,7 +294,7 @@ def stored_rows(rows: pa.Table, epoch: Epoch, names: Mapping[int, str], misfits:
 
 
 def _by_row(rows: pa.Table, wanted: Mapping[str, str], *, pairs: bool) -> pa.Array:
-    """For each row its misfits, as pairs of name and text, or the names of columns that are not known."""
+    """Return each row's misfits as pairs of name and text, or the names of its unknown columns."""
     kind = pa.map_(pa.string(), pa.string()) if pairs else pa.list_(pa.string())
     listed: list[list[Any] | None] = [None] * len(rows)
     any_found = False

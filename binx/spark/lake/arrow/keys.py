@@ -1,7 +1,7 @@
-"""Keys of rows as Arrow tables: their order, the last row of each, and the ranges they fall into.
+"""Keys of rows as Arrow tables: their order, the last row of each, and the key ranges they fall into.
 
-A key's value is what the type holds and, for types that cannot hold all (zero dates), the text beside it.
-Text and binary compare by their bytes, null stands behind all others and equals itself.
+A key's value is the typed value plus, for types that cannot hold every value (zero dates), the misfit text.
+Text and binary compare bytewise; null sorts last and equals itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PACKED_BITS = 63
 
 
 def key_of(rows: pa.Table, epoch: Epoch) -> pa.Table:
-    """The keys of rows: ``k<n>`` for each column, ``t<n>`` for the text of its misfits."""
+    """Return the keys of rows: ``k<n>`` for each key column, ``t<n>`` for its misfit text."""
     found = {}
     for place, number in enumerate(epoch.key):
         column = epoch.column(number)
@@ -39,7 +39,7 @@ def key_of(rows: pa.Table, epoch: Epoch) -> pa.Table:
 
 
 def order_of(keys: pa.Table) -> Numbers:
-    """The places of rows in the order of their keys; equal ones stay as they were."""
+    """Return the row indexes in key order; a stable sort."""
     packed = _packed(keys)
     if packed is not None:
         return packed
@@ -49,7 +49,7 @@ def order_of(keys: pa.Table) -> Numbers:
 
 
 def _packed(keys: pa.Table) -> Numbers | None:
-    """The same for keys of one whole number: it and the row's place share 64 bits, which sort fastest."""
+    """Sort keys of one integer: value and row index packed into 64 bits, which sorts fastest."""
     column = keys.column(0)
     if keys.num_columns > 1 or not pa.types.is_integer(column.type) or column.null_count or not len(column):
         return None
@@ -66,7 +66,7 @@ def _packed(keys: pa.Table) -> Numbers | None:
 
 
 def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
-    """For each row in order whether its key is another than that of the row before."""
+    """Return for each row in order whether its key differs from the previous row's."""
     taken = keys.take(pa.array(order)).combine_chunks()
     begins = np.ones(len(order), bool)
     begins[1:] = ~same(taken.slice(0, max(0, len(taken) - 1)), taken.slice(1))
@@ -74,7 +74,7 @@ def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
 
 
 def same(keys: pa.Table, others: pa.Table) -> Numbers:
-    """Which keys are the same as others; null equals itself."""
+    """Return a mask of keys that equal the others'; null equals itself."""
     found = np.ones(len(keys), bool)
     for one, other in zip(keys.columns, others.columns, strict=True):
         equal = pc.fill_null(pc.equal(one, other), False)
@@ -85,7 +85,7 @@ def same(keys: pa.Table, others: pa.Table) -> Numbers:
 
 
 class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):
-    """Keys as tuples that sort as Arrow does, each made when it is asked for."""
+    """Keys as tuples that sort as in Arrow, built on access."""
 
     def __init__(self, keys: pa.Table) -> None:
         self._columns = keys.columns
@@ -100,20 +100,20 @@ class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):
 
 
 def bounds_of(keys: pa.Table, lows: pa.Table | None) -> list[int]:
-    """Where each range begins among keys that are in order, and where the last one ends."""
+    """Return where each range begins among sorted keys, and where the last one ends."""
     ours = _Tuples(keys)
     theirs = [] if lows is None else _Tuples(lows.cast(keys.schema))
     return [0, *(bisect_left(ours, low) for low in theirs), len(keys)]
 
 
 def last_of_each(keys: pa.Table) -> Numbers:
-    """The places of the last row of each key, in the order of the keys."""
+    """Return the index of the last row of each key, in key order."""
     order = order_of(keys)
     return order[np.append(begins_of(keys, order)[1:], True)] if len(order) else order
 
 
 def ranges_of(keys: pa.Table, lows: pa.Table | None) -> Numbers:
-    """The number of the range that each key falls into."""
+    """Return the number of the range that each key falls into."""
     if lows is None or not len(lows):
         return np.zeros(len(keys), np.int64)
     both = pa.concat_tables([lows.cast(keys.schema), keys])
@@ -125,7 +125,7 @@ def ranges_of(keys: pa.Table, lows: pa.Table | None) -> Numbers:
 
 
 def sample_of(keys: pa.Table, most: int) -> pa.Table:
-    """Keys at even distances, at most so many."""
+    """Return at most ``most`` keys at even distances."""
     if len(keys) <= most:
         return keys.combine_chunks()
     places = np.linspace(0, len(keys) - 1, most).astype(np.int64)
@@ -133,7 +133,7 @@ def sample_of(keys: pa.Table, most: int) -> pa.Table:
 
 
 def to_text(keys: pa.Table | None) -> str:
-    """Keys for the state file."""
+    """Serialize keys for the state file."""
     if keys is None or not len(keys):
         return ""
     sink = pa.BufferOutputStream()
@@ -143,11 +143,11 @@ def to_text(keys: pa.Table | None) -> str:
 
 
 def from_text(text: str) -> pa.Table | None:
-    """What :func:`to_text` wrote."""
+    """Parse the output of :func:`to_text`."""
     return ipc.open_stream(base64.b64decode(text)).read_all() if text else None
 
 
 def joined(parts: Sequence[pa.Table]) -> pa.Table | None:
-    """Keys one after another; None where there are none."""
+    """Concatenate keys; None if there are none."""
     some = [part for part in parts if len(part)]
     return pa.concat_tables(some).combine_chunks() if some else None

@@ -1,8 +1,8 @@
-"""A state brought forward by row images: the last image of each key, absent columns as last known.
+"""Apply row images to a state: the last image of each key wins, absent columns keep the last known value.
 
-Rows are sorted by their key; what a row was before an update gave it another key is found through the image
-before that update. Every choice is an array of places, so that no row becomes a Python object, but those
-whose JSON documents changed by differences (PARTIAL_JSON).
+Rows are sorted by key. If an update changed the key, the row's earlier values are found through its before
+image. Every step works on arrays of row indexes, so that no row becomes a Python object, except those whose
+JSON documents have partial updates (PARTIAL_JSON).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from binx.spark.lake.model import Epoch
 def replay(
     state: pa.Table, images: pa.Table, epoch: Epoch, *, versions: bool, soft_deletes: bool = False
 ) -> tuple[pa.Table, pa.Table]:
-    """The state after the images, and the versions that they ended.
+    """Return the state after the images, and the versions that they ended.
 
-    With ``soft_deletes`` the last row of a key that is gone stays, as one that is deleted.
+    With ``soft_deletes`` the last row of a deleted key stays, marked as deleted.
     """
     rows = united([state, in_order(images)], epoch)
     gone = () if soft_deletes else (BEFORE, DELETE)
@@ -39,7 +39,7 @@ def replay(
 
 
 def in_order(images: pa.Table) -> pa.Table:
-    """Images by chain, commit version, row, and the one before an update first."""
+    """Sort images by chain, commit version and row, the before image of an update first."""
     late = np.zeros(max(0, len(images) - 1), bool)
     same = ~late
     for name in ("_rank", "_scn", "_row"):
@@ -62,7 +62,7 @@ def in_order(images: pa.Table) -> pa.Table:
 
 
 def _as_state(rows: pa.Table) -> pa.Table:
-    """Rows of a state: known from before all later images."""
+    """Return rows of a state as images that precede all others."""
     count = len(rows)
     is_gone = np.isin(rows.column("_kind").to_numpy(), (BEFORE, DELETE))
     heads: dict[str, Any] = {
@@ -75,7 +75,7 @@ def _as_state(rows: pa.Table) -> pa.Table:
 
 
 class _Lines:
-    """Rows in order of their keys, and in it of time; places are those in this order."""
+    """Rows sorted by key, then by time; indexes refer to this order."""
 
     def __init__(self, rows: pa.Table, epoch: Epoch) -> None:
         keys = key_of(rows, epoch)
@@ -94,7 +94,7 @@ class _Lines:
         del self._pairs
 
     def _moves(self, rows: pa.Table, order: Numbers, firsts: Numbers) -> tuple[Numbers, Numbers]:
-        """Find the images after updates that changed the key, and where the images before them stand."""
+        """Return the after images of updates that changed the key, and the indexes of their before images."""
         self._firsts = firsts
         groups = np.empty(len(order), np.int64)
         groups[order] = np.cumsum(firsts)
@@ -107,12 +107,12 @@ class _Lines:
         return pairs, inverse[np.maximum(order - 1, 0)]
 
     def last(self, gone: tuple[int, ...]) -> pa.Table:
-        """The last row of each key, but of those that are gone."""
+        """Return the last row of each key, except rows whose kind is in ``gone``."""
         last = np.append(self._firsts[1:], True)
         return self._completed(np.flatnonzero(last & ~np.isin(self._kinds, gone)))
 
     def ended(self) -> pa.Table:
-        """The last row of each key in each transaction that another one followed, with ``_until``."""
+        """Return the last row per key and transaction that a later one replaced, with ``_until``."""
         same = ~np.append(self._firsts[1:], True)
         for name in ("_rank", "_scn"):
             values = self._rows.column(name).to_numpy()
@@ -120,14 +120,14 @@ class _Lines:
         last = np.flatnonzero(~same)
         has_next = ~np.append(self._firsts[1:], True)[last]
         following = np.append(last[1:], -1)
-        # What follows in the same key is the last row of the next transaction.
+        # The next row with this key is the last one of the next transaction.
         wanted = has_next & ~np.isin(self._kinds[last], (BEFORE, DELETE))
         found = self._completed(last[wanted])
         until = self._rows.column("_time").take(pa.array(following[wanted]))
         return found.append_column("_until", until)
 
     def _completed(self, wanted: Numbers) -> pa.Table:
-        """These rows, each column from the image that last had it."""
+        """Return these rows, each column from the last image that has it."""
         found = self._rows.take(pa.array(wanted))
         for column in self._epoch.columns:
             present, differences = f"p{column.id}", f"d{column.id}"
@@ -166,7 +166,7 @@ class _Lines:
     def _documents(
         self, values: pa.ChunkedArray, wanted: Numbers, chosen: Numbers, differences: str
     ) -> tuple[pa.ChunkedArray, Numbers]:
-        """Documents with the differences applied that came after them; those that cannot be are missing."""
+        """Return documents with later differences applied; null if a difference cannot be applied."""
         column = self._rows.column(differences)
         present = np.asarray(column.is_valid().to_numpy(), bool)
         missing = chosen < 0
@@ -184,7 +184,7 @@ class _Lines:
         return (values if texts is None else pa.chunked_array([pa.array(texts, values.type)])), missing
 
     def _way(self, source: int, target: int) -> list[int]:
-        """The places behind ``source`` up to ``target``, in order of time, through changes of the key."""
+        """Return the indexes after ``source`` up to ``target``, in time order, across key changes."""
         found: list[int] = []
         while True:
             begin = int(self._begin[target])
@@ -195,7 +195,7 @@ class _Lines:
 
 
 def applied(document: str, differences: list[dict[str, Any]] | str) -> str | None:
-    """The document with differences applied; None where it lacks what one of them names."""
+    """Return the document with differences applied; None if it lacks a path that one of them names."""
     try:
         found = parsed(document)
         listed = parsed(differences) if isinstance(differences, str) else differences

@@ -1,10 +1,10 @@
-"""What a server makes of the values in a column whose type ALTER TABLE changes, where type rules tell it.
+"""Rules for how a server converts a column's values when ALTER TABLE changes its type.
 
-A rule is a function of one value, applied to each distinct one. Where the outcome depends on what the log
-does not tell (a collation, the server's own zone, rounding that settings change), the value is not known.
+A rule is a function of one value, applied to each distinct value. If the result depends on facts that are not
+in the log (a collation, the server's own time zone, rounding that settings change), the value is unknown.
 
 Sources: MySQL manual, "Data Type Conversion" under ALTER TABLE, "Precision Math", "Fractional Seconds in Time
-Values"; MariaDB rounds numbers alike, and cuts fractions of seconds.
+Values"; MariaDB rounds numbers alike, and truncates fractional seconds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"-?\d{1,40}(?:\.\d{1,30})?")
 
 
 def rule_of(former: Column, column: Column, epoch: Epoch) -> Rule | None:
-    """How values change; None where they do not."""
+    """Return the rule for a change of type; None if values stay the same."""
     old, new = sql_type(former), sql_type(column)
     if old is None or new is None:
         same = arrow_type(former.arrow_type) == arrow_type(column.arrow_type)
@@ -76,7 +76,7 @@ def _into_integer(value: int, case: Case, *, strict: bool = False) -> int:
     if least <= value <= most:
         return value
     if strict or case.epoch.strict:
-        # The statement would have failed.
+        # The server would have rejected the statement.
         raise UnknownError
     return max(least, min(most, value))
 
@@ -100,7 +100,7 @@ def _into_decimal(value: Decimal, case: Case) -> Decimal:
 
 
 def _to_decimal(case: Case) -> Rule:
-    # Of more than 38 digits they are text.
+    # Decimals of more than 38 digits are stored as text.
     to_text = pa.types.is_string(arrow_type(case.column.arrow_type))
 
     def rule(value: Any) -> Any:
@@ -137,7 +137,7 @@ def _texts(case: Case) -> Rule:
 
 
 def _limited(rule: Rule, new: SqlType, epoch: Epoch) -> Rule:
-    """Text of a rule in a type that may be shorter; CHAR does not keep spaces at the end."""
+    """Fit a rule's text into a type that may be shorter; CHAR strips trailing spaces."""
     most = _TEXT_BYTES.get(new.base)
 
     def limited(value: Any) -> str:
@@ -238,7 +238,7 @@ def _integer_to_member(case: Case) -> Rule:
 
 
 def _hashes(case: Case) -> Rule:
-    """Hashes stay where the values that were hashed do: the text of none of them is another."""
+    """Keep hashes if the hashed values stay the same: no value may convert to another text."""
     inner = [
         sql_type(replace(one, mysql_type=kind.arguments))
         for one, kind in ((case.former, case.old), (case.column, case.new))
@@ -257,7 +257,7 @@ def _hashes(case: Case) -> Rule:
 
 
 def _room(kind: SqlType) -> int:
-    """Bytes that a text may take, about."""
+    """Return the approximate size limit of a text type in bytes."""
     return _TEXT_BYTES.get(kind.base, kind.size * 4)
 
 

@@ -1,7 +1,7 @@
-"""What a server makes of dates and times whose column gets another type.
+"""Rules for how a server converts dates and times when a column's type changes.
 
 Sources: MySQL manual, "Data Type Conversion" under ALTER TABLE, "Precision Math", "Fractional Seconds in Time
-Values"; MariaDB rounds numbers alike, and cuts fractions of seconds.
+Values"; MariaDB rounds numbers alike, and truncates fractional seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ZERO = "0000-00-00"
 
 
 def zone_of(epoch: Epoch) -> tzinfo | None:
-    """The session's zone; None where the log does not tell it."""
+    """Return the session's time zone; None if it is not in the log."""
     if found := _OFFSET.fullmatch(epoch.time_zone):
         offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
         return timezone(-offset if found[1] == "-" else offset)
@@ -34,7 +34,7 @@ def zone_of(epoch: Epoch) -> tzinfo | None:
 
 
 def _fraction(value: datetime, old: SqlType, new: SqlType, epoch: Epoch) -> datetime:
-    """A moment with as many digits of the second's fraction as the new type has."""
+    """Reduce a time to the fractional digits of the new type."""
     if new.size >= old.size:
         return value
     step = 10 ** (6 - new.size)
@@ -45,7 +45,7 @@ def _fraction(value: datetime, old: SqlType, new: SqlType, epoch: Epoch) -> date
 
 
 def moments(case: Case) -> Rule:
-    """Between DATETIME and TIMESTAMP, and of either to fewer digits."""
+    """Convert between DATETIME and TIMESTAMP, or either to fewer digits."""
     zone = zone_of(case.epoch)
 
     def rule(value: Any) -> Any:
@@ -70,7 +70,7 @@ def moments(case: Case) -> Rule:
 
 
 def date_to_moment(case: Case) -> Rule:
-    """From DATE: at midnight."""
+    """Convert DATE to a time at midnight."""
     zone = zone_of(case.epoch)
 
     def rule(value: Any) -> Any:
@@ -92,7 +92,7 @@ def date_to_moment(case: Case) -> Rule:
 
 
 def moment_to_date(case: Case) -> Rule:
-    """To DATE, where no fraction of a second could be rounded to the next day."""
+    """Convert to DATE, unless rounding the fraction of a second could reach the next day."""
     zone = zone_of(case.epoch) if case.old.base == "timestamp" else UTC
 
     def rule(value: Any) -> Any:
@@ -106,7 +106,7 @@ def moment_to_date(case: Case) -> Rule:
 
 
 def text_to_moment(case: Case) -> Rule:
-    """From text that is spelled as the server prints it."""
+    """Convert text in the server's own output format."""
 
     def rule(value: str) -> Any:
         if case.new.base == "date" and _DATE.fullmatch(value):
@@ -121,7 +121,7 @@ def text_to_moment(case: Case) -> Rule:
 
 
 def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
-    """DATETIME and TIMESTAMP as text."""
+    """Convert DATETIME and TIMESTAMP to text."""
     zone = zone_of(epoch) if old.base == "timestamp" else UTC
 
     def rule(value: Any) -> str:

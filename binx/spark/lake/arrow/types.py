@@ -1,4 +1,4 @@
-"""Types by their names, as Arrow and as SQL have them, and values that records spell as text."""
+"""Column types in Arrow and SQL by their names, and constants that schema records spell as text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RESERVED = {
 
 @cache
 def arrow_type(name: str) -> pa.DataType:
-    """The type that values have in ``current/``: as in ``changes/``, without dictionaries and JSON's mark."""
+    """Return the type of values in ``current/``: as in ``changes/``, without dictionaries and JSON's mark."""
     if name in _PLAIN:
         return _PLAIN[name]
     if found := _DECIMAL.fullmatch(name):
@@ -62,7 +62,7 @@ def arrow_type(name: str) -> pa.DataType:
 
 
 def readable(schema: pa.Schema) -> pa.Schema:
-    """What readers make of a file who know no unsigned integers and no durations, as Spark and Delta's."""
+    """Return a file's schema as readers without unsigned integers and durations (Spark, Delta) see it."""
     return pa.schema([pa.field(one.name, _readable(one.type)) for one in schema])
 
 
@@ -73,14 +73,14 @@ def _readable(kind: pa.DataType) -> pa.DataType:
 
 
 def plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column as files have it, in the type of :func:`arrow_type`."""
+    """Return a file's column in the type of :func:`arrow_type`."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = pa.chunked_array([one.storage for one in column.chunks], column.type.storage_type)
     return column if column.type == kind else column.cast(kind)
 
 
 def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
-    """A value that a record spells as text (:mod:`binx.rows.absent`); None where the type has no spelling."""
+    """Parse a record's constant (:mod:`binx.rows.absent`); None if the type has no text form."""
     if text is None:
         return pa.scalar(None, kind)
     if pa.types.is_binary(kind):
@@ -99,14 +99,14 @@ def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
 
 
 def can_misfit(column: Column) -> bool:
-    """Whether values may stand in ``_misfits``."""
+    """Whether values of a column may be recorded in ``_misfits``."""
     kind = column.mysql_type.lower()
     enumerated = kind.startswith(("enum", "set")) or column.arrow_type.startswith("dictionary")
     return column.arrow_type.startswith(("date32", "timestamp")) or enumerated
 
 
 def output_names(columns: Sequence[Column]) -> dict[int, str]:
-    """What columns are called in ``current/``: their own name, if that is none of the loader's."""
+    """Return the columns' names in ``current/``: their own, unless it clashes with one of the loader's."""
     taken = set(_RESERVED)
     found = {}
     for column in columns:
@@ -119,7 +119,7 @@ def output_names(columns: Sequence[Column]) -> dict[int, str]:
 
 
 def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The values of a key's column as they are compared: numbers, text and binary."""
+    """Return a key column's values in a form that sorts: numbers, text or binary."""
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return column.cast(pa.int64())
@@ -128,13 +128,13 @@ def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_boolean(kind):
         return column.cast(pa.int8())
     if pa.types.is_floating(kind):
-        # Negative zero is the key zero.
+        # Negative zero equals zero as a key.
         return pc.add(column, pa.scalar(0.0, kind))
     return column
 
 
 Rule = Callable[[Any], Any]
-"""A value, or the text of a misfit, to the one after; raises :class:`UnknownError`."""
+"""Converts a value, or a misfit's text, to the new type; raises :class:`UnknownError`."""
 
 _SQL_TYPE = re.compile(r"\s*(?P<base>[a-z]\w*)\s*(?:\((?P<arguments>.*)\))?\s*(?P<rest>.*)", re.I | re.S)
 _NAME = re.compile(r"'((?:[^'\\]|''|\\.)*)'")
@@ -144,12 +144,12 @@ _BYTES = {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"}
 
 
 class UnknownError(Exception):
-    """Only the server knows what became of the value."""
+    """Only the server knows the converted value."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A type as COLUMN_TYPE has it: name, what stands in parentheses, whether it is unsigned."""
+    """A COLUMN_TYPE, parsed: name, contents of the parentheses, whether it is unsigned."""
 
     base: str
     arguments: str
@@ -162,22 +162,22 @@ class SqlType:
 
     @property
     def members(self) -> list[str]:
-        """Of ENUM and SET."""
+        """The members of an ENUM or SET."""
         return [one.replace("''", "'").replace("\\\\", "\\") for one in _NAME.findall(self.arguments)]
 
     @property
     def size(self) -> int:
-        """The first number; of a fraction of seconds the digits."""
+        """The first number; for times the fractional digits."""
         return self.numbers[0] if self.numbers else 1 if self.base in ("char", "binary") else 0
 
     @property
     def scale(self) -> int:
-        """Digits behind the point."""
+        """Digits after the decimal point."""
         return self.numbers[1] if self.base == "decimal" and len(self.numbers) > 1 else 0
 
     @property
     def kind(self) -> str:
-        """The family of types that it follows the rules of."""
+        """The family of types whose conversion rules apply."""
         if self.base in INTEGERS:
             return "int"
         if self.base in _CHARACTERS:
@@ -188,7 +188,7 @@ class SqlType:
 
 
 def sql_type(column: Column) -> SqlType | None:
-    """The SQL type of a column; None where it is not known."""
+    """Return the SQL type of a column; None if it is not known."""
     found = _SQL_TYPE.match(column.mysql_type)
     if found is None:
         return None
@@ -207,13 +207,13 @@ class Misfit(str):
 
 
 def unknown(value: Any) -> Any:
-    """Only the server knows."""
+    """The rule for values that only the server knows."""
     raise UnknownError
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A column's type before and after, with the epoch that begins with it."""
+    """A column's type before and after, with the epoch that begins with the change."""
 
     old: SqlType
     new: SqlType
@@ -223,7 +223,7 @@ class Case:
 
 
 def no_misfit(rule: Rule) -> Rule:
-    """A rule that tells nothing of misfits."""
+    """Wrap a rule so that misfits become unknown."""
 
     def checked(value: Any) -> Any:
         if isinstance(value, Misfit):

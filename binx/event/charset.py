@@ -22,7 +22,7 @@ from typing import NamedTuple
 from binx.event.collation import collation_charset
 
 UNDEFINED = "\ufffe"
-"""Stands in a table for a byte that is no character, as Python's ``charmap_decode`` has it."""
+"""Marks undefined bytes in a table, as in Python's ``charmap_decode``."""
 
 BINARY_COLLATION = 63
 """The collation of columns that hold bytes, not text."""
@@ -30,7 +30,7 @@ BINARY_COLLATION = 63
 DEFAULT_CHARSET = "utf8mb4"
 
 PIECE_BYTES = 1024 * 1024
-"""Bytes that are decoded at once where a value is long."""
+"""Bytes of a long value that are decoded at once."""
 
 
 class Charset(NamedTuple):
@@ -60,13 +60,13 @@ class Charset(NamedTuple):
         return self._as_server(data, "backslashreplace")
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a text, ``?`` for what the codec or table lacks; binary is written as UTF-8."""
+        """Encode a text, with ``?`` for characters that the set lacks; binary is encoded as UTF-8."""
         if self.table is not None:
             return codecs.charmap_encode(text, "replace", codecs.charmap_build(self.table))[0]
         return text.encode(self.codec or "utf-8", "replace")
 
     def kept(self, text: str) -> str:
-        """What is left of a text that a server converts to this set: ``?`` stands for what the set lacks."""
+        """Convert a text as a server does, with ``?`` for characters that the set lacks."""
         if self.is_binary:
             return text
         return "".join(character if self._has(character) else "?" for character in text)
@@ -104,7 +104,7 @@ class Charset(NamedTuple):
             yield decoder.decode(view[start : start + PIECE_BYTES], is_last).encode()
 
     def decode_strictly(self, data: bytes | memoryview) -> str | None:
-        """The text of ``data``, or None where some byte is no character, or the set is binary."""
+        """Decode ``data``; None if a byte is not part of a character, or the set is binary."""
         try:
             if self.table is not None:
                 return codecs.charmap_decode(bytes(data), "strict", self.table)[0]
@@ -132,7 +132,7 @@ class Charset(NamedTuple):
         text = str(data, self.codec or "utf-8", more)
         changes = _CHANGED_CHARACTERS.get(self.name, {})
         if self.name == "gb18030":
-            # The two stand for each other.
+            # The two characters are swapped.
             return text.translate(changes)
         for number, character in changes.items():
             # Of long text much quicker than to translate each character.
@@ -273,7 +273,7 @@ def _more_characters(name: str) -> Mapping[bytes, str]:
 
 @cache
 def _not_written_back(name: str) -> frozenset[str]:
-    """Characters of a set that stand for several sequences of bytes, or for none to the servers."""
+    """Characters of a set that servers map from several byte sequences, or from none."""
     found = charset(name)
     assert found is not None
     leads = (b"", b"\x8f") if found.max_bytes == 3 else (b"",)
@@ -292,7 +292,7 @@ def _not_written_back(name: str) -> frozenset[str]:
 
 @cache
 def _with_more_characters(name: str, errors: str) -> str:
-    """The name of an error handler that knows what a codec lacks, and leaves the rest to another."""
+    """Return the name of an error handler that handles what a codec lacks, and delegates the rest."""
     otherwise: Callable[[UnicodeError], tuple[str | bytes, int]] = codecs.lookup_error(errors)
     more = _more_characters(name)
 
@@ -316,7 +316,7 @@ def _changed_table(codec: str, changes: Mapping[int, str]) -> str:
 
 @cache
 def charset(name: str) -> Charset | None:
-    """The character set of that name, ``utf8`` included; None where binx does not know it."""
+    """Return the character set of that name, ``utf8`` included; None if unknown."""
     known = "utf8mb3" if name == "utf8" else name
     if known == "binary":
         return Charset("binary", None, None, 1)
@@ -332,6 +332,6 @@ def charset(name: str) -> Charset | None:
 
 @cache
 def collation_to_charset(number: int) -> Charset | None:
-    """The character set that collation ``number`` belongs to; None where binx does not know the number."""
+    """Return the character set of collation ``number``; None if the ID is unknown."""
     name = collation_charset(number)
     return None if name is None else charset(name)

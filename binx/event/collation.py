@@ -93,7 +93,7 @@ def _names() -> dict[int, str]:
 
 
 def collation_name(number: int, *, mariadb: bool = False) -> str | None:
-    """The name of collation ``number``, or None where no server that binx knows has it.
+    """Return the name of collation ``number``, or None if no known server has it.
 
     Args:
         number: the collation's id.

@@ -91,7 +91,7 @@ TEXT_TYPES = frozenset(
         ColumnType.MARIADB_VARCHAR_COMPRESSED,
     }
 )
-"""Types of strings and bytes, which alone are told apart by their character set."""
+"""Types of strings and bytes, which only the character set distinguishes."""
 
 CHARACTER_TYPES = {
     Flavour.MYSQL: TEXT_TYPES | {ColumnType.VECTOR},
@@ -126,7 +126,7 @@ _LENGTH_BITS = 0x30
 
 
 class Column(NamedTuple):
-    """One column of a table map; None is what the table map does not say.
+    """One column of a table map; None for what the table map does not include.
 
     Attributes:
         type: the real type: what the table map calls STRING is ENUM or SET here where it is one.
@@ -168,7 +168,7 @@ def column_type(number: int, reader: Reader) -> ColumnType:
 
 
 def read_type_metadata(declared: ColumnType, reader: Reader) -> tuple[ColumnType, int]:
-    """Read what a table map says of a column's size: its real type, and what Column calls metadata."""
+    """Read a column's metadata from a table map; return its real type and the metadata of Column."""
     if declared in _ONE_BYTE:
         return declared, reader.u8()
     if declared in _TWO_BYTES_LITTLE:

@@ -127,7 +127,7 @@ cdef inline int take_packed(Cursor *cursor, uint64_t *value) except -1 nogil:
 
 
 cdef inline int take_packed_behind(Cursor *cursor, uint8_t first, uint64_t *value) except -1 nogil:
-    """What stands behind a leading byte that is no number itself."""
+    """Read the integer after a leading byte that is not itself the number."""
     if first == 252:
         return take_little(cursor, 2, value)
     if first == 253:

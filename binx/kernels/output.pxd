@@ -24,7 +24,7 @@ cdef inline int no_memory(int64_t wanted) except -1 with gil:
 
 
 cdef inline int reserve(Output *output, int64_t more) except -1 nogil:
-    """Make room for ``more`` bytes behind ``size``; doubles, so that appends cost constant time."""
+    """Make room for ``more`` bytes after ``size``; doubles, so that appends take amortized constant time."""
     cdef int64_t wanted = output.size + more
     cdef int64_t capacity
     cdef uint8_t *data

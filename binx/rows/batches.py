@@ -32,7 +32,7 @@ class ChangeBatch:
 
     Attributes:
         rows_flags: all flags that the rows events had, and maybe those of other rows before.
-        typed_documents: how many JSON documents have values of SQL types that their text does not tell.
+        typed_documents: number of JSON documents with values of SQL types that their text does not show.
     """
 
     def __init__(

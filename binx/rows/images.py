@@ -119,7 +119,7 @@ class BatchImages:
         return places
 
     def groups(self) -> Iterator[ChangeGroup]:
-        """The batch's row changes; an update's images stand next to each other, the one before first."""
+        """Return the batch's row changes; an update's images are adjacent, the before image first."""
         all_columns = tuple(range(len(self.columns)))
         if not self.changes.partial_rows:
             patterns, columns = None, [all_columns]
@@ -133,7 +133,7 @@ class BatchImages:
             count = kinds.count(code)
             if not count:
                 continue
-            # None stands for all rows.
+            # None means all rows.
             rows = (
                 None
                 if count == len(kinds)

@@ -24,7 +24,7 @@ class Rewriter:
     Attributes:
         position: offset in the source of the next byte to copy.
         written: bytes put into the buffer so far: unless verbatim, the offset in the output of the next byte.
-        events: events written so far.
+        events: number of events written so far.
         renumbered: transactions whose logical clock was written anew so far.
     """
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing_extensions import Buffer
 
 class RowCounter:
-    """Counts the row changes of a transaction's rows events; sees its table maps before.
+    """Counts the row changes of a transaction's rows events, after its table maps were fed.
 
     Args:
         of_mariadb: whether a MariaDB server wrote the events.
-        widths: gives, for a table map's bytes behind table id and flags, what
-            :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths` takes; None where no definition is known.
+        widths: returns, for a table map's bytes after table ID and flags, the argument of
+            :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`; None if no definition is known.
     """
 
     def __init__(self, of_mariadb: bool, widths: Callable[[bytes], list[int | None] | None]) -> None: ...

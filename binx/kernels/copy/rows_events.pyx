@@ -24,7 +24,7 @@ cdef class RowCounter:
     def __init__(self, bint of_mariadb, widths):
         self.maps = TableMaps()
         self.widths = widths
-        # Whose times of before 10.1 may have fractions that take bytes which the table map does not tell.
+        # MariaDB's time types before 10.1 may have fractions, whose bytes the table map does not include.
         self.maps.of_mariadb = of_mariadb
 
     def see(self, const uint8_t[::1] body, int id_width, int64_t position):
@@ -60,7 +60,7 @@ cdef class RowCounter:
             release(&ends)
 
     cdef int define(self, int32_t number) except -1 nogil:
-        """Take over from the table's definition the widths that its table map does not tell."""
+        """Set widths that the table map lacks from the table's definition."""
         if self.maps.layout(number).old_times and self.maps.of_mariadb:
             with gil:
                 widths = self.widths(self.maps.body(number))

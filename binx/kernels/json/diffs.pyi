@@ -7,7 +7,7 @@ def diff_to_text(data: Buffer) -> str:
 
     Each is an object with ``op`` (``replace``, ``insert``, ``remove``), ``path``
     (MySQL's, such as ``$.a[1]``) and, except for ``remove``, ``value``; they
-    apply one after another.
+    apply in order.
 
     Args:
         data: the vector of changes, without the four bytes of length before it.

@@ -85,7 +85,7 @@ cdef int64_t add_node(Patch *patch) except -1 nogil:
 
 
 cdef int set_document(Patch *patch, Node *node, Cursor *document) except -1 nogil:
-    """Make a node the whole document that fills a cursor; one of no bytes is null."""
+    """Make a node the whole document in a cursor; an empty document is null."""
     node.first = NONE
     node.is_opened = False
     node.is_inlined = remaining(document) == 0
@@ -151,7 +151,7 @@ cdef int settle_index(Patch *patch, uint32_t container, Leg *leg) noexcept nogil
 
 
 cdef bint seek(Patch *patch, uint32_t container, const Leg *leg, uint32_t *previous, uint32_t *found) noexcept nogil:
-    """Find a member of an opened container; ``previous`` is the one behind which it stands or would stand."""
+    """Find a member of an expanded container; ``previous`` is the one after which it is or would be."""
     cdef uint32_t number = at(patch, container).first
     cdef int64_t place = 0
     cdef int order

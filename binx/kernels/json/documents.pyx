@@ -225,7 +225,7 @@ cdef int take_member(Container *container, int64_t i, Member *member) except -1 
 
 
 cdef int render_member(Member *member, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append a value; one that stands in its entry was paid for with the entry."""
+    """Append a value; an inline value was charged with its entry."""
     cdef int64_t inlined = member.value.size
     return render_value(member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, out)
 

@@ -42,7 +42,7 @@ cdef inline int hexadecimal(Cursor *path, uint32_t *value) except -1 nogil:
 
 
 cdef inline int take_escape(Cursor *path, Output *keys) except -1 nogil:
-    """Append the character that stands escaped behind a backslash."""
+    """Append the character that is escaped by a backslash."""
     cdef uint8_t escape = take(path, 1)[0]
     cdef uint32_t point = 0, low = 0
     if escape == c"b":
@@ -96,7 +96,7 @@ cdef inline int take_quoted(Cursor *path, Output *keys, Leg *leg) except -1 nogi
 
 
 cdef inline int take_index(Cursor *path, Leg *leg) except -1 nogil:
-    """The index behind an opening bracket (``1``, ``last``, ``last-1``), and the bracket that closes it."""
+    """Parse the index after an opening bracket (``1``, ``last``, ``last-1``), and the closing bracket."""
     cdef uint8_t byte = take(path, 1)[0]
     leg.index = 0
     leg.is_from_last = byte == c"l"

@@ -58,13 +58,13 @@ text; digits of the fraction, or scale; whether it is an item of a list; column;
 first bit."""
 
 class ChangeTexts:
-    """Row changes, to be written in the log's order.
+    """Row changes, to be written in log order.
 
     Attributes:
-        last_version: the transaction of the change that was written last.
-        long_texts: changes whose text is longer than a packet.
+        last_version: commit version of the change that was written last.
+        long_texts: number of changes whose text is longer than a packet.
         longest: bytes of the longest text of a change.
-        size: bytes that are to be taken.
+        size: bytes ready to be taken.
     """
 
     last_version: int
@@ -79,11 +79,11 @@ class ChangeTexts:
         """Begin without changes.
 
         Args:
-            separator: stands between two changes of one transaction.
-            limit: bytes at which a piece of the output is handed over.
-            packet: bytes beyond which texts are counted as long.
-            last_version: the transaction that was written before.
-            statement_bytes: bytes up to which a statement takes several changes together.
+            separator: text between two changes of one transaction.
+            limit: bytes at which a piece of the output is returned.
+            packet: bytes beyond which texts count as long.
+            last_version: commit version of the transaction that was written before.
+            statement_bytes: maximum bytes of a statement that combines several changes.
         """
 
     def add(
@@ -96,61 +96,61 @@ class ChangeTexts:
         parts: list[KernelPart],
         statement: tuple[bytes, bytes, bytes] | None = None,
     ) -> None:
-        """Add changes that are written alike, in order.
+        """Add changes of the same format, in order.
 
         Args:
             versions: commit versions of a batch's rows, int64.
             numbers: the changes' numbers in their transactions, int64.
-            rows: which rows of the batch, int64; None for the first ones.
-            marks: a small number for each change; None where all are 0.
-            count: how many changes.
-            parts: what their texts consist of.
-            statement: what stands before the first and behind the last of the changes that one statement
-                takes together, and behind their number, which is written if this is not empty; None where
-                each stands for itself.
+            rows: indexes of rows in the batch, int64; None for the first ``count`` rows.
+            marks: a small number for each change; None if all are 0.
+            count: number of changes.
+            parts: the parts of their texts.
+            statement: texts before the first and after the last of the changes that one statement
+                combines, and the text after their number, which is written only if this text is not empty;
+                None if each change is a statement of its own.
 
         Raises:
-            ValueError: some memory is shorter than it must be.
+            ValueError: a buffer is too short.
         """
 
     def merge(self, backwards: bool) -> tuple[bytes, bytes, bytes]:
-        """Put all changes in order, those of a run, of one transaction and mark, backwards where so asked.
+        """Sort all changes into log order; if ``backwards``, reverse those of each run.
 
         Returns:
-            The runs of changes of one transaction and one mark: versions (int64), marks (bytes), and where
-            each ends (int64).
+            The runs of changes of one transaction and one mark: versions (int64), marks (bytes), and ends
+            (int64).
 
         Raises:
             ValueError: changes that were added together are not in order.
         """
 
     def begin(self, first: int, last: int, ordinal: int = 0) -> None:
-        """Set out to write the changes from one place up to another.
+        """Begin to write a range of changes.
 
         Args:
-            first: the first of them.
-            last: the one behind the last.
-            ordinal: the first one's number in its rows event; the others count on from there.
+            first: the first change.
+            last: the one after the last.
+            ordinal: the first change's number in its rows event; the others are numbered from there.
         """
 
     def begin_framed(
         self, first_run: int, last_run: int, head_ends: Buffer, heads: Buffer, foot: bytes
     ) -> None:
-        """Set out to write all changes of some runs, each of which is a whole transaction.
+        """Begin to write all changes of some runs, each of which is a whole transaction.
 
         Args:
-            first_run: the first of them.
-            last_run: the one behind the last.
-            head_ends: where the text before each transaction ends, int64.
+            first_run: the first run.
+            last_run: the one after the last.
+            head_ends: ends of the texts before each transaction, int64.
             heads: these texts.
-            foot: the text behind each.
+            foot: the text after each transaction.
 
         Raises:
             ValueError: there are fewer texts than transactions.
         """
 
     def step(self) -> int:
-        """Write on; a :class:`~binx.kernels.render.row_changes.State`."""
+        """Write more; return a :class:`~binx.kernels.render.row_changes.State`."""
 
     def taken(self) -> bytes:
-        """The piece of text written since it was asked for last."""
+        """Return the text written since the last call."""

@@ -8,10 +8,10 @@ from typing_extensions import Buffer
 from binx.kernels.transactions.table import TransactionTable
 
 class TextColumn(IntEnum):
-    """What can be said of a transaction: the data set's columns in their order, and more for scripts.
+    """Fields of a transaction: the data set's columns in their order, and more for scripts.
 
-    ``BEGIN_SECOND`` is when its first statement began, in seconds since 1970, unless the transaction before
-    began in the same second; the three behind it are the parts of MariaDB's GTID,
+    ``BEGIN_SECOND`` is the start of its first statement, in seconds since 1970, unless the transaction before
+    began in the same second; the three after it are the parts of MariaDB's GTID,
     ``GTID_NEXT`` is MySQL's; ``NOTHING`` has no value.
     """
 
@@ -49,13 +49,13 @@ class TextColumn(IntEnum):
     COLUMN_NOTHING = 31
 
 Field = tuple[bytes, int, bytes]
-"""The text before a value, the number of its :class:`TextColumn`, the text behind it."""
+"""The text before a value, its :class:`TextColumn`, the text after it."""
 
 class TransactionTexts:
-    """What makes texts of transactions.
+    """Renders transactions as text.
 
     Attributes:
-        second: when the transaction that was written last began, in seconds since 1970; -1 before any.
+        second: start of the last rendered transaction, in seconds since 1970; -1 before the first.
     """
 
     second: int
@@ -68,15 +68,15 @@ class TransactionTexts:
         absent: bytes | None,
         zone: Callable[[int], tuple[int, bytes]] | None,
     ) -> None:
-        """Say what texts look like.
+        """Set the format.
 
         Args:
-            fields: what they consist of.
-            ending: stands behind each.
-            json: whether texts stand in quotes and tables are lists.
-            absent: stands for what is not known; None: such a field is left out.
-            zone: gives for seconds since 1970 the offset in seconds and the suffix of times, of at most 16
-                bytes; None for UTC.
+            fields: the fields of a transaction's text.
+            ending: text after each transaction.
+            json: whether to quote texts and write tables as lists.
+            absent: text for unknown values; None to omit such fields.
+            zone: returns, for seconds since 1970, the UTC offset in seconds and the suffix of times, of at
+                most 16 bytes; None for UTC.
         """
 
     def begin_file(
@@ -88,44 +88,44 @@ class TransactionTexts:
         identify: Callable[[int], bytes],
         tell: Callable[[int, int], bytes] | None = None,
     ) -> None:
-        """Go on with the transactions of another scan.
+        """Begin the transactions of another scan.
 
         Args:
-            file: the log's name as texts show it.
-            base: the commit version of the offset 0.
+            file: the log's name in the output.
+            base: the commit version of offset 0.
             epoch: the log's epoch.
-            name_of: gives for a table's number the text that shows its name.
-            identify: gives for a start the id of a transaction without GTID.
-            tell: gives for start and end of a schema statement its text, for plain fields; None: a hyphen.
+            name_of: returns the text of a table's name by its number.
+            identify: returns the ID of a transaction without GTID by its start.
+            tell: returns a DDL statement's text by start and end, for plain fields; None for a hyphen.
         """
 
     def render(self, table: TransactionTable, mask: Buffer | None, first_seqno: int) -> tuple[bytes, bytes]:
-        """The texts of a table's transactions.
+        """Render a table's transactions.
 
         Args:
             table: the records.
-            mask: one byte each, 1 for those that are wanted; None for all.
-            first_seqno: the first record's number in the chain; -1 where it is not known.
+            mask: one byte each, 1 for wanted records; None for all.
+            first_seqno: the first record's number in the chain; -1 if unknown.
 
         Returns:
-            The texts, and where each ends: 8 bytes each, native byte order.
+            The texts, and the end of each: 8 bytes each, native byte order.
         """
 
     def render_taken(
         self, table: TransactionTable, taken: Buffer, first: int, count: int, first_seqno: int
     ) -> tuple[bytes, bytes]:
-        """The texts of some of a table's transactions.
+        """Render some of a table's transactions.
 
         Args:
             table: the records.
-            taken: numbers of records, int64.
-            first: where among these to begin.
-            count: how many to take.
+            taken: indexes of records, int64.
+            first: position in ``taken`` at which to begin.
+            count: number of transactions.
             first_seqno: see :meth:`render`.
 
         Returns:
             As :meth:`render`.
 
         Raises:
-            ValueError: fewer are taken, or one is not in the table.
+            ValueError: ``taken`` has fewer entries, or one is not in the table.
         """

@@ -148,7 +148,7 @@ cdef class RowBuilder:
         cdef Column *column
         for i in range(self.columns):
             column = &self.column[i]
-            # One value more: offsets have an end behind the last row.
+            # One value more: offsets have an end after the last row.
             keep(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
             if self.capacity == 0:
                 memset(column.values.data, 0, column.item)
@@ -163,7 +163,7 @@ cdef class RowBuilder:
         return 0
 
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
-        """Forget all behind the first ``rows`` rows, the one that was begun and not ended included.
+        """Discard everything after the first ``rows`` rows, including an unfinished row.
 
         ``variable_bytes`` is what was held beside the fixed widths when there were so many rows.
         """
@@ -466,13 +466,13 @@ cdef class RowBuilder:
 
 
 cdef int keep(Output *output, int64_t held, int64_t size) except -1 nogil:
-    """Make a buffer hold ``size`` bytes of which the first ``held`` are kept; what is behind them is written later."""
+    """Make a buffer hold ``size`` bytes, of which the first ``held`` are kept; the rest is written later."""
     output.size = held
     return reserve(output, size - held)
 
 
 cdef void forget_notes(Output *notes, Output *text, int64_t rows) noexcept nogil:
-    """Take back the texts about values behind the first ``rows`` rows."""
+    """Discard the texts about values after the first ``rows`` rows."""
     cdef Note *note
     while notes.size:
         note = (<Note *> (notes.data + notes.size)) - 1

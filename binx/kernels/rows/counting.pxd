@@ -35,7 +35,7 @@ cdef inline int bad_rows(Cursor *body, str message) except -1 with gil:
 cdef inline int open_rows(
     TableMaps maps, Cursor *body, uint8_t type, int post_header, int64_t ordinal, RowsEvent *rows
 ) except -1 nogil:
-    """Read all that stands before the first row; ``rows.map`` is -1 for an event without a table."""
+    """Read everything before the first row; ``rows.map`` is -1 for an event without a table."""
     cdef int id_width = 4 if post_header == 6 else 6
     cdef uint64_t table_id = little(take(body, id_width), id_width)
     cdef uint64_t columns
@@ -84,7 +84,7 @@ cdef inline int open_after_image(Cursor *body, const TableLayout *layout, RowsEv
 
 
 cdef inline int check_null_bits(Cursor *body, int32_t present_count) except -1 nogil:
-    """Look at the bits of a row's null bitmap that stand for no column: servers set them (``pack_row``)."""
+    """Check the unused bits of a row's null bitmap: servers set them (``pack_row``)."""
     cdef Cursor ahead = body[0]
     cdef int32_t size = (present_count + 7) >> 3
     if present_count & 7 and take(&ahead, size)[size - 1] >> (present_count & 7) != 0xFF >> (present_count & 7):

@@ -138,7 +138,7 @@ cdef inline bint bit_at(const uint8_t *bitmap, int32_t index) noexcept nogil:
 
 
 cdef inline uint64_t null_word(const uint8_t *nulls, int32_t count) noexcept nogil:
-    """The first bits of a null bitmap, at most 64; servers set bits behind them."""
+    """The first bits of a null bitmap, at most 64; servers set the unused bits after them."""
     cdef uint64_t word = little(nulls, (count + 7) >> 3)
     return word if count == 64 else word & ((<uint64_t> 1 << count) - 1)
 
@@ -159,7 +159,7 @@ cdef inline int skip_image(
         word = null_word(nulls, present_count)
         while column < end:
             if word & (((<uint64_t> 2) << (column.run_columns - 1)) - 1) == 0:
-                # Columns of fixed width and the length prefix behind them at once.
+                # Columns of fixed width and the length prefix after them at once.
                 data = take(&at, column.run + column.stop)
                 if column.stop:
                     take(&at, <int64_t> little(data + column.run, column.stop))

@@ -179,7 +179,7 @@ cdef class TableMaps:
         release(&self.meanings)
 
     cdef void set_format(self, int64_t types) noexcept:
-        """Take over whose server wrote the table maps: MariaDB's alone know event types behind MySQL's."""
+        """Set the flavour of the server that wrote the table maps: only MariaDB has event types after MySQL's."""
         self.of_mariadb = types >= MARIADB_ANNOTATE_ROWS_EVENT
 
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil:
@@ -295,7 +295,7 @@ cdef class TableMaps:
         raise self.refusal(number, body.origin + body.position)
 
     def refusal(self, int32_t number, int64_t position):
-        """The error about the rows of a table of which nothing tells how many bytes a column's values take."""
+        """Return the error for the rows of a table with a column of unknown size."""
         from binx.errors import UndecodableError
 
         db, table = self.name(self.layout(number).table)
@@ -355,7 +355,7 @@ cdef class TableMaps:
         return self.bodies.count
 
     def body(self, int32_t number) -> bytes:
-        """A numbered table map's bytes behind table id and flags."""
+        """Return a numbered table map's bytes after table ID and flags."""
         if not 0 <= number < self.bodies.count:
             raise IndexError(number)
         return slot_bytes(&self.bodies, number)[: slot_entry(&self.bodies, number).size]

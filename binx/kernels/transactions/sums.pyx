@@ -60,7 +60,7 @@ cdef enum:
     # What counts as a step back; smaller ones come from commits of one group.
     STEP_MICROSECONDS = 1000000
 
-# Seconds of a bucket, each a multiple of the one before; behind a week they double.
+# Seconds per bucket, each a multiple of the one before; after a week they double.
 cdef int64_t[WIDTHS] BUCKET_WIDTHS = [
     1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 604800
 ]
@@ -209,7 +209,7 @@ cdef class Tally:
         return self.add_moment(record.commit_timestamp, record)
 
     cdef int add_counts(self, const TableCount *count, int64_t length) except -1 nogil:
-        """Add what transactions did to each table; their counts stand one after another."""
+        """Add the transactions' row changes to each table's sums; their counts are contiguous."""
         cdef TableSums blank
         cdef TableSums *sums
         cdef int64_t i

@@ -7,7 +7,7 @@ from typing import Any, Final
 from typing_extensions import Buffer
 
 class Kind(IntEnum):
-    """What a transaction is, by the event that ended it."""
+    """The kind of a transaction, by the event that ended it."""
 
     KIND_OTHER = 0
     KIND_DML = 1
@@ -20,7 +20,7 @@ class Kind(IntEnum):
     KIND_INCIDENT = 8
 
 class GtidKind(IntEnum):
-    """What kind of identifier a transaction has."""
+    """The kind of a transaction's GTID."""
 
     GTID_NONE = 0
     GTID_MYSQL = 1
@@ -28,7 +28,7 @@ class GtidKind(IntEnum):
     GTID_ANONYMOUS = 3
 
 FIELDS: Final[dict[str, int]]
-"""The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""
+"""The fields of a record by name, and ``bytes`` from start to end; all are returned as 64-bit integers."""
 
 FLAG_HAS_XID: Final = 1
 FLAG_HAS_THREAD: Final = 2
@@ -40,37 +40,37 @@ FLAG_COMPRESSED: Final = 64
 FLAG_LENGTH_WRONG: Final = 128
 
 class TransactionTable:
-    """Transactions in the order of the file.
+    """Transactions in file order.
 
     A mask is a selection of records: one byte each, 1 for marked and 0 for not. All ``keep_`` methods
-    change the mask in place, and raise ValueError for one of another length.
+    change the mask in place, and raise ValueError if its length differs.
     """
 
     format: Any
-    """The format description that rules the transactions' events."""
+    """The format description of the transactions' events."""
 
     def __len__(self) -> int: ...
     @property
     def bytes_held(self) -> int:
-        """Bytes of memory that the records and their counts take."""
+        """Bytes of memory used by the records and their counts."""
 
     def value(self, field: str, index: int) -> int:
-        """One field of one record."""
+        """Return one field of one record."""
 
     def column(self, field: str) -> bytes:
-        """One field of all records: 8 bytes each, signed, native byte order."""
+        """Return one field of all records: 8 bytes each, signed, native byte order."""
 
     def gtid(self, index: int) -> str | None:
-        """A record's GTID as the server writes it, or None."""
+        """Return a record's GTID in the server's notation, or None."""
 
     def gtids(self) -> tuple[bytes, bytes]:
-        """All GTIDs as parts of an Arrow column: 32-bit offsets and UTF-8 text; empty where there is none."""
+        """Return all GTIDs as parts of an Arrow column: 32-bit offsets and UTF-8 text; empty without GTID."""
 
     def all_have_gtids(self) -> bool:
         """Whether every record has a GTID."""
 
     def source_key(self, index: int) -> bytes | None:
-        """The source of a record's GTID: UUID and tag (16 bytes or more), domain and server (8), or None."""
+        """Return the source of a GTID: UUID and tag (16 bytes or more), domain and server (8), or None."""
 
     def counts_of(self, index: int) -> list[tuple[int, int, int, int, int]]:
         """Per table of one transaction: table number, inserts, updates, deletes, bytes of its rows events."""
@@ -79,7 +79,7 @@ class TransactionTable:
         """All per-table counts: 0 table number, 1 inserts, 2 updates, 3 deletes, 4 bytes; 8 bytes each."""
 
     def mask(self) -> bytearray:
-        """A mask in which every record is marked."""
+        """Return a mask with every record marked."""
 
     def keep_range(self, mask: Buffer, field: str, first: int, last: int) -> None:
         """Unmark the records whose field is not in ``[first, last]``."""
@@ -88,7 +88,7 @@ class TransactionTable:
         """Unmark the records that have no byte in ``[start, stop)``."""
 
     def keep_values(self, mask: Buffer, field: str, values: Iterable[int], flag: int = 0) -> None:
-        """Unmark the records whose field is not one of the values, or that lack the flag."""
+        """Unmark the records whose field is not among the values, or that lack the flag."""
 
     def keep_gtids(self, mask: Buffer, intervals: dict[bytes, bytes], inside: bool) -> None:
         """Unmark the records whose GTID is not in a set (``inside``), or is (not ``inside``).
@@ -96,41 +96,41 @@ class TransactionTable:
         Args:
             mask: the selection.
             intervals: by source's key, pairs of unsigned 64-bit integers, first and last, ascending.
-            inside: which of the two.
+            inside: whether to keep the GTIDs in the set.
         """
 
     def gtid_runs(self, mask: Buffer) -> list[tuple[bytes, int, int]]:
-        """The GTIDs of the marked records as intervals: (source's key, first, last), not sorted."""
+        """Return the GTIDs of the marked records as unsorted intervals: (source's key, first, last)."""
 
     def keep_tables(self, mask: Buffer, wanted: Buffer) -> None:
         """Unmark the records that changed no wanted table; ``wanted`` has a byte for each table number."""
 
     def mark_work(self, mask: bytearray) -> None:
-        """Turn a selection into marks of what is to be done with each transaction.
+        """Turn a selection into a decoder's marks.
 
-        1 stays for rows and statements; 2 is for one that was not selected and has statements, which may
-        define tables; 3 for a selected one that was rolled back: its statements are wanted, its rows were
-        undone.
+        1 remains for rows and statements; 2 is for transactions that are not selected but have statements,
+        which may be DDL; 3 is for selected transactions that were rolled back: only their statements are
+        wanted.
         """
 
     def mark_statements(self, mask: bytearray) -> None:
-        """Mark with 2 what is unmarked and has statements, which may define tables."""
+        """Mark with 2 the unmarked transactions that have statements, which may be DDL."""
 
     def sum_counts(self, mask: Buffer) -> list[tuple[int, int, int, int, int]]:
-        """Row changes of the transactions by mark: (mark, table number, inserts, updates, deletes).
+        """Sum row changes by mark and table: (mark, table number, inserts, updates, deletes).
 
         Raises:
             ValueError: a mark is larger than 7.
         """
 
     def extents(self, mask: Buffer) -> tuple[int, int, int, int] | None:
-        """Starts of the first and the last marked record, least and greatest commit time (µs).
+        """Return first and last marked records' starts, and the least and greatest commit time (µs).
 
-        None where none is marked.
+        None if none is marked.
         """
 
     def undoing(self, mask: Buffer) -> list[int]:
-        """The indexes of the records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes a part."""
+        """Return the indexes of records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes changes."""
 
     def marked(self, mask: Buffer) -> list[int]:
-        """The indexes of the marked records."""
+        """Return the indexes of the marked records."""

@@ -17,7 +17,7 @@ cdef struct Wanted:
 
 
 cdef inline bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t number) noexcept nogil:
-    """Whether a number is in one of some ascending intervals: the last one that begins at or before it tells."""
+    """Whether a number is in ascending intervals: check the last one that begins at or before it."""
     cdef int64_t low = 0
     cdef int64_t high = count
     cdef int64_t middle
@@ -31,7 +31,7 @@ cdef inline bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t nu
 
 
 cdef inline bint is_wanted(const Wanted *wanted, const Transaction *transaction) noexcept nogil:
-    """Whether a transaction has one of the GTIDs."""
+    """Whether a transaction's GTID is among those searched for."""
     cdef const Span *span
     if transaction.gtid_kind != GTID_MYSQL and transaction.gtid_kind != GTID_MARIADB:
         return False

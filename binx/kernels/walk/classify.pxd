@@ -55,7 +55,7 @@ cdef inline int classify_query(
 cdef inline int classify(
     Cursor *body, const Header *header, const uint8_t *post_header, uint8_t *event_class, uint32_t *thread_id
 ) except -1 nogil:
-    """Tell an event's class from its header, and for a QUERY from its text. A QUERY tells its thread too."""
+    """Classify an event by its header, a QUERY by its text. For a QUERY, set its thread ID as well."""
     cdef uint8_t type = header.type
     cdef Cursor look = ahead(body)
     if type == QUERY_EVENT or type == MARIADB_QUERY_COMPRESSED_EVENT:

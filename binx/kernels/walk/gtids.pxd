@@ -115,7 +115,7 @@ cdef inline int64_t signed_of(uint64_t value) noexcept nogil:
 
 
 cdef inline bint tag_character(uint8_t character, bint first) noexcept nogil:
-    """Whether a tag may have this character: a letter in lower case, an underscore, and behind the first a digit."""
+    """Whether a tag may have this character: a lower-case letter, an underscore, and after the first a digit."""
     return (
         b"a" <= character <= b"z" or character == b"_" or (not first and b"0" <= character <= b"9")
     )

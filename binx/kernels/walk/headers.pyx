@@ -104,7 +104,7 @@ cdef enum:
 
 
 cdef inline bint can_begin(uint8_t type) noexcept nogil:
-    """Whether an event of that type may begin a transaction that can be told from the rest of another."""
+    """Whether an event of this type may begin a transaction, distinguishable from the rest of another."""
     return begins_transaction(type) or type == QUERY_EVENT
 
 
@@ -113,7 +113,7 @@ cdef inline uint32_t drift_of(const Header *header, int64_t position) noexcept n
 
 
 cdef inline bint stands(const Header *header, int64_t position, int64_t file_size, int checksum_size) noexcept nogil:
-    """Whether a header can stand here by its type and its size."""
+    """Whether a header is plausible here by its type and size."""
     return (
         known_type(header.type)
         and header.size >= HEADER_SIZE + checksum_size

@@ -188,7 +188,7 @@ cdef class TransactionMachine:
     cdef int count_rows(self, Cursor *body, Header *header) except -1 nogil:
         """Add a rows event to the counts of its transaction and table.
 
-        Where nothing tells how many bytes a column's values take, only the event's bytes are counted.
+        If the size of a column's values is unknown, only the event's bytes are counted.
         """
         cdef RowsEvent rows
         cdef int64_t count

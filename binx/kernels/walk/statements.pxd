@@ -64,7 +64,7 @@ cdef inline bint begins_plain_comment(const uint8_t *text, int64_t size) noexcep
 
 
 cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept nogil:
-    """Where the first word stands, behind white space, parentheses and comments that a server does not execute."""
+    """Find the first word after white space, parentheses and comments that a server does not execute."""
     cdef int64_t at = 0
     while at < size:
         if is_space(text[at]) or text[at] == b"(":

@@ -229,7 +229,7 @@ def _own_columns(schema: pa.Schema) -> list[str]:
 
 
 def _moved(bits: bytes, places: list[int | None], count: int) -> bytes:
-    """Bits of columns that stand at other places, of so many."""
+    """Move bits of columns to other positions, for this many columns."""
     before = int.from_bytes(bits, "little")
     after = sum(1 << place for i, place in enumerate(places) if place is not None and before >> i & 1)
     return after.to_bytes((count + 7) // 8, "little")
@@ -269,7 +269,7 @@ def _plain(data_type: pa.DataType) -> pa.DataType:
 
 
 def _whole_and_scale(data_type: pa.DataType) -> tuple[int, int] | None:
-    """Digits before and behind the point, of integers and decimals."""
+    """Return the digits before and after the decimal point, of integers and decimals."""
     if data_type in _DECIMAL_DIGITS:
         return _DECIMAL_DIGITS[data_type], 0
     if pa.types.is_decimal128(data_type):

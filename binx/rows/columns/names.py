@@ -43,7 +43,7 @@ SYSTEM_COLUMNS: tuple[str, ...] = (
     "_json_diff",
     "_misfits",
 )
-"""The columns that stand before a table's own in its Parquet files."""
+"""The system columns before a table's own in its Parquet files."""
 
 
 TO_KNOW_NAMES = (
@@ -126,7 +126,7 @@ class ResolvedTable(NamedTuple):
 
 
 def key_places(columns: Sequence[ResolvedColumn]) -> tuple[int, ...]:
-    """The places of the columns in the key that tells rows apart, in the key's order."""
+    """Return the positions of the row key's columns, in key order."""
     placed = (
         (column.primary_key_position, place)
         for place, column in enumerate(columns)
@@ -256,7 +256,7 @@ def _hash_column(number: int) -> ColumnDefinition:
 
 
 def _key_source(table_map: TableMap, named: bool, definition: TableDefinition | None) -> Provenance:
-    """Names come only with binlog_row_metadata=FULL, which tells the primary key too if there is one."""
+    """Names are logged only with binlog_row_metadata=FULL, together with the primary key, if any."""
     if table_map.has_primary_key or named:
         return Provenance.METADATA
     return definition.provenance if definition is not None else Provenance.NONE

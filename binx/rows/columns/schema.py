@@ -169,7 +169,7 @@ class TableDefinition(NamedTuple):
 
     @property
     def row_key(self) -> tuple[str, ...]:
-        """The columns that tell rows apart, as servers choose them and table maps name them.
+        """The columns that identify rows, as servers choose them and table maps record them.
 
         The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
         Of whole TEXT, BLOB and spatial columns MariaDB makes an index of hashes, which it does not take for

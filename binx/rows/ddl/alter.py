@@ -62,7 +62,7 @@ _COLUMNLESS = frozenset({"DISABLE", "ENABLE", "FORCE", "LOCK", "ALGORITHM", "ORD
 
 
 def alter_table(reader: TokenReader) -> AlterTable:
-    """Read ALTER TABLE behind the word TABLE."""
+    """Parse ALTER TABLE after the word TABLE."""
     if_exists = reader.accept("IF", "EXISTS")
     table = table_name(reader)
     if reader.accept("WAIT"):
@@ -107,7 +107,7 @@ def _moved_partitions(reader: TokenReader) -> list[AlterAction]:
 
 
 def _clause(reader: TokenReader) -> list[AlterAction]:
-    """Read one clause, without the comma behind it."""
+    """Parse one clause, without the comma after it."""
     word = reader.current.upper
     if word in _CLAUSES:
         reader.next()

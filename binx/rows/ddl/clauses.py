@@ -37,7 +37,7 @@ def charset_option(reader: TokenReader) -> Charset | None:
 
 
 def charset_word(reader: TokenReader) -> str:
-    """Read the name of a charset or collation, which may stand in quotes."""
+    """Parse the name of a charset or collation, which may be quoted."""
     if reader.current.kind is TokenKind.STRING:
         return reader.next().text
     return reader.name("a character set")
@@ -110,7 +110,7 @@ def _foreign_key(reader: TokenReader, name: str | None) -> Key:
 
 
 def references(reader: TokenReader) -> References:
-    """Read what stands behind REFERENCES."""
+    """Parse the clause after REFERENCES."""
     table = table_name(reader)
     columns = key_columns(reader) if reader.at("(") else ()
     actions = {"DELETE": NO_CHANGE, "UPDATE": NO_CHANGE}
@@ -224,7 +224,7 @@ def _value(reader: TokenReader) -> _Constant:
 
 
 def _introducer(reader: TokenReader, token: Token) -> str | None:
-    """The character set that a word names which stands before a hexadecimal or bit literal."""
+    """Return the character set named by an introducer before a hexadecimal or bit literal."""
     following = reader.current
     is_literal = following.kind is TokenKind.STRING or following.text[:2] in {"0x", "0b"}
     if not (is_literal and token.kind is TokenKind.WORD and token.text.startswith("_")):

@@ -12,7 +12,7 @@ from binx.log.selection.moments import parse_time
 from binx.rows.statements import Statement
 
 _HEAD = 65_536
-"""Characters of a dump that may say as of when it is: they stand before its first table."""
+"""Characters at a dump's start that may record its position, before its first table."""
 
 
 _MOST_DIGITS = 20
@@ -75,7 +75,7 @@ UNKNOWN = Moment("an unknown moment")
 
 
 def given_moment(text: str) -> Moment:
-    """What stands behind the ``@`` of ``--schema FILE@…``.
+    """The part after the ``@`` of ``--schema FILE@…``.
 
     Raises:
         UsageError: it is neither ``start`` nor ``end``, and no GTID and no time.

@@ -197,7 +197,7 @@ def _renamed(reader: TokenReader) -> tuple[TableName, TableName]:
 
 
 def _tables_touched(reader: TokenReader) -> tuple[TableName, ...]:
-    """The tables that a statement names which was not understood, as far as they can be told."""
+    """Return the tables named in a statement that cannot be parsed, as far as they can be found."""
     while not reader.at_end and not reader.accept_any("TABLE", "TABLES"):
         reader.next()
     reader.accept("IF", "NOT", "EXISTS")
@@ -216,7 +216,7 @@ _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
 
 
 def _create_table(reader: TokenReader, temporary: bool) -> CreateTable:
-    """Read CREATE TABLE behind the word TABLE."""
+    """Parse CREATE TABLE after the word TABLE."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     made = CreateTable(table_name(reader), temporary=temporary, if_not_exists=if_not_exists)
     in_parentheses = reader.accept("(", "LIKE")
@@ -287,7 +287,7 @@ def _with_options(reader: TokenReader, made: CreateTable) -> CreateTable:
 
 
 def _alter_database(reader: TokenReader) -> AlterDatabase:
-    """Read ALTER DATABASE behind the word DATABASE or SCHEMA; its name may be left out."""
+    """Parse ALTER DATABASE after the word DATABASE or SCHEMA; the name is optional."""
     is_unnamed = (
         reader.at_any("DEFAULT", "CHARSET", "COLLATE", "READ", "ENCRYPTION", "COMMENT")
         or reader.at("CHARACTER", "SET")
@@ -308,7 +308,7 @@ def _database_options(reader: TokenReader) -> Charset:
 
 
 def _create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
-    """Read CREATE SEQUENCE behind the word SEQUENCE; since MariaDB 11.5 it may name the values' type."""
+    """Parse CREATE SEQUENCE after the word SEQUENCE; since MariaDB 11.5 it may name the values' type."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     table = table_name(reader)
     value = ColumnSpec("", "bigint", nullable=False)

@@ -49,7 +49,7 @@ class ColumnSpec(NamedTuple):
         generated: ``virtual``, ``stored``, or None.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
         numbered: AUTO_INCREMENT, or SERIAL, which means that too.
-        references: REFERENCES stands at the column, and the server heeds it.
+        references: the column has a REFERENCES clause that the server applies.
     """
 
     name: str
@@ -109,7 +109,7 @@ class CreateTable(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where ALTER TABLE puts a column: behind ``after``, or first where that is None."""
+    """Where ALTER TABLE places a column: after ``after``, or first if that is None."""
 
     after: str | None
 

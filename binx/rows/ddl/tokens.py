@@ -35,7 +35,7 @@ class Token(NamedTuple):
         text: a word, sign or number as written, a name or string without quotes and escapes.
         upper: a word in upper case, a sign as it is, empty for all else: what keywords are compared with.
         start: offset of its first character in the statement.
-        end: offset behind its last character.
+        end: offset after its last character.
     """
 
     kind: TokenKind
@@ -173,7 +173,7 @@ _Item = TypeVar("_Item")
 class TokenReader:
     """A statement's tokens with a place in them.
 
-    What is to be read and does not stand there raises NotUnderstoodError.
+    Raises NotUnderstoodError if an expected token is missing.
     """
 
     def __init__(self, sql: str, context: StatementContext) -> None:
@@ -184,11 +184,11 @@ class TokenReader:
 
     @property
     def current(self) -> Token:
-        """The token that is to be read next."""
+        """The next token."""
         return self._tokens[self.place]
 
     def ahead(self, count: int = 1) -> Token:
-        """The token ``count`` places behind the current one, or the END."""
+        """Return the token ``count`` places after the current one, or the END."""
         return self._tokens[min(self.place + count, len(self._tokens) - 1)]
 
     def text_from(self, start: int) -> str:
@@ -212,7 +212,7 @@ class TokenReader:
         return all(self.ahead(count).upper == word for count, word in enumerate(words))
 
     def at_any(self, *words: str) -> bool:
-        """Whether one of these keywords or signs follows."""
+        """Whether any of these keywords or operators follows."""
         return self.current.upper in words
 
     def accept(self, *words: str) -> bool:
@@ -223,7 +223,7 @@ class TokenReader:
         return True
 
     def accept_any(self, *words: str) -> str | None:
-        """Read one of these keywords if it follows."""
+        """Read any of these keywords if it follows."""
         return self.next().upper if self.at_any(*words) else None
 
     def expect(self, *words: str) -> None:

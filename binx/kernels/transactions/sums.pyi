@@ -8,13 +8,13 @@ Sums = tuple[int, int, int]
 """Transactions, their bytes, their rows."""
 
 class Tally:
-    """Sums of all transactions that were added, in bounded memory.
+    """Sums over all added transactions, in bounded memory.
 
     Attributes:
-        servers_forgotten: whether there were too many servers to remember all; those that are remembered may
+        servers_forgotten: whether there were too many servers to keep all; the sums of those kept may
             lack their first transactions.
-        threads_forgotten: the same of connections.
-        statements: statements of all transactions.
+        threads_forgotten: the same for connections.
+        statements: number of statements of all transactions.
     """
 
     @property
@@ -32,48 +32,48 @@ class Tally:
         """
 
     def take_tables(self) -> list[tuple[int, int, int, int, int]]:
-        """Each table's sums since the last call, by the table numbers of the scan that gave the records.
+        """Return each table's sums since the last call, in the order of the scan's table numbers.
 
-        Transactions, inserts, updates, deletes, bytes of the rows events; to be called at the end of each
-        scan.
+        The sums are transactions, inserts, updates, deletes, bytes of the rows events. Call it at the end of
+        each scan.
         """
 
     @property
     def totals(self) -> Sums:
-        """Of all."""
+        """Sums of all transactions."""
 
     @property
     def kinds(self) -> dict[int, Sums]:
-        """Of each kind that there is."""
+        """Sums by kind of transaction."""
 
     @property
     def sizes(self) -> dict[int, Sums]:
-        """By the number of bits that a transaction's bytes take."""
+        """Sums by the bit length of a transaction's size in bytes."""
 
     @property
     def servers(self) -> list[tuple[int, int, int, int]]:
-        """Server id and its sums, in the order of their first transactions."""
+        """Server IDs with their sums, in the order of their first transactions."""
 
     @property
     def threads(self) -> list[tuple[int, int, int, int]]:
-        """Server id << 32 | connection, and its sums, of those that are remembered."""
+        """Server ID << 32 | connection ID with their sums, for the connections kept."""
 
     @property
     def compressed(self) -> tuple[int, int, int, int]:
-        """Sums of the compressed transactions, and the bytes of their payloads before."""
+        """Sums of the compressed transactions, and the uncompressed bytes of their payloads."""
 
     @property
     def with_text(self) -> Sums:
-        """Of those that hold statements as text and are no DDL."""
+        """Sums of the transactions with statements as text, other than DDL."""
 
     @property
     def backward_steps(self) -> tuple[int, int]:
-        """How often a commit time is over a second before the last one's, and the most µs of these."""
+        """How often a commit time is more than a second before the last one, and the largest step in µs."""
 
     @property
     def backward_event_steps(self) -> tuple[int, int]:
-        """The same of transactions whose time is that of their last event."""
+        """The same for transactions whose time is that of their last event."""
 
     @property
     def histogram(self) -> tuple[int, int, list[Sums]]:
-        """Seconds of a bucket, the first bucket's time in seconds since 1970, the sums of each bucket."""
+        """Seconds per bucket, the first bucket's time in seconds since 1970, the sums of each bucket."""

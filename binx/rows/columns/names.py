@@ -64,20 +64,20 @@ class ColumnProvenance(NamedTuple):
 
 
 class ResolvedColumn(NamedTuple):
-    """A column as it is read and written.
+    """A resolved column.
 
     Attributes:
-        name: its name in outputs: unique up to case, and none of the system columns'.
-        source_name: its name on the server, ``cN`` where unknown.
-        primary_key_position: place, from 0, in the key that tells rows apart: the primary key, or as servers
-            do, the first UNIQUE key of NOT NULL columns; None outside it, or where nothing is known.
+        name: its name in outputs: unique ignoring case, and different from system columns.
+        source_name: its name on the server, ``cN`` if unknown.
+        primary_key_position: position, from 0, in the key that identifies rows: the primary key or, as in
+            servers, the first UNIQUE key of NOT NULL columns; None if not part of it, or if unknown.
         generated: ``virtual``, ``stored``, ``row_start``, ``row_end``, or None.
-        default: the DEFAULT clause as written, None where there is none or nothing is known.
-        absent: what the column holds where an inserted row's image lacks it, None where that cannot be told.
-        added: what the column holds in rows that were there when ALTER TABLE added it, None where it came
-            with its table, or that cannot be told.
-        changes_unlogged: whether an update's image may lack the column though the update changed it: MariaDB
-            leaves virtual columns out of partial images.
+        default: the DEFAULT clause as written; None if there is none or it is unknown.
+        absent: the column's value if an inserted row's image lacks it; None if unknown.
+        added: the column's value in rows that existed when ALTER TABLE added it; None if the column was
+            created with its table, or if unknown.
+        changes_unlogged: whether an update's image may lack the column although the update changed it:
+            MariaDB omits virtual columns from partial images.
     """
 
     name: str
@@ -96,14 +96,14 @@ class ResolvedColumn(NamedTuple):
 
 
 class ResolvedTable(NamedTuple):
-    """A table as its rows are read.
+    """A table with resolved columns.
 
     Attributes:
-        columns: in the order of the row image.
-        definition: the definition that was used, None where none was.
-        warnings: why less is known than was to be expected, in sentences.
-        unfit: why the definition that is known of the table does not tell its columns, None where it does, or
-            none is known.
+        columns: the columns in row image order.
+        definition: the definition that was used, or None.
+        warnings: warnings about missing knowledge.
+        unfit: why the table's known definition does not fit its columns; None if it fits, or
+            if none is known.
     """
 
     db: str
@@ -115,7 +115,7 @@ class ResolvedTable(NamedTuple):
 
     @property
     def why_unknown(self) -> str:
-        """Why names and keys are not known that the log does not have, and what to do."""
+        """Why names and keys that are not in the log are unknown, and what to do."""
         reason = self.unfit or "they are neither in the log nor in an earlier CREATE TABLE"
         return f"{reason}. {TO_KNOW_NAMES}"
 

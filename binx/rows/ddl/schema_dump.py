@@ -90,14 +90,14 @@ class SchemaDump(NamedTuple):
 
 
 class _SchemaStatement(NamedTuple):
-    """A schema statement of the logs, and the tables (database, name) that it changes, as far as it says."""
+    """A DDL statement of the logs, and the tables (database, name) that it changes; None for any."""
 
     file: str
     statement: Statement
     tables: tuple[tuple[str | None, str | None], ...]
 
     def is_about(self, table: TableDefinition) -> bool:
-        """Whether it changes that table; of one without a database any of its name may be meant."""
+        """Whether it may change a table; a table without database matches by name."""
         return any(
             (db is None or not table.db or db.casefold() == table.db.casefold())
             and (name is None or name.casefold() == table.name.casefold())
@@ -106,15 +106,15 @@ class _SchemaStatement(NamedTuple):
 
 
 def read_dump(path: str) -> SchemaDump:
-    """Read table definitions as ``mysqldump --no-data`` writes them.
+    """Read table definitions in the format of ``mysqldump --no-data``.
 
     Args:
-        path: a file of SQL in UTF-8; behind an ``@`` may stand as of when it is: ``start`` or ``end`` of the
-            logs, a GTID, or a time. Without it, the dump's own comments say it.
+        path: an SQL file in UTF-8, optionally followed by ``@`` and the dump's position: ``start`` or ``end``
+            of the logs, a GTID, or a time. Without it, the position is taken from the dump's own comments.
 
     Raises:
         SourceError: the file cannot be read, or defines no table.
-        UsageError: what stands behind the ``@`` is no moment.
+        UsageError: the part after the ``@`` is not a valid position.
     """
     name, sign, moment = path.rpartition("@")
     given = None

@@ -37,18 +37,18 @@ class References(NamedTuple):
 
 
 class ColumnSpec(NamedTuple):
-    """A column as a statement writes it, before the table's defaults are known.
+    """A column definition in a statement, before the table's defaults are applied.
 
     Attributes:
         base: the type's canonical name.
         members: of ENUM and SET; hexadecimal and bit literals are bytes.
         unsigned: UNSIGNED, ZEROFILL or SERIAL.
-        charset: CHARACTER SET, or what a type or attribute implies; None where the table decides.
+        charset: CHARACTER SET, or implied by a type or attribute; None for the table's default.
         binary: the BINARY attribute, which means the charset's ``_bin`` collation.
-        nullable: NULL or NOT NULL; None where nothing is said.
+        nullable: NULL or NOT NULL; None if not specified.
         generated: ``virtual``, ``stored``, or None.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
-        numbered: AUTO_INCREMENT, or SERIAL, which means that too.
+        numbered: AUTO_INCREMENT, or SERIAL, which implies it.
         references: the column has a REFERENCES clause that the server applies.
     """
 
@@ -74,14 +74,14 @@ class ColumnSpec(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key as a statement writes it.
+    """A key definition in a statement.
 
     Attributes:
         columns: names of its parts that are columns, in order.
-        name: the index's or constraint's name, None where the server is to make one.
+        name: the index's or constraint's name; None if the server generates one.
         whole: no part is an expression.
-        prefixes: how many characters of each column it has, 0 for all.
-        references: of a foreign key, what it refers to.
+        prefixes: prefix length of each column in characters, 0 for the whole column.
+        references: for a foreign key, what it refers to.
     """
 
     columns: tuple[str, ...]
@@ -95,7 +95,7 @@ class Key(NamedTuple):
 
 
 class CreateTable(NamedTuple):
-    """CREATE TABLE; ``like`` names the model, ``select`` says that columns come from a query too."""
+    """CREATE TABLE; ``like`` is the table of LIKE, ``select`` whether a query adds columns too."""
 
     table: TableName
     columns: tuple[ColumnSpec, ...] = ()

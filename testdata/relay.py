@@ -7,6 +7,7 @@ MySQL's at none.
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import tempfile
@@ -48,12 +49,12 @@ def linked(
         gtids: whether the replica asks for transactions by GTID or by position.
     """
     mysql = kind is MySQLServer
-    port = _free_port()
+    port, replicas_port = _free_ports()
     reachable = ["--skip-networking=0", "--bind-address=127.0.0.1"]
     without = ["--gtid-mode=OFF", "--enforce-gtid-consistency=OFF"] if mysql and not gtids else []
     relaying = ["--server-id=77", "--relay-log=relay-bin", *options]
     source = kind(work / "source", options=[*reachable, f"--port={port}", *without])
-    replica = kind(work / "replica", options=[*reachable, f"--port={_free_port()}", *relaying, *without])
+    replica = kind(work / "replica", options=[*reachable, f"--port={replicas_port}", *relaying, *without])
     with source, replica:
         source.sql("CREATE USER r@'%' IDENTIFIED BY 'r'; GRANT REPLICATION SLAVE ON *.* TO r@'%'")
         if mysql:
@@ -111,11 +112,17 @@ def _wait(replica: Server) -> None:
     raise ServerError("the replica did not receive everything in time")
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _free_ports() -> tuple[int, int]:
+    """Two ports that are free together, below those that the system gives to whoever asks for any."""
+    while True:
+        port = random.randrange(10_000, 30_000, 2)
+        try:
+            with socket.socket() as first, socket.socket() as second:
+                first.bind(("127.0.0.1", port))
+                second.bind(("127.0.0.1", port + 1))
+        except OSError:
+            continue
+        return port, port + 1
 
 
 if __name__ == "__main__":

@@ -60,6 +60,6 @@ def test_no_other_room_opens_a_connection(path: Path) -> None:
 
 def test_the_one_room_is_found() -> None:
     assert {path.name for path in (PACKAGE / "pull").glob("*.py") if list(connecting(path))} == {
-        "client.py",
         "packets.py",
+        "server.py",
     }

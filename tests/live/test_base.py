@@ -286,7 +286,7 @@ def test_parquet_files_and_the_logs_since_are_what_select_shows(
     server.flush_logs()
     before = tmp_path / "before"
     export(server, before, schema, 0)
-    for number, table in enumerate(("shop.od`d.na/me", "shop.log", "small.strings", "small.numbers")):
+    for number, table in enumerate(("shop.`od``d.na/me`", "shop.log", "small.strings", "small.numbers")):
         file = tmp_path / "base" / f"{number}.parquet"
         file.parent.mkdir(exist_ok=True)
         assert binx("state", before, "--table", table, "-o", file, "--quiet").code == 0

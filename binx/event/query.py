@@ -194,7 +194,7 @@ class Query(NamedTuple):
 
     @property
     def charset(self) -> Charset:
-        """The client's character set; utf8mb4 where the event does not name one that binx knows.
+        """The client's character set; utf8mb4 if the event has none that binx knows.
 
         A statement that the server wrote itself is in UTF-8, whatever the client's.
         """

@@ -35,7 +35,7 @@ class Incident(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The incident's name, or its number where binx does not know it."""
+        """The incident's name, or its number if binx does not know it."""
         return _INCIDENT_NAMES.get(self.number) or f"incident {self.number}"
 
 

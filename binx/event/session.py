@@ -81,7 +81,7 @@ def session_options(query: Query) -> dict[str, str]:
 
 
 def sql_mode_names(mode: int, flavour: Flavour) -> str:
-    """The SQL mode as its variable shows it: names joined by commas; the number where a bit has no name."""
+    """The SQL mode as its variable shows it: names joined by commas; the number if a bit has no name."""
     names = _SQL_MODES[flavour]
     if mode >> len(names):
         return str(mode)
@@ -95,7 +95,7 @@ def sql_mode_number(names: str, flavour: Flavour) -> int:
 
 
 def locale_name(number: int) -> str:
-    """The locale of ``lc_time_names``, or its number where binx does not know it."""
+    """The locale of ``lc_time_names``, or its number if binx does not know it."""
     locales = _LOCALES.split()
     return locales[number] if number < len(locales) else str(number)
 

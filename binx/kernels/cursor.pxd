@@ -51,7 +51,7 @@ cdef inline Cursor cursor_over(const uint8_t *base, int64_t size, int64_t origin
 
 
 cdef inline const uint8_t *take(Cursor *cursor, int64_t count) except NULL nogil:
-    """The next ``count`` bytes; raises DamagedError where the window has fewer."""
+    """The next ``count`` bytes; raises DamagedError if the window has fewer."""
     cdef const uint8_t *start
     if count < 0 or count > cursor.size - cursor.position:
         short_read(cursor[0], count)

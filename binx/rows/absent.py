@@ -48,7 +48,7 @@ class Absent(NamedTuple):
 
 
 def absent_value(known: ColumnDefinition | None, logical: LogicalType, nullable: bool) -> Absent | None:
-    """The value of a column that an inserted row's image leaves out; None where it cannot be told."""
+    """Return the value of a column that an inserted row's image lacks; None if unknown."""
     if known is None or known.generated is not None:
         return None
     default = known.default

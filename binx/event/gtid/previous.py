@@ -95,7 +95,7 @@ def encode_previous_gtids(gtids: GtidSet) -> bytes:
 
 
 def read_tag(reader: Reader) -> str:
-    """A GTID's tag, empty where it has none."""
+    """Read a GTID's tag; empty if it has none."""
     tag = read_string(reader)
     if tag and not re.fullmatch(TAG, tag):
         raise reader.damaged(f"expected a GTID's tag, found {tag!r}")

@@ -182,7 +182,7 @@ cdef int link_behind(Patch *patch, uint32_t container, uint32_t previous, uint32
 cdef bint change_member(
     Patch *patch, uint32_t container, const Leg *leg, uint8_t operation, Cursor *document
 ) except -1 nogil:
-    """Do one operation on a container's member; False where the member is not there, or is there already."""
+    """Do one operation on a container's member; False if the member is missing, or exists already."""
     cdef uint32_t previous = NONE, number = NONE
     cdef bint is_there = seek(patch, container, leg, &previous, &number)
     cdef uint32_t added
@@ -209,7 +209,7 @@ cdef bint change_member(
 
 
 cdef bint apply_change(Patch *patch, uint8_t operation, Cursor *path, Cursor *document) except -1 nogil:
-    """Do one change; False where the document lacks what its path names."""
+    """Apply one diff; False if its path is not in the document."""
     cdef uint32_t container = ROOT, previous = NONE, number = NONE
     cdef uint8_t kind
     cdef Leg leg
@@ -275,7 +275,7 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
 
 
 cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil:
-    """Append the text of the document before with its changes, or False where a path is not in it.
+    """Append the text of the old document with the diffs applied; False if a path is not in it.
 
     Both cursors must stay where they are meanwhile; ``diff`` is left as it was.
     """

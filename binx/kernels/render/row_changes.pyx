@@ -292,7 +292,7 @@ cdef class ChangeTexts:
         return piece
 
     cdef inline Place place_at(self, int64_t at) noexcept nogil:
-        """The change that stands at a place of the order."""
+        """The change at a position of the order."""
         cdef Place place
         if self.places != NULL:
             return self.places[at]

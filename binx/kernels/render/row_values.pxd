@@ -92,7 +92,7 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
 
 
 cdef inline uint8_t *lay_place(const Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
-    """Say where the row stands among the rows of its event."""
+    """Write a part that depends on the row's number within its event."""
     if part.spelling == SPELL_EVENT:
         return say(target, part, LEAD) if writer.ordinal == 0 else target
     if part.spelling == SPELL_BETWEEN:
@@ -155,7 +155,7 @@ cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *va
 cdef inline int64_t spell_bytes(
     Output *out, int spelling, TextClass text_class, const Bytes *value, int64_t first, int64_t stop
 ) except -1 nogil:
-    """Write some bytes of a value; returns where it ended, which may be behind ``stop``."""
+    """Write some bytes of a value; returns where it ended, which may be after ``stop``."""
     cdef const uint8_t *data = value.data + first
     if spelling == SPELL_TEXT or spelling == SPELL_REAL or (spelling == SPELL_SQL and text_class == TEXT_PLAIN):
         put(out, data, stop - first)

@@ -97,7 +97,7 @@ cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noe
 
 
 cdef inline void put_with_escapes(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
-    """A text as it stands between single quotes in a session in which backslashes escape."""
+    """A text within single quotes, for sessions in which backslashes escape."""
     cdef int64_t at
     cdef uint8_t byte
     for at in range(size):
@@ -214,7 +214,7 @@ cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noex
 
 
 cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noexcept nogil:
-    """An unscaled DECIMAL of up to 18 digits with all digits behind the point."""
+    """An unscaled DECIMAL of up to 18 digits with all digits after the point."""
     cdef uint64_t size = <uint64_t> value
     cdef uint64_t one = 1
     cdef int place

@@ -391,7 +391,7 @@ cdef class TransactionTexts:
             put_signed(&self.out, rows)
 
     cdef int table_name(self, int32_t number, Piece *name) except -1 nogil:
-        """Where in ``name_bytes`` a table's name stands."""
+        """The position of a table's name in ``name_bytes``."""
         if number >= self.names.size // <int64_t> sizeof(Piece):
             self.learn_names(number)
         name[0] = (<Piece *> self.names.data)[number]
@@ -411,7 +411,7 @@ cdef class TransactionTexts:
             put_byte(&self.out, c'"')
 
     cdef void unknown(self) noexcept nogil:
-        """Put what stands for a value that is not known, or leave the field out."""
+        """Write the text for an unknown value, or omit the field."""
         if self.leaves_out:
             self.left_out = True
         else:

@@ -371,7 +371,7 @@ cdef class RowDecoder:
         return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
 
     cdef int check_widths(self, Cursor *body, RowsEvent *rows, Target *target) except -1 nogil:
-        """Refuse rows whose widths are not those that the table's definition tells.
+        """Reject rows whose widths differ from the table's definition.
 
         Those that a scan could not count, as it has no definitions, are counted.
         """
@@ -388,7 +388,7 @@ cdef class RowDecoder:
         return 0
 
     cdef bint is_undone(self) noexcept nogil:
-        """Whether the rows event at hand is one of those that its transaction undid."""
+        """Whether the current rows event was undone by its transaction."""
         while self.undone < self.undone_end and (
             self.undone.index < self.index
             or (self.undone.index == self.index and self.undone.stop <= self.rows_event)

@@ -328,7 +328,7 @@ cdef class TableMaps:
         return self.layout(number).unknown, self.layout(number).unknown_type
 
     def set_widths(self, int32_t number, list widths):
-        """Say what a definition tells of the columns of a numbered table map that MariaDB does not log.
+        """Set column widths of a numbered table map that MariaDB does not log, from the table's definition.
 
         ``widths`` has for each column the bytes of a value, None where the table map tells them. It does of all but TIME,
         DATETIME and TIMESTAMP as before MariaDB 10.1.

@@ -65,7 +65,7 @@ cdef inline bint is_blank(uint8_t byte) noexcept nogil:
 
 
 cdef inline uint8_t unescaped(uint8_t byte) noexcept nogil:
-    """What a byte behind a backslash stands for."""
+    """The meaning of a byte after a backslash."""
     if byte == b"0":
         return 0
     if byte == b"n":
@@ -283,7 +283,7 @@ cdef class TupleColumns:
         return 0
 
     cdef int digits(self, Token *token, bint hexadecimal, Cursor *cursor) except -1 nogil:
-        """Hexadecimal or binary digits as bytes; an odd one stands before all others."""
+        """Hexadecimal or binary digits as bytes; an incomplete byte comes first."""
         cdef int each = 2 if hexadecimal else 8
         cdef int64_t missing = (each - token.size % each) % each
         cdef int64_t place

@@ -31,7 +31,7 @@ cdef inline int distrust(Scanner walk) noexcept nogil:
 
 
 cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil:
-    """Whether a plausible event, or the file's end, stands where a claimed length leads."""
+    """Whether a plausible event, or the file's end, is where the claimed length ends."""
     cdef Header header
     if position == walk.file_size:
         return True

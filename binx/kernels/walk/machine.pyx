@@ -240,7 +240,7 @@ cdef class TransactionMachine:
         return 0
 
     cdef int note_control(self, Header *header, int64_t position) except -1 with gil:
-        """Remember where events about the file itself stand, for Python to read."""
+        """Record the offsets of events about the file itself, for Python to read."""
         from binx.errors import UnsupportedError
 
         if header.type == MARIADB_START_ENCRYPTION_EVENT or header.type == PERCONA_START_ENCRYPTION_EVENT:

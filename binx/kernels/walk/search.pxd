@@ -60,7 +60,7 @@ cdef inline int64_t length_by_events(Scanner walk, const Header *first, const ui
 cdef inline int pass_over(
     Scanner walk, Cursor *body, const Header *header, const uint8_t *event, int64_t available
 ) except -1 nogil:
-    """Pass over the transaction at ``position``, whose GTID event this is, where it is not looked for.
+    """Skip the transaction at ``position``, whose GTID event this is, if its GTID is not wanted.
 
     ``JUMP_NOT``: it is, or where it ends is not certain. ``JUMP_BEYOND``: the window does not show its end.
     """

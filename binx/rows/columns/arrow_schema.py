@@ -172,7 +172,7 @@ def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> 
 
 
 def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    """The narrowest type that holds the values of both; text where nothing else does."""
+    """Return the narrowest type that holds the values of both; text if no other does."""
     if first == second:
         return first
     if first in _INTEGERS and second in _INTEGERS:

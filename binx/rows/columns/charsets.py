@@ -35,7 +35,7 @@ def charset_of_collation(collation: str | None) -> str | None:
 
 
 def full_collation_name(collation: str | None, charset: str | None) -> str | None:
-    """The collation with its charset in front, where it was named without."""
+    """Return the collation with its charset as prefix, if it was named without."""
     if collation is None or charset is None or not collation.startswith(_ANY_CHARSET):
         return collation
     return f"{charset}_{collation}"

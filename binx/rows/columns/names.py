@@ -54,7 +54,7 @@ TO_KNOW_NAMES = (
 
 
 class ColumnProvenance(NamedTuple):
-    """Where each fact about a column comes from; None where the column has no such fact."""
+    """The provenance of each fact about a column; None if the column has no such fact."""
 
     name: Provenance
     signedness: Provenance | None
@@ -121,7 +121,7 @@ class ResolvedTable(NamedTuple):
 
     @property
     def primary_key(self) -> tuple[str, ...]:
-        """The output names of the primary key's columns, in the key's order; empty where none is known."""
+        """The output names of the primary key's columns, in key order; empty if none is known."""
         return primary_key(self.columns)
 
 
@@ -136,7 +136,7 @@ def key_places(columns: Sequence[ResolvedColumn]) -> tuple[int, ...]:
 
 
 def primary_key(columns: Sequence[ResolvedColumn]) -> tuple[str, ...]:
-    """The output names of the columns in that key, in the key's order; empty where none is known."""
+    """The output names of the columns in that key, in key order; empty if none is known."""
     return tuple(columns[place].name for place in key_places(columns))
 
 
@@ -237,7 +237,7 @@ def _by_name(column: Column, definition: TableDefinition, flavour: Flavour) -> C
 
 
 def _may_be_hashes(extra: Sequence[Column], known: Sequence[ColumnDefinition]) -> bool:
-    """Whether columns behind the known ones can be the hashes of UNIQUE keys over long columns."""
+    """Whether columns after the known ones can be the hashes of UNIQUE keys over long columns."""
     long_bases = ("blob", "text", "varchar", "varbinary")
     return all(column.type is ColumnType.LONGLONG and column.nullable for column in extra) and any(
         definition.base.endswith(long_bases) for definition in known

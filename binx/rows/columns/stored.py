@@ -257,7 +257,7 @@ def is_old_time(column: Column) -> bool:
 
 
 def defined_width(column: Column, logical: LogicalType) -> int | None:
-    """The bytes of a value where not the table map but the table's definition tells them; else None."""
+    """Return a value's size if only the table's definition gives it, not the table map; else None."""
     return _OLD_TIMES[column.type][1][logical.fraction] if is_old_time(column) else None
 
 

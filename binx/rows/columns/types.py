@@ -106,7 +106,7 @@ KINDS: dict[str, Kind] = {
 
 
 def as_bytes(base: str) -> str:
-    """The type of bytes that stands for a text type with the BYTE attribute or CHARACTER SET binary."""
+    """The binary type that replaces a text type with the BYTE attribute or CHARACTER SET binary."""
     return _BYTES_OF.get(base, base)
 
 

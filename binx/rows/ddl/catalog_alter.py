@@ -64,7 +64,7 @@ VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
     )
     for name in ("row_start", "row_end")
 )
-"""The columns that MariaDB's WITH SYSTEM VERSIONING keeps behind all others where none are declared."""
+"""The columns that MariaDB's WITH SYSTEM VERSIONING keeps after all others if none are declared."""
 
 GENERATED_KEY = "my_row_id"
 """The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""

@@ -51,7 +51,7 @@ def merged(first: Charset, second: Charset | None) -> Charset:
 
 
 def complete_charset(option: Charset) -> Charset:
-    """A charset option with the charset that its collation tells, where only that is given."""
+    """Return a charset option with its collation's charset, if only the collation is given."""
     if option.charset is None and option.collation is not None:
         return option._replace(charset=charset_of_collation(option.collation))
     return option

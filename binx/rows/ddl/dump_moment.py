@@ -35,7 +35,7 @@ class Moment(NamedTuple):
     time: int | None = None
 
     def is_behind(self, file: str, statement: Statement, names: list[str]) -> bool | None:
-        """Whether a statement of a log was done by then; None where that cannot be told.
+        """Whether a logged statement precedes the dump; None if unknown.
 
         Args:
             names: those of all logs, in order.

@@ -64,7 +64,7 @@ def is_schema_statement(sql: str) -> bool:
 
 
 def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
-    """What a statement does, behind comments and MariaDB's ``SET STATEMENT … FOR``, in lower case.
+    """A statement's keyword after comments and MariaDB's ``SET STATEMENT … FOR``, in lower case.
 
     Empty where it begins with no word, as with an executable comment.
     """
@@ -81,7 +81,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
 
 
 def _behind_lead(sql: str) -> int:
-    """Where a statement begins, behind white space, parentheses and comments that no server executes.
+    """Where a statement begins, after white space, parentheses and comments that no server executes.
 
     One expression for all of them would need possessive quantifiers, to be linear where nothing follows, and
     those of Python before 3.11.5 miss some comments.

@@ -74,7 +74,7 @@ def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
 
 
 def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> Indexes:
-    """The keys as the server keeps them behind a statement, in its order (sql/sql_table.cc, ``sort_keys``).
+    """Sort the keys as the server does after a statement (sql/sql_table.cc, ``sort_keys``).
 
     A prefix of all that a column holds has become the whole column.
     """

@@ -82,7 +82,7 @@ def _quoted(quote: str, backslashes: bool) -> re.Pattern[str]:
 
 
 def _read_string(sql: str, start: int, backslashes: bool) -> tuple[str, int]:
-    """The string or quoted name whose quote stands at ``start``, and its end."""
+    """Return the string or quoted name whose quote is at ``start``, and its end."""
     quote = sql[start]
     match = _quoted(quote, backslashes).match(sql, start)
     if match is None:
@@ -155,7 +155,7 @@ def _token(sql: str, begin: int, context: StatementContext) -> Token:
 
 
 def _behind_comment(sql: str, position: int, nests: bool) -> int:
-    """The offset behind the comment that ``position`` lies in; those not executed may hold plain ones."""
+    """The offset after the comment that contains ``position``; unexecuted ones may hold plain comments."""
     depth = 1
     for match in _COMMENT_EDGE.finditer(sql, position):
         if match.group() == "*/":

@@ -1,6 +1,7 @@
-"""``binx load`` as the script for ``spark-submit``, which says where and how Spark runs.
+"""``binx load`` as the script for ``spark-submit``, which configures where and how Spark runs.
 
-The Python of the driver and of the executors has binx; see docs/spark-cluster.md. ``--help`` lists options.
+The Python of the driver and of the executors must have binx; see docs/spark-cluster.md. ``--help`` lists the
+options.
 
     spark-submit "$(binx spark-script)" --input DIR --output OUT
 """
@@ -13,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 if __name__ == "__main__":
-    # The folder of the script is no place to find other programs' modules in.
+    # Modules must not be imported from the script's folder.
     sys.path[:] = [
         path for path in sys.path if Path(path or ".").resolve() != Path(__file__).resolve().parent
     ]

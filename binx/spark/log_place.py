@@ -1,4 +1,4 @@
-"""A log as a task on another machine opens it."""
+"""Open a log in a task on another machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """Where a log is, as the driver found it."""
+    """The location of a log as found by the driver."""
 
     path: str
     identity: str
@@ -33,7 +33,7 @@ class LogPlace:
 
     @classmethod
     def of(cls, file: BinlogFile) -> Self:
-        """Where a log is that is open here."""
+        """Return the location of an open log."""
         path = _absolute(file.path)
         if not isinstance(file.source, JoinedSource):
             return cls(path, file.identity)
@@ -42,7 +42,7 @@ class LogPlace:
 
     @contextmanager
     def opened(self, keys: Keys | None, least: int) -> Iterator[BinlogFile]:
-        """Open it."""
+        """Open the log."""
         with BinlogFile.open(self.path, keys) as file:
             if file.identity != self.identity or (not self.others and file.size < least):
                 raise StaleError(
@@ -63,7 +63,7 @@ class LogPlace:
 
 @dataclass(frozen=True, slots=True)
 class TaskLog:
-    """A log that is exported by a task, with the keys that the driver's environment names."""
+    """A log to be exported by a task, with the keys named in the driver's environment."""
 
     place: LogPlace
     size: int
@@ -74,7 +74,7 @@ class TaskLog:
 
     @classmethod
     def of(cls, file: BinlogFile) -> TaskLog:
-        """What a task needs to open a log that is open here."""
+        """Return what a task needs to open this log."""
         paths = (
             tuple(path for path in os.environ.get(name, "").split(os.pathsep) if path)
             for name in (KEYRING_VARIABLE, IDENTITY_VARIABLE)
@@ -85,7 +85,7 @@ class TaskLog:
 
     @contextmanager
     def opened(self) -> Iterator[BinlogFile]:
-        """Open it."""
+        """Open the log."""
         keys = None
         if self.keyrings or self.key_file is not None or self.identities:
             keys = given_keys(self.keyrings, self.key_file, self.identities)

@@ -1,4 +1,4 @@
-"""A Spark session: what it needs is checked, on this machine and on executors, then it is set up."""
+"""Check the requirements of Spark on this machine and on executors, and start a session."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ _PROBES_A_SLOT = 2
 _RETRIES = 4
 _GIGABYTE = 1 << 30
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set where ``spark-submit`` started this process, and has said where and how Spark runs."""
+"""Set if ``spark-submit`` started this process and configured where and how Spark runs."""
 
 _LOG_LINES = 15
 
-# What Java does in a load is to move bytes: its second compiler would cost more than it saves.
+# Java mostly moves bytes in a load: its second compiler would cost more than it saves.
 _JAVA_OPTIONS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
 
 
 SCRIPT = Path(__file__).with_name("load.py")
-"""What ``spark-submit`` takes."""
+"""The script for ``spark-submit``."""
 
 
 def check_pyspark() -> None:
-    """Whether pyspark is installed."""
+    """Check that pyspark is installed."""
     if find_spec("pyspark") is None:
         raise BinxError(f"pyspark is not installed: `{sys.executable} -m pip install 'binx[spark]'`")
 
 
 def default_memory() -> str:
-    """The memory that Spark gets: a third of the machine's, at least 1 and at most 8 gigabytes."""
+    """Return the memory for Spark: a third of the machine's, at least 1 and at most 8 gigabytes."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return f"{max(1, min(8, installed // _GIGABYTE // 3))}g"
 
 
 def local_settings(cores: int) -> dict[str, str]:
-    """The settings of a local session."""
+    """Return the settings of a local session."""
     return {
         "spark.driver.memory": default_memory(),
-        # On few cores the parallel collector takes a fifth less of the processor than the default one.
+        # On few cores the parallel collector takes a fifth less CPU time than the default one.
         "spark.driver.defaultJavaOptions": _JAVA_OPTIONS,
         "spark.scheduler.mode": "FAIR",
-        # Below so many paths the driver itself looks which files are there, without a job.
+        # Below this number of paths the driver itself lists the files, without a job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
         "spark.sql.shuffle.partitions": str(cores),
         "spark.sql.adaptive.enabled": "false",
@@ -82,10 +82,10 @@ def local_session(
     memory: str | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """A Spark session that is stopped at the end.
+    """Yield a Spark session, and stop it at the end.
 
-    Workers run this very Python; failed tasks are tried again, as on a cluster. What Java says while it
-    starts is kept from the terminal, and shown if it does not start.
+    Workers run this same Python; failed tasks are retried, as on a cluster. Java's startup messages are
+    hidden, and shown only if it does not start.
 
     Raises:
         BinxError: pyspark or Java is missing, or Spark does not start.
@@ -114,7 +114,7 @@ def local_session(
 
 @contextmanager
 def _quiet_start() -> Iterator[None]:
-    """Let Java inherit a file as its standard error; show its end where Spark does not start."""
+    """Redirect standard error to a file that Java inherits; show its end if Spark does not start."""
     sys.stderr.flush()
     with tempfile.TemporaryFile() as log:
         terminal = os.dup(2)
@@ -133,7 +133,7 @@ def _quiet_start() -> Iterator[None]:
 
 @contextmanager
 def spark_errors(output: str) -> Iterator[None]:
-    """Tell in one line what Spark, or Python in a task, says."""
+    """Turn errors of Spark, and of Python in tasks, into a one-line BinxError."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -146,7 +146,7 @@ def spark_errors(output: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """What Java says of the first cause of an error of Spark, or Python in a task, in one line."""
+    """Return the first cause of a Spark error, from Java or from Python in a task, in one line."""
     origin: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while origin is not None and origin.getCause() is not None:
         origin = origin.getCause()
@@ -164,12 +164,12 @@ def run_load(
     settings: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> Summary:
-    """Load data sets: what ``binx load`` does, on this machine, on a cluster, or started by ``spark-submit``.
+    """Load data sets, as ``binx load`` does: on this machine, on a cluster, or under ``spark-submit``.
 
-    Spark is started once something is found to do, and what is wrong with a data set before that.
+    Spark is started only if there is work to do; problems of a data set are reported before that.
 
     Raises:
-        BinxError: Spark cannot be started, executors lack something, or nothing was loaded, and why.
+        BinxError: Spark cannot be started, executors lack something, or nothing was loaded; with the reason.
     """
     from binx.spark.lake.run import load
 
@@ -190,13 +190,13 @@ def _check_cluster(spark: SparkSession, options: LoadOptions) -> None:
 
 
 def check_executors(spark: SparkSession, paths: Sequence[str], output: str) -> None:
-    """Ask tasks on all executors whether binx can be imported, is this version, and sees the files."""
-    # What a killed run leaves of it is removed by the next one.
+    """Check in tasks on all executors that binx is installed in this version, and that they see the files."""
+    # If a run is killed, the next one removes its marker.
     marker = f".binx-{uuid4().hex}.tmp"
     store = open_store(output)
     store.put(marker, b"")
     try:
-        # One file of each folder is enough to know whether the folder is seen.
+        # One file per folder is enough to check that the folder is visible.
         folders = {Path(path).parent: path for path in paths}
         context = spark.sparkContext
         slots = max(1, context.defaultParallelism) * _PROBES_A_SLOT
@@ -213,7 +213,7 @@ def check_executors(spark: SparkSession, paths: Sequence[str], output: str) -> N
 
 
 def problems(answers: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What is wrong with the executors that answered, in sentences, each once."""
+    """Return the problems that executors reported, as sentences without duplicates."""
     import pyarrow as pa
 
     found: dict[str, None] = {}
@@ -234,7 +234,7 @@ def problems(answers: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _probe(paths: list[str], output: str, marker: str) -> Callable[[Iterable[int]], Iterator[dict[str, Any]]]:
-    """What a task answers; it is sent as code, since binx may not be there."""
+    """Return the check that a task runs; it is sent as code, since binx may not be installed there."""
 
     def probe(_: Iterable[int]) -> Iterator[dict[str, Any]]:
         import os
@@ -259,7 +259,7 @@ def _probe(paths: list[str], output: str, marker: str) -> Callable[[Iterable[int
             if open_store(output).read(marker) is None:
                 answer["unseen"].append(output)
         except ImportError:
-            # Another version of binx, which is what is told.
+            # Another version of binx, which is reported.
             pass
         except binx.BinxError:
             answer["unseen"].append(output)

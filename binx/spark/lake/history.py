@@ -1,4 +1,4 @@
-"""New files on their way into ``history/``, one a task; and small ones of it that are joined."""
+"""Copy new files into ``history/``, one per task; expire and compact files of ``history/``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A new file; in the spans that are ``empty`` it can have no rows."""
+    """A new file; in the spans listed in ``empty`` it must have no rows."""
 
     file: ChangesFile
     output: str
@@ -38,12 +38,12 @@ class Arrival:
 
 @dataclass(slots=True)
 class Taken:
-    """What became of it.
+    """The result for a new file.
 
     Attributes:
-        files: in ``history/``, one for each day or hour of commits.
-        counts: rows by ``insert``, ``update_postimage`` and so on, as ``_change_type`` has them.
-        error: why it could not be taken; then the table is stopped.
+        files: its files in ``history/``, one for each day or hour of commits.
+        counts: the number of rows by ``_change_type``.
+        error: why it could not be loaded; its table is then stopped.
     """
 
     source: ChangesFile
@@ -53,7 +53,7 @@ class Taken:
 
 
 def take_file(one: Arrival) -> Taken:
-    """Bring a file into ``history/``: as it is where all its rows count and are of one day."""
+    """Copy a file into ``history/``, unchanged if all its rows count and are of one day."""
     result = Taken(one.file)
     source, output = Place(one.file.root), Place(one.output)
     try:
@@ -80,13 +80,13 @@ def take_file(one: Arrival) -> Taken:
 
 
 def _spans(rows: pa.Table, options: Options) -> pa.ChunkedArray:
-    """The beginnings of the days or hours of commits."""
+    """Return the beginnings of the days or hours of commits."""
     times = rows.column(_TIME).cast(pa.timestamp("us"))
     return pc.floor_temporal(times, unit="hour" if options.hours else "day")
 
 
 def _check(one: Arrival, scns: Any) -> None:
-    """Whether a file has no rows where it can have none."""
+    """Check that a file has no rows in spans that must be empty."""
     for first, last in one.empty:
         if ((scns >= first) & (scns <= last)).any():
             raise BinxError(
@@ -118,7 +118,7 @@ def _copied(one: Arrival, source: Place, output: Place, begin: datetime, span: d
 
 
 def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesFile]:
-    """Write the rows that count, a file for each day or hour."""
+    """Write the rows that count, one file for each day or hour."""
     writers: dict[Any, pq.ParquetWriter] = {}
     found: dict[Any, ChangesFile] = {}
     try:
@@ -149,7 +149,7 @@ def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesF
 
 
 def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
-    """Lives of which nothing waits to be applied, and the files of history that are read for no other."""
+    """Return the lives that are fully applied, and the files of history that no other life needs."""
     lives = plan_load(state).lives
     done = {
         life.id
@@ -162,14 +162,14 @@ def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
 
 
 def expire(state: State, first: str) -> None:
-    """Let files of ``history/`` go of days before one; what they were stays known."""
+    """Drop files of ``history/`` for days before ``first``; the state still records them as gone."""
     _, files = _applied_to(state)
     old = {file.path for file in files if file.day < first}
     state.history = [replace(file, gone=file.gone or file.path in old) for file in state.history]
 
 
 def compact(state: State, place: Place) -> None:
-    """Join small files of ``history/`` that follow one another, those of a table, version and day."""
+    """Join small consecutive files of ``history/`` that have the same table, version and day."""
     done, files = _applied_to(state)
     joined: dict[str, ChangesFile | None] = {}
     for group in _groups(files):
@@ -184,7 +184,7 @@ def compact(state: State, place: Place) -> None:
 
 
 def _groups(history: Sequence[ChangesFile]) -> Iterator[list[ChangesFile]]:
-    """Files that become one, in order."""
+    """Yield groups of files that can be joined, in order."""
 
     def where(file: ChangesFile) -> tuple[TableName, str, str]:
         return file.table, file.chain, file.path.rpartition("/")[0]

@@ -1,7 +1,7 @@
-"""The load as Spark runs it: first looks at files, then the merge of each piece of keys.
+"""Run a load on Spark: tasks first read new files and sample keys, then merge each piece of keys.
 
-Spark plans, places, shuffles, sorts, spills and retries; what tasks do to rows is in :mod:`.sources` and
-:mod:`.merge`. A job is about all tables at once.
+Spark plans, schedules, shuffles, sorts, spills and retries; :mod:`.sources` and :mod:`.merge` process the
+rows in tasks. One job handles all tables.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Progress = Callable[[int, int], None]
-"""Called with the bytes done, and all bytes."""
+"""Called with the bytes done and the total bytes."""
 
 _GONE = (
     "it would have to be made anew, and a part of its history was removed (--keep-history): load all logs, or"
@@ -43,7 +43,7 @@ _AS_SQL = "slot int, piece int, epoch int, data binary"
 
 
 class Job:
-    """Writes what a plan asks for below ``output``; nothing that was there is changed."""
+    """Writes the files of a plan below ``output``; existing files are never changed."""
 
     def __init__(self, spark: SparkSession, output: str, options: Options, progress: Progress) -> None:
         self._spark = spark.newSession()
@@ -58,7 +58,10 @@ class Job:
         plans: Sequence[LifePlan],
         empty: Mapping[str, tuple[Span, ...]],
     ) -> tuple[list[Taken], list[Work]]:
-        """What became of new files, and of lives; ``empty`` are spans in which files can have no rows."""
+        """Run the plans; return the results for new files and for lives.
+
+        ``empty`` are spans, by file, in which the file must have no rows.
+        """
         size = sum(file.bytes for file in arrived)
         self._progress(0, size)
         arrivals = [
@@ -80,7 +83,7 @@ class Job:
         return history, works
 
     def _stage(self, works: Sequence[Work]) -> list[str]:
-        """Do the next stage of lives; the files that were written in vain."""
+        """Run the next stage of each life; return the files that are no longer needed."""
         cuts = self._cuts([work for work in works if not work.is_small])
         cuts |= {work.life: work.all_cut() for work in works if work.is_small}
         pieces: list[Piece] = []
@@ -102,7 +105,7 @@ class Job:
         return [path for work in works for path in work.take(merged[work.life], cuts[work.life])]
 
     def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
-        """Where images of the stage that is next come from; files of the state if its key changes."""
+        """Return the sources of the next stage's images, including the state's files if its key changes."""
         epochs, first = work.plan.epochs, work.stages[0][0]
         make = partial(Source, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
         found = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
@@ -114,7 +117,7 @@ class Job:
         return found
 
     def _cuts(self, works: Sequence[Work]) -> dict[str, Cuts]:
-        """Look at the keys of large lives and cut them."""
+        """Sample the keys of large lives and cut them."""
         sources = [
             source
             for work in works
@@ -153,19 +156,19 @@ class Job:
         return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
 
     def _items(self, items: Sequence[tuple[int, int, int, bytes]], count: int) -> Any:
-        """A DataFrame of rows as the shuffle has them, each in the partition of its slot."""
+        """Return a DataFrame in the shuffle's layout, each row in the partition of its slot."""
         table = pa.Table.from_batches([_batch(*zip(*items, strict=True))] if items else [], _SHUFFLED)
         return self._spark.createDataFrame(table).repartitionById(count, "slot")
 
     def _spread(self, items: Sequence[Any], sizes: Sequence[int]) -> Any:
-        """Items in tasks; small ones share some."""
+        """Distribute items over tasks; small ones share a task."""
         count = self._count(sum(sizes), len(items), _TASK_BYTES)
         slots = _slots(sizes, count)
         rows = [(slots[place], place, 0, pickle.dumps(one)) for place, one in enumerate(items)]
         return self._items(rows, count)
 
     def _each(self, work: Callable[[_T], _R], items: Sequence[_T], sizes: Sequence[int]) -> list[_R]:
-        """Do something with each item in a task."""
+        """Run a function on each item in tasks; return the results in order."""
         if not items:
             return []
         found = self._spread(items, sizes).mapInArrow(partial(_work, work), _AS_SQL).toArrow()
@@ -176,7 +179,7 @@ class Job:
         if not pieces:
             return []
         count = max(slots) + 1
-        # A piece's own row opens it even where no image comes.
+        # A piece's own row starts it even if no image follows.
         rows = [(slots[place], place, _PIECE, pickle.dumps(one)) for place, one in enumerate(pieces)]
         shuffled = self._items(rows, 1 if splits else count)
         if splits:
@@ -192,7 +195,7 @@ def _sizes(sources: Sequence[Source]) -> list[int]:
 
 
 def _slots(sizes: Sequence[int], count: int) -> list[int]:
-    """A slot for each size, so that all slots have about as much."""
+    """Assign a slot to each size, so that all slots get about the same total."""
     heap = [(0, slot) for slot in range(count)]
     found = [0] * len(sizes)
     for place in sorted(range(len(sizes)), key=lambda one: -sizes[one]):
@@ -208,7 +211,7 @@ def _batch(*columns: Sequence[Any]) -> pa.RecordBatch:
 
 
 def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
+    """Apply a function to items; runs in a task."""
     for batch in batches:
         for row in batch.to_pylist():
             done = pickle.dumps(work(pickle.loads(row["data"])))
@@ -216,7 +219,7 @@ def _work(work: Callable[[Any], Any], batches: Iterable[pa.RecordBatch]) -> Iter
 
 
 def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
+    """Split sources into rows of the shuffle; runs in a task."""
     for batch in batches:
         for data in batch.column("data").to_pylist():
             for row in split(pickle.loads(data)):
@@ -224,7 +227,7 @@ def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task."""
+    """Merge the pieces of a partition; runs in a task."""
     pieces: dict[int, Piece] = {}
 
     def rows() -> Iterator[tuple[int, int, bytes]]:

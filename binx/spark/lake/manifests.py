@@ -1,6 +1,6 @@
-"""What exports say they hold: the manifests of the data sets that ``binx to-parquet`` wrote.
+"""Read the manifests that ``binx to-parquet`` wrote into data sets.
 
-Only what a manifest lists exists. A load lists all manifests and opens those that no load has read.
+Only files listed in a manifest exist. A load lists all manifests and opens those that no load has read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from binx.spark.lake.model import ChangesFile, FileColumn, Span, TableName, Valu
 from binx.spark.lake.place import Listed, Place
 from binx.storage.store import MANIFESTS
 
-# What Python makes of JSON of another shape, of numbers like Infinity, and of brackets nested too deeply.
+# Python's errors for JSON of another shape, numbers such as Infinity, and too deeply nested brackets.
 NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 _CASCADES_LOGGED_SINCE = (9, 6)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
@@ -35,10 +35,10 @@ _filter = lru_cache(TableFilter)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The binary log that an export was made from; ``base`` is its name without the number.
+    """The binary log that was exported; ``base`` is its name without the number.
 
-    ``time`` is when it was begun (s since 1970), ``logs_cascades`` whether its server logs what foreign keys
-    do to rows by themselves.
+    ``time`` is when the log was created (s since 1970), ``logs_cascades`` whether its server logs the row
+    changes of foreign key cascades.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What an export with a selection takes of a log that had so many bytes then.
+    """What an export with a selection has of a log, and the log's size in bytes at that time.
 
-    ``databases`` and ``tables`` are patterns. Of the tables in ``lacking`` it lacks row images, and it lacks
-    ``statements``, of which any may be about any of its tables.
+    ``databases`` and ``tables`` are patterns. The export lacks row images of the tables in ``lacking``, and
+    ``statements`` statements, each of which may concern any of its tables.
     """
 
     log_bytes: int
@@ -67,7 +67,7 @@ class Selected:
 
     @classmethod
     def from_manifest(cls, document: Mapping[str, Any]) -> Selected | None:
-        """What the manifest of an export says; None where all was asked for."""
+        """Parse the selection from an export's manifest; None if it has no selection."""
         request = document.get("request", {})
         asked = request.get("selection") or {}
         by_rows = request.get("where") is not None
@@ -86,7 +86,7 @@ class Selected:
         return cls(size, databases, tables, lacking, document.get("statements_left_out", 0))
 
     def lacks(self, table: TableName) -> str:
-        """What it lacks of a table; empty for nothing."""
+        """Return a phrase about what the export lacks of a table; empty for nothing."""
         if not _filter(self.databases, self.tables).takes(*table):
             return "exported without this table"
         if self.statements or table in self.lacking:
@@ -96,20 +96,20 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One export of one binary log, or a base.
+    """An export of a binary log, or a base.
 
     Attributes:
-        changes: files of row changes, as yet of no chain.
-        others: the names of files of transactions and statements, by kind.
-        schemas: those of schema records, by table and version.
-        hashes: of all files, by their names.
-        count: how many transactions are in it, ``span`` their first and last commit version.
+        changes: the files of row changes, not assigned to a chain yet.
+        others: by kind, the names of files of transactions and statements.
+        schemas: the names of schema records, by table and version.
+        hashes: the hashes of all files, by name.
+        count: the number of transactions, ``span`` their first and last commit version.
         whole: whether it has every transaction of its span.
-        gtids: those in it; ``before`` those before it.
-        next: the log that its end names, with the time of that.
-        wrong: why rows of tables cannot be taken.
-        deleted: the tables of which it has deletions.
-        base: where a base stands, None for a log.
+        gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
+        next: the next log according to its last event, with that event's time.
+        wrong: why rows of tables cannot be loaded.
+        deleted: the tables with deletions.
+        base: the base's position, None for a log.
     """
 
     place: Place
@@ -134,14 +134,14 @@ class Manifest:
     base: Base | None
 
     def transactions(self, *columns: str) -> pa.Table:
-        """The commit versions of its transactions, in order, and columns beside them."""
+        """Return the commit versions of its transactions, in order, with these columns."""
         names = ["commit_version", *columns]
         parts = [self.place.table(path, names) for path in self.others["transactions"]]
         return pa.concat_tables(parts).sort_by("commit_version")
 
 
 def list_manifests(place: Place) -> list[Listed]:
-    """The manifests of a data set."""
+    """List the manifests of a data set."""
     found = [file for file in place.files(MANIFESTS) if file.path.endswith(".json")]
     if not found:
         raise AbsentError(
@@ -153,7 +153,7 @@ def list_manifests(place: Place) -> list[Listed]:
 
 
 def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]:
-    """Open manifests, many at a time; one that was removed meanwhile is left out."""
+    """Open manifests, many at a time; skip those removed in the meantime."""
     contents = place.read_all(file.path for file in listed)
     for file, content in zip(listed, contents, strict=True):
         if content is not None:
@@ -266,7 +266,7 @@ def _loss(entry: object) -> str:
 
 
 def _wrong_sums(document: Mapping[str, Any], files: Sequence[ChangesFile]) -> Iterator[tuple[TableName, str]]:
-    """The tables whose sums do not hold: row images in the log = rows in Parquet + filtered + undecodable."""
+    """Yield tables whose counts do not add up: images in log = rows in Parquet + filtered + undecodable."""
     listed: Counter[TableName] = Counter()
     for file in files:
         listed[file.table] += file.rows
@@ -283,7 +283,7 @@ def _wrong_sums(document: Mapping[str, Any], files: Sequence[ChangesFile]) -> It
 
 
 def read_version(name: str, content: bytes | None) -> Version:
-    """A schema record from its JSON; raises one of :data:`NOT_UNDERSTOOD` where it is none."""
+    """Parse a schema record from JSON; raises an error of :data:`NOT_UNDERSTOOD` if it is malformed."""
     document: Mapping[str, Any] = json.loads(content or b"null")
 
     def value(column: Mapping[str, Any], fact: str) -> Value | None:
@@ -309,7 +309,7 @@ def read_version(name: str, content: bytes | None) -> Version:
 
 
 def wrong_hash(root: str, path: str, expected: str) -> str:
-    """Why a file is not what its manifest says, by its hash; empty where it is."""
+    """Return why a file's hash differs from its manifest; empty if it matches."""
     place = Place(root)
     try:
         with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:

@@ -1,7 +1,7 @@
-"""A task brings a piece of a life's keys through its epochs, and writes the files of its ranges.
+"""Bring one piece of a life's keys through its epochs, and write the files of its key ranges; runs in a task.
 
-Images come from a shuffle of Spark, whose rows are a piece's number, an epoch's, and an Arrow table as bytes,
-so that tables of any columns share one job; or, of a small life, from its files.
+Images arrive from a Spark shuffle whose rows are a piece's number, an epoch's number, and an Arrow table as
+bytes, so that tables of any columns share one job. Images of a small life are read directly from its files.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _ORDER = ("_rank", "_scn", "_row", "_kind")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Cuts of a life's keys (their numbers) that are merged together, from the first epoch to the last.
+    """The input of one merge: some cuts (by number) of a life's keys, and its epochs from first to last.
 
     Attributes:
-        before: the columns of the state's files; ``base`` are those that hold the keys now.
-        units: whose images do not come through the shuffle.
-        lows: where cuts begin.
-        closed: files of ended versions, to be written in the columns of the last epoch.
+        before: the columns of the state's files; ``base`` are the files that have the keys now.
+        units: units to read directly, not through the shuffle.
+        lows: the keys at which cuts begin.
+        closed: files of ended versions, to be rewritten in the columns of the last epoch.
     """
 
     goal: LifeState
@@ -59,7 +59,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Merged:
-    """What became of a piece: its ranges by cut, first key, and files of rows and of versions that hold."""
+    """A merged piece: for each range its cut, first key, file of rows and file of current versions."""
 
     life: str
     ranges: list[tuple[int, str, RangeFile, RangeFile | None]] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Merged:
 
 
 class Merge:
-    """A piece on its way: images come in, then files are written."""
+    """Merges one piece: collects its images, then writes files."""
 
     def __init__(self, piece: Piece) -> None:
         self._piece = piece
@@ -80,7 +80,7 @@ class Merge:
         self._is_sorted = False
 
     def add(self, number: int, images: pa.Table) -> None:
-        """Take images of an epoch."""
+        """Add images of an epoch."""
         self._held[number].append(images)
         self._bytes[number] += images.nbytes
         if self._bytes[number] > _HELD_BYTES and not self._piece.goal.scd2:
@@ -93,24 +93,24 @@ class Merge:
 
     def _images(self, number: int) -> pa.Table:
         held = self._held.pop(number, [])
-        # Parts of several tasks come in any order; each is in the order of time.
+        # Parts from several tasks arrive in any order; each is sorted by time.
         held.sort(key=lambda rows: [rows.column(name)[0].as_py() for name in _ORDER])
         return united(held, self._piece.epochs[number])
 
     def finish(self) -> Merged:
-        """Write the state; what is wrong with the table is the result's ``error``."""
+        """Write the state; a problem of the table is returned as ``error``."""
         try:
             return self._files(*self._replayed())
         except (OSError, pa.ArrowException, BinxError, KeyError) as error:
             return Merged(self._piece.goal.life, error=str(error).splitlines()[0] or type(error).__name__)
 
     def rows(self) -> tuple[pa.Table, set[str]]:
-        """The state as images, and the columns of which values were lost."""
+        """Return the state as images, and the columns with lost values."""
         state, _ = self._replayed()
         return state, self._lost
 
     def _replayed(self) -> tuple[pa.Table, list[pa.Table]]:
-        """The state and the ended versions behind the last epoch."""
+        """Return the state and the ended versions after the last epoch."""
         piece = self._piece
         for unit in piece.units:
             for images in unit_images(unit, piece.epochs[unit.epoch], piece.output):
@@ -133,7 +133,7 @@ class Merge:
         return state, closed
 
     def _beginning(self) -> tuple[pa.Table, list[pa.Table]]:
-        """The rows of the state and its ended versions, in the columns of the first epoch."""
+        """Return the state's rows and ended versions, in the columns of the first epoch."""
         piece, first = self._piece, self._piece.epochs[self._piece.first]
         if not piece.base and not piece.closed:
             return united([], first), []
@@ -208,7 +208,7 @@ class Merge:
 
 
 def _has_nulls(rows: pa.Table, number: int) -> bool:
-    """Whether a column has no value, nor the text of one that its type cannot hold."""
+    """Whether a column has rows with neither a value nor a misfit's text."""
     empty = pc.is_null(rows.column(f"v{number}"))
     if f"m{number}" in rows.column_names:
         empty = pc.and_(empty, pc.is_null(rows.column(f"m{number}")))
@@ -216,7 +216,7 @@ def _has_nulls(rows: pa.Table, number: int) -> bool:
 
 
 def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:
-    """Rows of ``scd2/``: the commit time is where a version begins."""
+    """Turn stored rows into rows of ``scd2/``: a version begins at its commit time."""
     ended = "_until" in rows.column_names
     until = rows.column("_until") if ended else pa.nulls(len(rows), pa.timestamp("us", "UTC"))
     names = ["valid_from" if name == "_commit_timestamp" else name for name in stored.column_names]
@@ -225,7 +225,7 @@ def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:
 
 
 def merge(rows: Iterator[tuple[int, int, bytes]], pieces: Mapping[int, Piece]) -> Iterator[Merged]:
-    """Merge pieces one after another; runs in a task."""
+    """Merge pieces in the order of the sorted rows; runs in a task."""
     open_: Merge | None = None
     last = -1
     for number, epoch, data in rows:

@@ -1,7 +1,8 @@
-"""What a load is about: files, statements, lives of tables, and what is loaded of them.
+"""The loader's types: files, statements, lives of tables, and the loaded state.
 
-A *life* is a table from its CREATE (or its first row) to its DROP or TRUNCATE, through every RENAME. It has
-columns with ids, which RENAME and CHANGE keep, and *epochs*: spans in which its columns and key are the same.
+A *life* is one table from its CREATE (or its first row) to its DROP or TRUNCATE, through every RENAME. Its
+columns have ids, which RENAME and CHANGE keep. An *epoch* is a span of a life in which columns and key stay
+the same. A *unit* is the part of a file of changes that belongs to one epoch of a life.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
     from binx.spark.lake.bases import PlacedBase
 
 PARQUET, CSV, SQL = FORMATS = ("parquet", "csv", "sql")
-"""What a table at a moment is written as."""
+"""The output formats of a table at a moment."""
 
 FILE_BITS = 32
-"""Bits of a commit version that are the place in its log; those above are the log's number."""
+"""The low bits of a commit version: the offset in its log. The log's number is above them."""
 
 MENTIONED = "mentioned"
-"""The action of statements that are about a table and change neither its columns nor its key."""
+"""The action of statements that concern a table but change neither its columns nor its key."""
 
 Span = tuple[int, int]
 """A first and a last commit version."""
 
 
 class TableName(NamedTuple):
-    """A table by database and name, as the server spells them."""
+    """A table's database and name, spelled as on the server."""
 
     db: str
     table: str
@@ -40,28 +41,28 @@ class TableName(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Where its files are, below the output."""
+        """The folder of its files, relative to the output."""
         return f"{escape_name(self.db)}/{escape_name(self.table)}"
 
     @classmethod
     def parse(cls, text: str) -> TableName:
-        """From ``db.table``; names with dots stand within backticks.
+        """Parse ``db.table``; names with dots are quoted with backticks.
 
         Raises:
-            UsageError: it is something else.
+            UsageError: the text is not a table name.
         """
         return cls(*table_name(text))
 
 
 class Position(NamedTuple):
-    """A place in the order of all changes: the rank of the chain, then the commit version in it."""
+    """A position in the order of all changes: the chain's rank, then the commit version in it."""
 
     rank: int
     scn: int
 
 
 class Value(NamedTuple):
-    """What a column holds of which no image tells; ``misfit`` is its text where the type cannot hold it."""
+    """A column's value that is in no image; ``misfit`` is its text if the type cannot hold it."""
 
     value: str | None
     misfit: str | None = None
@@ -69,11 +70,12 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a schema record, its types as Arrow and COLUMN_TYPE print them.
+    """A column of a schema record, with its types as Arrow and COLUMN_TYPE spell them.
 
-    ``absent`` is what an inserted row has whose image lacks the column, ``added`` what rows have that were
-    there when the column came; both None where only the server knows. ``generated`` is ``virtual``,
-    ``stored`` and so on; with ``changes_unlogged`` an update's image may lack the column though it changed.
+    ``absent`` is the value of an inserted row whose image lacks the column, ``added`` the value that existing
+    rows got when the column was added; both None if only the server knows. ``generated`` is ``virtual``,
+    ``stored`` and so on. With ``changes_unlogged``, an update's image may lack the column even though its
+    value changed.
     """
 
     name: str
@@ -89,7 +91,7 @@ class FileColumn:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A schema record, called by its version; ``key`` are Parquet names, ``valid_from`` a commit version."""
+    """A schema record; ``key`` are Parquet names, ``valid_from`` is a commit version."""
 
     name: str
     columns: tuple[FileColumn, ...]
@@ -102,14 +104,14 @@ class ChangesFile:
     """A file of row changes, in a data set or in ``history/``.
 
     Attributes:
-        identity: its content hash in the manifest; what tells it from others for good.
-        root: the data set's folder or URI; empty for a file of ``history/``, below the output.
-        first: the first commit version whose rows count; ``last`` the last one.
+        identity: its content hash from the manifest; identifies the file permanently.
+        root: the data set's folder or URI; empty for a file of ``history/``, which is below the output.
+        spans: if not empty, only rows within these count.
         partial: whether images may lack columns.
         dropped: commit versions in between whose rows do not count (another chain or file has them).
         spans: if not empty, only rows within these count.
-        by_rows: whether a condition chose rows, so that of its transactions some may be missing.
-        gone: whether it was removed from ``history/``, all its rows being older than what is kept.
+        by_rows: whether rows were selected by a condition, so that transactions may be incomplete.
+        gone: whether it was removed from ``history/``, as all its rows are older than the history kept.
     """
 
     identity: str
@@ -130,16 +132,16 @@ class ChangesFile:
 
     @property
     def day(self) -> str:
-        """That of the commits in a file of ``history/``, as ISO prints it."""
+        """The day of the commits in a file of ``history/``, in ISO format."""
         return self.path.partition("/commit_date=")[2][:10]
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A file that no load has taken, of a log (``source``: its chain and number).
+    """A file that is not loaded yet, with its log (``source``: chain and number).
 
-    ``manifest`` lists it and its ``schema``, ``spans`` are those that it has of its table alone; with an
-    ``error`` the manifest does not add up, and there is no file.
+    ``manifest`` is the manifest that lists it and its ``schema``; ``spans`` are those that no other export of
+    its table has. An ``error`` means that the manifest does not add up, and there is no file.
     """
 
     file: ChangesFile
@@ -152,7 +154,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A row of ``statements/`` that has effects (docs/dataset.md); ``time`` of the event, in µs."""
+    """A row of ``statements/`` that has effects (docs/dataset.md); ``time`` is the event's, in µs."""
 
     chain: str
     scn: int
@@ -167,7 +169,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a life: ``id`` stays through RENAME and CHANGE, no other column of the life ever has it."""
+    """A column of a life; its ``id`` survives RENAME and CHANGE and is never reused within the life."""
 
     id: int
     name: str
@@ -178,10 +180,10 @@ class Column:
 
 
 class Change(NamedTuple):
-    """What rows that are there get in a column at the beginning of an epoch.
+    """The values of a column in existing rows at the beginning of an epoch.
 
-    ``former`` is None for a column that was added; ``value`` is what its rows have, if that is ``known``, and
-    of other columns what NULL becomes.
+    ``former`` is the column that is converted, None for an added column. ``value`` is the value for existing
+    rows of an added column, if it is ``known``, and for other columns what NULL becomes.
     """
 
     id: int
@@ -192,11 +194,11 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """A span of a life with the same columns and key (ids of columns; empty where there is none).
+    """A span of a life with the same columns and key (column ids; empty if there is no key).
 
-    ``changes`` are what becomes of rows that are there at its beginning, ``since`` (None for the life's
-    first): other columns stay, dropped ones go. The rest is of the session that began it; ``strict`` says
-    whether its SQL mode makes errors of values that do not fit.
+    ``changes`` are the conversions of rows that exist at its beginning, ``since`` (None for the life's first
+    epoch); other columns keep their values, dropped ones are removed. The other fields describe the session
+    of the statement that began the epoch; ``strict`` is whether its SQL mode rejects values that do not fit.
     """
 
     since: Position | None
@@ -208,16 +210,16 @@ class Epoch:
     flavour: str = "mysql"
 
     def column(self, number: int) -> Column:
-        """The column of an id."""
+        """Return the column with an id."""
         return next(one for one in self.columns if one.id == number)
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Rows of a file that belong to a life, all of one epoch (its number), between two commit versions.
+    """Rows of a file that belong to one epoch (by number) of a life, between two commit versions.
 
-    ``ids`` are those of the columns of the file's schema version, -1 for none of the life's; ``excluded`` are
-    commit versions in between that do not count (XA transactions that are not committed).
+    ``ids`` are the life's ids for the columns of the file's schema version, -1 for columns not in the life.
+    ``excluded`` are commit versions in between that do not count (uncommitted XA transactions).
     """
 
     file: ChangesFile
@@ -232,17 +234,17 @@ class Unit:
 
 @dataclass(slots=True)
 class Life:
-    """A life as the statements and files tell it.
+    """A life, as reconstructed from statements and files.
 
     Attributes:
-        id: from its first name and where it was born; the same in every load.
-        name: the table's name at the end; None where it was dropped, truncated or replaced.
+        id: made of its first name and its place of birth; the same in every load.
+        name: the table's last name; None if it was dropped, truncated or replaced.
         whole: whether its beginning is known (CREATE TABLE or TRUNCATE was logged).
-        reasons: what makes it incomplete, in sentences.
-        parents: tables whose deletions reach rows of it.
-        names: what it was called, each with where that began; None for before the logs.
-        base: what its first rows are of, None where they are of a log.
-        made_by: the statements that defined it, and the names that it left for others.
+        reasons: why it is incomplete, as sentences.
+        parents: tables whose deletions cascade to its rows.
+        names: its names, each with the position where it began; None for before the logs.
+        base: the base that its first rows come from, None if they come from a log.
+        made_by: the statements that defined it, and the names that it gave up for other tables.
     """
 
     id: str
@@ -261,7 +263,7 @@ class Life:
 class RangeFile:
     """A file of ``current/`` or ``scd2/``: ``bytes`` in memory, ``unknown`` rows that lack a value.
 
-    Of ``current/``, ``deleted`` rows are those that are there though they are gone.
+    In ``current/``, ``deleted`` is the number of rows kept with ``--soft-deletes``.
     """
 
     path: str
@@ -273,16 +275,16 @@ class RangeFile:
 
 @dataclass(frozen=True, slots=True)
 class LifeState:
-    """What is loaded of a life.
+    """The loaded state of a life.
 
     Attributes:
-        folder: of ``current/`` and ``scd2/``, below the output.
-        units: how many of the life's units are applied, which have so many ``epochs``.
-        digest: of these, which tells whether they are still the same.
-        ranges: the files of ``current/``, in the order of the key.
-        lows: where each range begins, as :mod:`.arrow.keys` writes it.
-        closed: the files of versions that ended; ``held`` of those that hold, one for each range.
-        scd2: whether there are versions.
+        folder: the folder of ``current/`` and ``scd2/``, relative to the output.
+        units: the number of the life's units that are applied, which have so many ``epochs``.
+        digest: a digest of these units, to detect whether they have changed.
+        ranges: the files of ``current/``, one per key range, in key order.
+        lows: the keys at which ranges begin, serialized by :mod:`.arrow.keys`.
+        closed: the files of ended versions; ``held`` those of current versions, one for each range.
+        scd2: whether versions are written.
         withheld: XA transactions, by chain and commit version, whose rows were left out.
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
     """
@@ -305,7 +307,7 @@ class LifeState:
 
     @property
     def rows(self) -> int:
-        """How many are there."""
+        """The number of rows in ``current/``, without deleted ones."""
         return sum(file.rows - file.deleted for file in self.ranges)
 
     @property
@@ -315,15 +317,15 @@ class LifeState:
 
     @property
     def stored(self) -> Epoch:
-        """The columns of its files."""
+        """The columns of its files, as an epoch."""
         return Epoch(None, self.columns, self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class LifePlan:
-    """What a load does for one life: with ``units``, bring its state from ``former`` to ``goal``.
+    """The work of a load for one life: apply ``units`` to bring its state from ``former`` to ``goal``.
 
-    ``former`` is None where nothing is loaded or everything is made anew; ``goal`` has no files as yet.
+    ``former`` is None if nothing is loaded or everything is rebuilt; ``goal`` has no files yet.
     """
 
     former: LifeState | None
@@ -336,8 +338,8 @@ class LifePlan:
 class Options:
     """How files are written.
 
-    About ``range_bytes`` in memory are a range; ``small_bytes`` on disk one task merges without a shuffle;
-    ``hours`` whether files of history are of one hour instead of one day.
+    A range has about ``range_bytes`` in memory; up to ``small_bytes`` on disk are merged by one task without
+    a shuffle; ``hours`` is whether files of history cover one hour instead of one day.
     """
 
     compression: str = "zstd"

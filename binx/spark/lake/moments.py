@@ -1,4 +1,4 @@
-"""A moment in the logs of a data set: how far each chain counts, as a time, a GTID or a position tells it."""
+"""Resolve a time, a GTID or a position to a moment: the last commit version of each chain that counts."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ Log = tuple[Manifest, str]
 
 
 class Moment(NamedTuple):
-    """How far each chain counts: ``last`` has its last commit version, -1 where nothing of it counts."""
+    """How far each chain counts: ``last`` maps to its last commit version, -1 if nothing of it counts."""
 
     last: Mapping[str, int]
     told: str
 
     def with_bases(self, bases: Mapping[str, PlacedBase]) -> Moment:
-        """The same with the bases that stand before it."""
+        """Return the same moment including the bases placed before it."""
         counts = {name: base.at.scn <= self.last[base.chain] for name, base in bases.items()}
         return self._replace(
             last={**self.last, **{one: _LAST if in_it else -1 for one, in_it in counts.items()}}
         )
 
     def reaches(self, log: Log) -> bool:
-        """Whether a log begins before it."""
+        """Whether a log begins before the moment."""
         manifest, chain = log
         return manifest.source.number <= self.last[chain] >> FILE_BITS
 
 
 def moment_of(at: str | None, logs: Sequence[Log], ranks: Mapping[str, int]) -> Moment:
-    """The moment that a text means.
+    """Parse a moment.
 
     Args:
-        at: a time (all up to the first transaction that was committed later), a GTID (with it), or FILE:POS
-            (what ended there or before); None for the end of the logs.
-        logs: all that there are.
-        ranks: the chains' places in the order in which they are applied.
+        at: a time (everything before the first transaction committed later), a GTID (inclusive), or FILE:POS
+            (transactions that end there or before); None for the end of the logs.
+        logs: all logs.
+        ranks: the chains' ranks in the order of application.
 
     Raises:
-        UsageError: the text is no moment.
+        UsageError: the text is not a moment.
         AbsentError: there is no such transaction or log.
-        RefusedError: logs of several servers are called so.
+        RefusedError: logs of several servers have this name.
     """
     if at is None:
         return Moment(dict.fromkeys(ranks, _LAST), "the end of the logs")
@@ -106,6 +106,6 @@ def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, in
 
 
 def _up_to(chain: str, scn: int, ranks: Mapping[str, int], told: str) -> Moment:
-    """All of the chains before one, and of it what is up to a commit version."""
+    """Return the moment with all earlier chains, and this chain up to a commit version."""
     last = {one: scn if one == chain else _LAST if rank < ranks[chain] else -1 for one, rank in ranks.items()}
     return Moment(last, told)

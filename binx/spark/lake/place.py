@@ -1,4 +1,4 @@
-"""A folder of this machine or a URI, the same on the driver and in tasks: only its name travels."""
+"""A folder on this machine or at a URI; only the URI is pickled, so it works on the driver and in tasks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOCKS = "_lock"
 
 
 class Listed(NamedTuple):
-    """A file as a list of its folder shows it; ``modified`` is in nanoseconds since 1970."""
+    """A file in a folder listing; ``modified`` is in ns since 1970."""
 
     path: str
     bytes: int
@@ -66,50 +66,50 @@ class Place:
 
     @property
     def filesystem(self) -> FileSystem:
-        """Where its files are read and written."""
+        """The file system that has the files."""
         return self._reached[0]
 
     def inside(self, path: str) -> str:
-        """A file's path as :attr:`filesystem` takes it."""
+        """Return a file's path within :attr:`filesystem`."""
         return f"{self._reached[1]}/{path}" if path else self._reached[1]
 
     def shown(self, path: str) -> str:
-        """What readers and messages call a file: a path, or a URI without its options."""
+        """Return a file's name for readers and messages: a path, or a URI without its options."""
         return f"{self.uri.partition('?')[0].rstrip('/')}/{path}"
 
     def read(self, path: str) -> bytes | None:
-        """A small file's content, None where there is none."""
+        """Return a small file's content, None if it does not exist."""
         return self._store.read(path)
 
     def read_all(self, paths: Iterable[str]) -> Iterator[bytes | None]:
-        """The contents of small files, many at a time."""
+        """Yield the contents of small files, many at a time."""
         with ThreadPoolExecutor(_TOGETHER) as pool:
             yield from pool.map(self.read, paths)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a small file, whole or not at all, and on a local disk for good."""
+        """Write a small file atomically, and durably on a local disk."""
         self._store.put(path, data)
 
     def parquet(self, path: str) -> pq.ParquetFile:
-        """A Parquet file; its size is asked of the store once."""
+        """Open a Parquet file; its size is requested from the store only once."""
         return pq.ParquetFile(
             self.filesystem.open_input_file(self.inside(path)), pre_buffer=not self.is_local
         )
 
     def table(self, path: str, columns: list[str] | None = None) -> pa.Table:
-        """What a Parquet file holds."""
+        """Read a Parquet file."""
         with self.parquet(path) as file:
             return file.read(columns, use_threads=False)
 
     def make_folder(self, path: str) -> None:
-        """Make the folder of a file that is to be written; object stores need none."""
+        """Create the folder of a file to be written; object stores need none."""
         if self.is_local:
             self.filesystem.create_dir(self.inside(path.rpartition("/")[0]), recursive=True)
 
     def writer(
         self, path: str, schema: pa.Schema, compression: str = "zstd", **settings: Any
     ) -> pq.ParquetWriter:
-        """What writes a Parquet file."""
+        """Open a Parquet file for writing."""
         self.make_folder(path)
         level = _ZSTD_LEVEL if compression == "zstd" else None
         return pq.ParquetWriter(
@@ -118,14 +118,14 @@ class Place:
         )  # fmt: skip
 
     def write(self, path: str, rows: pa.Table, compression: str = "zstd", **settings: Any) -> int:
-        """Write a Parquet file; its bytes."""
+        """Write a Parquet file and return its size in bytes."""
         group_rows = settings.pop("row_group_size", None)
         with self.writer(path, rows.schema, compression, **settings) as writer:
             writer.write_table(rows, row_group_size=group_rows)
         return int(self.filesystem.get_file_info(self.inside(path)).size)
 
     def files(self, folder: str, *, recursive: bool = False) -> list[Listed]:
-        """The files of a folder, sorted by path; none where there is no such folder."""
+        """Return the files of a folder, sorted by path; empty if the folder does not exist."""
         from pyarrow import fs
 
         selector = fs.FileSelector(self.inside(folder), allow_not_found=True, recursive=recursive)
@@ -141,7 +141,7 @@ class Place:
         )
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files; those that are not there are no error."""
+        """Remove files; missing ones are ignored."""
 
         def remove(path: str) -> None:
             try:
@@ -155,7 +155,7 @@ class Place:
                 pass
 
     def synchronize(self, paths: Iterable[str]) -> None:
-        """Bring files and their folders to the disk, where closing a file does not."""
+        """Flush files and their folders to disk, where closing a file does not do so."""
         if self.is_local:
             files = [self.inside(path) for path in paths]
             folders = {str(parent) for file in files for parent in Path(file).parents}
@@ -164,13 +164,14 @@ class Place:
 
     @contextmanager
     def locked(self, *, broken: bool) -> Iterator[None]:
-        """Hold the place for one writer.
+        """Lock the place for one writer.
 
-        On a local file system the lock ends with its process. Elsewhere each writer announces itself with a
-        file and then lists all: of two at the same time at least one sees the other and gives up.
+        A lock on a local file system ends with its process. Elsewhere each writer announces itself with a
+        file and then lists all such files: of two concurrent writers at least one sees the other and gives
+        up.
 
         Raises:
-            OutputError: another writer holds it, or it cannot be written.
+            OutputError: another writer has the lock, or the place is not writable.
         """
         if self.is_local:
             with self._store.locked():

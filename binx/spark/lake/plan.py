@@ -1,4 +1,4 @@
-"""From files and statements, old and new, to what a load has to do."""
+"""Plan a load: compare the lives traced from files and statements with the loaded state."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows th
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All lives, and what a load does.
+    """All lives, and the work of a load.
 
     Attributes:
-        work: for the lives whose state changes.
-        finished: lives that are gone, whose ``current/`` and ``scd2/`` no longer count.
-        empty: by the identity of a file, spans of commit versions in which it can have no rows.
+        work: one plan for each life whose state changes.
+        finished: lives that have ended; their ``current/`` and ``scd2/`` no longer count.
+        empty: by file identity, spans of commit versions in which the file must have no rows.
     """
 
     lives: list[Life]
@@ -43,19 +43,19 @@ def plan_load(
     soft_deletes: bool = False,
     keys: Mapping[str, Sequence[str]] | None = None,
 ) -> Plan:
-    """What to do.
+    """Plan a load.
 
-    Lives are traced from everything that is known, each time: what was applied and is still a prefix of a
-    life is kept, and only the rest is applied; else (an older log came late, chains got another order) the
-    life is made anew from history.
+    Lives are traced from all known files and statements each time. If the applied units are a prefix of a
+    life, they are kept and only the rest is applied. Otherwise (an older log arrived late, or the order of
+    chains changed) the life is rebuilt from history.
 
     Args:
-        state: what is known, and what is loaded.
+        state: the known files and statements, and the loaded state.
         arrived: new files.
-        rebuild: names of tables to make anew.
-        scd2: whether versions are kept.
-        soft_deletes: whether deleted rows are.
-        keys: columns of the key by table; by default those that the state has from options.
+        rebuild: names of tables to rebuild.
+        scd2: whether versions are written.
+        soft_deletes: whether deleted rows are kept.
+        keys: key columns by table; by default the ones that the state has from options.
     """
     ranks = state.ranks
     timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
@@ -74,7 +74,7 @@ def plan_load(
             continue
         _fill_keys(life)
         there = state.lives.get(life.id)
-        # What a table of the name had that this one replaces is asked for here, too.
+        # A table that replaces another of the same name inherits its options.
         asked = there or loaded.get(life.name)
         made = _plan(
             life,
@@ -93,7 +93,7 @@ def plan_load(
 
 
 def _give_key(life: Life, names: Sequence[str]) -> None:
-    """Let the key of a life be these columns of its end, under whatever names it had them before."""
+    """Set a life's key to these columns, by their final names, in all epochs that have them."""
     ids = {one.name.lower(): one.id for one in life.epochs[-1].columns}
     key = tuple(ids[name.lower()] for name in names if name.lower() in ids)
     if len(key) < len(names):
@@ -104,7 +104,7 @@ def _give_key(life: Life, names: Sequence[str]) -> None:
 
 
 def _fill_keys(life: Life) -> None:
-    """Let epochs without a key have that of another, as far as they have its columns."""
+    """Give epochs without a key that of another epoch, if they have its columns."""
     for place, epoch in enumerate(life.epochs):
         if epoch.key:
             continue
@@ -124,7 +124,7 @@ def _plan(
     scd2: bool,
     soft_deletes: bool,
 ) -> LifePlan | None:
-    """What brings a life's state to its end; None where nothing does."""
+    """Return the plan that brings a life's state to the life's end; None if nothing is to be done."""
     assert life.name is not None
     units = list(life.units)
     if former is not None and (scd2 > former.scd2 or soft_deletes > former.soft_deletes):
@@ -156,12 +156,12 @@ def _plan(
 
 
 def applied(life: Life) -> tuple[int, str]:
-    """What tells whether a state has all of a life: how many units, and their digest."""
+    """Return the number of a life's units and their digest, to check whether a state has all of it."""
     return _applied(life, len(life.units), len(life.epochs))
 
 
 def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
-    """Files and epochs identify units, however a file was cut since: how many of these, and their digest."""
+    """Return the same for the first units; files and epochs identify units, however a file was cut since."""
     named = [_name_of(group[0]) for group in _groups(life.units)[:most]]
     columns = [
         [[asdict(one) for one in epoch.columns], epoch.key, [one[:1] for one in epoch.changes]]
@@ -171,7 +171,7 @@ def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
 
 
 def _groups(units: Sequence[Unit]) -> list[list[Unit]]:
-    """Units that follow one another, those of one file and epoch together."""
+    """Group consecutive units that have the same file and epoch."""
     return [list(group) for _, group in groupby(units, _name_of)]
 
 
@@ -180,7 +180,7 @@ def _name_of(unit: Unit) -> tuple[str, int]:
 
 
 def _late(units: Sequence[Unit], former: LifeState, committed: Collection[tuple[str, int]]) -> list[Unit]:
-    """The XA transactions that a load before left out, and that were committed since."""
+    """Return units of XA transactions that an earlier load left out and that were committed since."""
     return [
         replace(unit, first=scn, last=scn, excluded=())
         for chain, scn in former.withheld

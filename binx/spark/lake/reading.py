@@ -1,4 +1,4 @@
-"""A table's changes, of all logs and schema versions of a data set, as one stream of Arrow."""
+"""Read a table's changes from all logs and schema versions of a data set as one Arrow stream."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _SYSTEM = {
 
 
 def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-    """The row changes of a table, of all logs and schema versions of a data set, with one schema.
+    """Read the row changes of a table, from all logs and schema versions of a data set, with one schema.
 
-    Columns are the same by their identity: one that was renamed has its last name. Types are united where
-    that is exact; a column of another type is one of its own, ``name@type``. ``_absent`` has the names of
-    columns that an image lacks. Transactions that logs of two servers hold, by GTID, are read once.
+    Columns are matched by identity: a renamed column has its last name. Types are united if that is exact;
+    otherwise a column of another type becomes a separate column ``name@type``. ``_absent`` has the names of
+    columns that an image lacks. Transactions logged by two servers are read once, by GTID.
 
     Args:
-        lake: what ``to-parquet`` wrote: a folder or a URI.
-        table: ``db.table``, as it is called now.
-        columns: those to read; by default all.
+        lake: a data set of ``to-parquet``: a folder or a URI.
+        table: ``db.table``, by its current name.
+        columns: the columns to read; by default all.
 
     Raises:
         AbsentError: the data set has no such table.
-        BinxError: it cannot be read.
+        BinxError: the data set cannot be read.
     """
     name = TableName.parse(table)
     lives, names = _lives(Place(lake), name)
@@ -71,14 +71,14 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
 
 
 def write_changes_views(lake: str) -> None:
-    """Write views of the changes of all tables of a data set, for DuckDB and Spark."""
+    """Write DuckDB and Spark views of the changes of all tables of a data set."""
     place = Place(lake)
     lives, _ = _lives(place, None)
     write_views(State(), lives, place)
 
 
 def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[TableName]]:
-    """The lives of all tables, with the rows of one alone if it is given; and the tables that there are."""
+    """Return all lives, with files of only one table if it is given; and the existing tables."""
     state = State()
     found = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
     if found.wrong:
@@ -88,7 +88,7 @@ def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[Table
 
 
 def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows of a unit, as the united schema has them."""
+    """Yield the rows of a unit in the united schema."""
     needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
     with Place(unit.file.root).parquet(unit.file.path) as opened:
         there = [name for name in opened.schema_arrow.names if name in needed]
@@ -108,7 +108,7 @@ def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) 
 
 
 def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:
-    """The names of the columns that images lack, from the bits of those that they have."""
+    """Return the names of each image's absent columns, from its presence bits."""
     shown = {name: out for out, name in own.items()}
     names = [shown.get(one.name, one.name) for one in part.version.columns]
     known: dict[bytes, list[str]] = {}

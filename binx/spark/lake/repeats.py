@@ -1,9 +1,10 @@
-"""What exports repeat of each other, of which each transaction counts once.
+"""Deduplicate transactions that several exports contain.
 
-A log may be exported twice, in parts, or while it grows; and logs of two servers hold the same transactions,
-as after a failover. Where an export has every transaction of its span, commit versions settle which of its
-files are read. Other files are compared with those that they may repeat, event by event: a GTID alone does
-not say that two transactions are one, as a server whose GTIDs were reset gives them anew.
+A log may be exported twice, in parts, or while it grows; and logs of two servers may have the same
+transactions, for example after a failover. If an export has every transaction of its span, commit versions
+decide which of its files are read. Other files are compared, event by event, with the files that they may
+repeat. A GTID alone does not prove that two transactions are the same, as a server whose GTIDs were reset
+reuses them.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
 
 _Event = tuple[str, int]
-"""A transaction's id, and the time of an event in it."""
+"""A transaction's id, and the time of one of its events."""
 
 
 def without(span: Span, given: Iterable[Span]) -> tuple[Span, ...]:
-    """What is left of a span when others are taken out."""
+    """Return the parts of a span that are in none of the others."""
     left = []
     start, end = span
     for first, last in sorted(given):
@@ -40,7 +41,7 @@ def without(span: Span, given: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def clipped(file: ChangesFile, spans: Sequence[Span]) -> ChangesFile | None:
-    """A file of which only the rows within spans count; None where there are none."""
+    """Restrict a file to the rows within spans; None if there are none."""
     inside = [
         (max(first, file.first), min(last, file.last))
         for first, last in spans
@@ -56,9 +57,9 @@ def clipped(file: ChangesFile, spans: Sequence[Span]) -> ChangesFile | None:
 def without_repeated(
     arrived: Sequence[ChangesFile], state: State, output: Place
 ) -> tuple[list[ChangesFile], dict[TableName, str]]:
-    """New files without the transactions that others have, and why tables cannot be taken.
+    """Return new files without transactions of other files, and by table why it cannot be loaded.
 
-    Files of which nothing is left are not among them: their columns may be those of long ago.
+    Files with nothing left are omitted: their columns may be long outdated.
     """
     ranks = state.ranks
     gtids = {name: chain.gtids for name, chain in state.chains.by_name.items()}
@@ -131,7 +132,7 @@ def without_repeated(
 
 
 def _events(file: ChangesFile, place: Place) -> dict[_Event, int]:
-    """The events of a file that count, and the commit version of each."""
+    """Return the events of a file's rows that count, with their commit versions."""
     names = ["_transaction", "_event_timestamp", "_commit_version"]
     rows = place.table(file.path, names)
     rows = rows.filter(counts(rows["_commit_version"], all_of(file)))

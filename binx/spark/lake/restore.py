@@ -1,4 +1,4 @@
-"""A table at a moment as a file: Parquet, CSV, or SQL that makes it again."""
+"""Write a table at a moment to a file: Parquet, CSV, or SQL that recreates it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from binx.storage.output import OutputStream
 
 _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
 _ROWS = 1_000
-"""Rows that one INSERT has, and that are turned into text together."""
+"""Rows per INSERT, and per batch that is formatted at once."""
 
 _STATEMENT_BYTES = 1 << 20
 
 
 def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = True) -> None:
-    """Write a table; ``create`` whether SQL makes it, and not only its rows.
+    """Write a table; with ``create``, SQL creates the table, too.
 
     Raises:
-        RefusedError: as SQL: the logs do not have what makes the table.
+        RefusedError: for SQL: the logs do not have the table's definition.
         OutputError: it cannot be written.
     """
     if form == PARQUET:
@@ -46,7 +46,7 @@ def write_table(table: TableAt, out: OutputStream, form: str, *, create: bool = 
 
 
 def _csv(table: TableAt) -> Iterator[str]:
-    """Values as the server prints them, in quotes; binary in hexadecimal, NULL as nothing."""
+    """Values as the server prints them, quoted; binary in hexadecimal, NULL as an empty field."""
     names = [name for name in table.rows.column_names if name not in _OWN]
     yield ",".join(map(_cell, names)) + "\n"
     for row in _values(table.rows):
@@ -70,7 +70,7 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
     if create and not table.definition:
         yield "-- Its CREATE TABLE is not in the logs.\n"
     for text in table.definition if create else ():
-        # A comment may end it.
+        # The text may end with a comment.
         yield f"{text}\n;\n"
     yield "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO';\nBEGIN;\n"
     names = [name for name in table.rows.column_names if name not in (*_OWN, *table.generated)]
@@ -90,7 +90,7 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
 
 
 def _values(rows: pa.Table) -> Iterator[Mapping[str, Any]]:
-    """The rows as Python has them, values that the type cannot hold as the server prints them."""
+    """Yield rows as Python objects; values that the type cannot hold are text as the server prints it."""
     for batch in rows.to_batches(max_chunksize=_ROWS):
         fields = [
             field.with_type(pa.timestamp("us")) if pa.types.is_timestamp(field.type) else field
@@ -107,7 +107,7 @@ def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, float):
-        # Without an exponent it is a DECIMAL, which has no negative zero.
+        # Without an exponent it would be a DECIMAL, which has no negative zero.
         return f"{value!r}e0" if value == 0 else repr(value)
     if isinstance(value, int | Decimal):
         return _printed(value)
@@ -118,7 +118,7 @@ def _literal(value: Any) -> str:
 
 
 def _printed(value: Any) -> str:
-    """A value as text."""
+    """Return a value as text."""
     return next((print_(value) for kind, print_ in _PRINTED if isinstance(value, kind)), str(value))
 
 
@@ -127,7 +127,7 @@ def _time(value: timedelta) -> str:
 
 
 def _bytes(value: bytes | Mapping[str, Any] | list[float]) -> bytes:
-    """Bytes as a column takes them: of a geometry its SRID and its WKB, of a vector its numbers."""
+    """Return the bytes that a column accepts: a geometry's SRID and WKB, a vector's numbers."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, list):

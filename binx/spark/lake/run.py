@@ -1,4 +1,4 @@
-"""A whole load: what is new is found, Spark runs the plan, and the state says what counts from then on."""
+"""Run a load: find new files, run the plan on Spark, commit the state."""
 
 from __future__ import annotations
 
@@ -33,26 +33,25 @@ FORMATS = (PARQUET, DELTA)
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What a load is asked to do.
+    """The options of a load.
 
     Attributes:
         inputs: the data sets.
-        output: where the tables are.
-        tables: patterns of the tables to load; all where there are none.
-        keys: the columns of keys by ``db.table``, of tables that have none recorded.
+        output: the folder or URI of the tables.
+        tables: patterns of tables to load; empty for all.
+        keys: key columns by ``db.table``, for tables without a recorded key.
         chains: the order in which servers are applied.
-        at: the moment that the tables are wanted of, as :func:`.moments.moment_of` takes it; None for the end
-            of the logs.
-        rebuild: tables whose state is made anew from history.
+        at: the moment of the tables, as in :func:`.moments.moment_of`; None for the end of the logs.
+        rebuild: tables whose state is rebuilt from history.
         scd2: whether versions of rows are written.
         soft_deletes: whether ``current/`` keeps deleted rows, marked.
         verify: whether new files are compared with their hashes.
-        accept_losses: whether what is missing is noted as seen.
+        accept_losses: whether current losses are marked as seen.
         compact: whether small files of history are joined.
-        keep_history: the days of which history is kept; None for all.
-        hourly_history: whether files of history are of one hour instead of one day, from now on.
-        catalog: a catalog of the Spark session, or a namespace of one, that has the tables, too.
-        break_lock: whether another load that holds the output runs no longer.
+        keep_history: the number of days of history to keep; None for all.
+        hourly_history: whether files of history cover one hour instead of one day, from now on.
+        catalog: a catalog of the Spark session, or a namespace of one, to write the tables to as well.
+        break_lock: whether to break the lock of a load that no longer runs.
     """
 
     inputs: tuple[str, ...]
@@ -75,12 +74,12 @@ class LoadOptions:
     break_lock: bool = False
 
     def wants(self, table: TableName) -> bool:
-        """Whether the table is among those asked for."""
+        """Whether a table is selected."""
         return not self.tables or any(fnmatch.fnmatchcase(str(table), pattern) for pattern in self.tables)
 
 
 def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
-    """A table and the columns of its key, from ``DB.TABLE=COLUMN,…``."""
+    """Parse ``DB.TABLE=COLUMN,…`` into a table and its key columns."""
     table, _, columns = text.partition("=")
     names = tuple(name.strip() for name in columns.split(","))
     if "." not in table or not all(names):
@@ -89,21 +88,21 @@ def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_catalog(text: str) -> str:
-    """The name of a catalog, or of one and a namespace in it."""
+    """Parse the name of a catalog, or of a catalog and a namespace in it."""
     if not all(text.split(".")):
         raise ValueError(f"expected CATALOG or CATALOG.NAMESPACE, found {text!r}")
     return text
 
 
 Session = Callable[[], "AbstractContextManager[SparkSession]"]
-"""Starts Spark; called only where there is something to do."""
+"""Starts Spark; called only if there is work to do."""
 
 
 def load(options: LoadOptions, session: Session, progress: Progress = lambda *_: None) -> Summary:
-    """Load what is new, commit it, and say what was done.
+    """Load new files, commit, and return a summary.
 
     Raises:
-        BinxError: nothing was changed, and why.
+        BinxError: nothing was changed; the message has the reason.
     """
     place = Place(options.output)
     with place.locked(broken=options.break_lock):
@@ -118,13 +117,13 @@ def load(options: LoadOptions, session: Session, progress: Progress = lambda *_:
 
 @contextmanager
 def _once(session: Session) -> Iterator[Callable[[], SparkSession]]:
-    """What starts Spark where it is called, and has it run to the end."""
+    """Yield a function that starts Spark on first use and keeps it running until the end."""
     with ExitStack() as running:
         yield cache(lambda: running.enter_context(session()))
 
 
 class _Load:
-    """One load, its lock held."""
+    """A load that holds the lock."""
 
     def __init__(self, options: LoadOptions, output: Output, progress: Progress) -> None:
         self._options = options
@@ -191,7 +190,7 @@ class _Load:
         return self._told(arrivals, changed=changed)
 
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
-        """Bring the tables of a catalog up to what is committed; one that fails is told of."""
+        """Bring a catalog's tables up to the committed state; report failures in the summary."""
         from binx.spark.lake.catalog import Catalog
 
         options = self._options
@@ -210,7 +209,7 @@ class _Load:
             scd2=options.scd2,
             soft_deletes=options.soft_deletes,
         )
-        # Of what is called otherwise now a part may be missing, too.
+        # Rows of a stopped table may belong to a life that has another name now.
         stopped = {life.id for life in plan.lives if _problem_of(life, arrivals.wrong)}
         return replace(
             plan,
@@ -219,7 +218,7 @@ class _Load:
         )
 
     def _check_asked(self, lives: Sequence[Life], arrivals: Arrivals) -> None:
-        """Whether the tables that options name are there."""
+        """Check that the tables named in options exist."""
         options = self._options
         names = {str(life.name) for life in lives if life.name}
         names |= {str(one.file.table) for one in arrivals.waiting} | set(map(str, arrivals.tables))
@@ -235,7 +234,7 @@ class _Load:
     def _run_job(self, spark: SparkSession, arrivals: Arrivals, plan: Plan) -> tuple[list[Taken], list[Work]]:
         version = tuple(int(part) for part in spark.version.split(".")[:2])
         if version < (4, 1):
-            # It loses rows in silence.
+            # Older versions lose rows silently.
             raise BinxError(
                 f"Spark {spark.version} is too old, expected 4.1 or newer: pip install 'binx[spark]'"
             )
@@ -244,7 +243,7 @@ class _Load:
         return job.run(arrivals.files, plan.work, plan.empty)
 
     def _take_history(self, history: Sequence[Taken], stopped: dict[TableName, str]) -> None:
-        """Let new files of history count, but those of tables of which one could not be read."""
+        """Add new files to history, except those of tables with an unreadable file."""
         for one in history:
             if one.error:
                 stopped.setdefault(one.source.table, one.error)
@@ -260,7 +259,7 @@ class _Load:
     def _take_lives(
         self, plan: Plan, works: Sequence[Work], arrivals: Arrivals, stopped: Mapping[TableName, str]
     ) -> None:
-        """Let new states of tables count, and note what is missing from each."""
+        """Take over the tables' new states, and record what is missing from each."""
         state, options, ranks = self._state, self._options, self._state.ranks
         by_life = {one.life: one for one in works}
         records: dict[str, LifeRecord] = {}
@@ -303,7 +302,7 @@ class _Load:
         state.records = records
 
     def _note(self, arrivals: Arrivals, stopped: Mapping[TableName, str]) -> None:
-        """Note which files wait for another load, and what is missing of no table in particular."""
+        """Record the files that wait for another load, and losses that concern no particular table."""
         state, options = self._state, self._options
         state.waiting = [
             one
@@ -338,17 +337,17 @@ class _Load:
 
 
 def _problem_of(life: Life, stopped: Mapping[TableName, str]) -> str:
-    """Why rows of a life may be missing: those of a table of one of its names could not be taken."""
+    """Return why rows of a life may be missing: a table with one of its names could not be loaded."""
     return next((stopped[name] for _, name in life.names if name in stopped), "")
 
 
 def _noted(state: State) -> tuple[int, list[str], int, bool]:
-    """What a load without new files may change of a state."""
+    """Return the parts of a state that a load without new files may change."""
     return len(state.paths()), state.order, sum(map(len, state.known.values())), state.hourly
 
 
 def _anew(output: Output) -> State:
-    """What an output begins with that has tables at a moment: each load makes all of them anew."""
+    """Return the initial state of an output with tables at a moment, which each load rebuilds."""
     state = output.state
     if state.version and not state.at:
         raise RefusedError(
@@ -364,10 +363,10 @@ def _anew(output: Output) -> State:
 
 
 def load_status(path: str) -> Summary:
-    """What is loaded in an output, table by table.
+    """Return what is loaded in an output, table by table.
 
     Raises:
-        AbsentError: nothing is.
+        AbsentError: the output has no loaded tables.
     """
     place = Place(path)
     state = Output(place).state

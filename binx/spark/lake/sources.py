@@ -1,4 +1,4 @@
-"""Where a task's images come from: rows of a file of changes, or of a state whose key changes."""
+"""Sources of a task's images: rows of a file of changes, or of a state whose key changes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _SAMPLES = 64
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A unit, or a file of the state in the columns of ``before``, for an epoch; ``lows`` cut its keys.
+    """A unit, or a state's file in the columns of ``before``, to be read for an epoch; ``lows`` cut its keys.
 
-    ``pieces`` are the number and the slot of the piece of each range, ``versions`` says whether all images
-    matter or only the last of a key.
+    ``pieces`` are the number and slot of each range's piece; ``versions`` is whether all images are needed or
+    only the last of each key.
     """
 
     life: str
@@ -50,7 +50,7 @@ class Source:
     versions: bool = False
 
     def images(self, *, only_key: bool = False) -> Iterator[pa.Table]:
-        """Its images, in the columns of the epoch or of its key."""
+        """Yield the images, in the columns of the epoch or only of its key."""
         if self.unit is None:
             assert self.before is not None
             yield state_rows(Place(self.output), [self.path], self.before, self.epoch)[0]
@@ -59,7 +59,7 @@ class Source:
 
 
 def unit_images(unit: Unit, epoch: Epoch, output: str, *, only_key: bool = False) -> Iterator[pa.Table]:
-    """The images of a unit, in the columns of an epoch or of its key."""
+    """Yield the images of a unit, in the columns of an epoch or only of its key."""
     names, wanted = None, epoch
     with Place(unit.file.root or output).parquet(unit.file.path) as opened:
         if only_key:
@@ -78,7 +78,7 @@ def unit_images(unit: Unit, epoch: Epoch, output: str, *, only_key: bool = False
 
 
 def state_rows(output: Place, paths: list[str], before: Epoch, epoch: Epoch) -> tuple[pa.Table, set[str]]:
-    """The rows of a state's files in the columns of an epoch, and the columns whose values are lost."""
+    """Return the rows of a state's files in an epoch's columns, and the columns whose values are lost."""
     names = output_names(before.columns)
     rows = united([base_rows(output.table(path), before.columns, names) for path in paths], before)
     return (rows, set()) if before.columns == epoch.columns else converted(rows, before, epoch)
@@ -86,12 +86,12 @@ def state_rows(output: Place, paths: list[str], before: Epoch, epoch: Epoch) -> 
 
 @dataclass(slots=True)
 class Keys:
-    """How the keys of a source are spread.
+    """How the keys of a source are distributed.
 
     Attributes:
-        met: the ranges that they fall into.
+        met: the ranges that have any of the keys.
         links: pairs of ranges between which rows move.
-        is_moved: whether any key changes with images that lack columns.
+        is_moved: whether any key changes in a file whose images may lack columns.
     """
 
     life: str
@@ -103,7 +103,7 @@ class Keys:
 
 
 def see_keys(one: Source) -> Keys:
-    """Look at the keys of a source; runs in a task."""
+    """Sample the keys of a source; runs in a task."""
     found = Keys(one.life)
     lows = from_text(one.lows)
     samples = []
@@ -125,7 +125,7 @@ def see_keys(one: Source) -> Keys:
 
 
 def split(one: Source) -> Iterator[tuple[int, int, int, bytes]]:
-    """Rows of the shuffle: slot, piece, epoch, images; runs in a task."""
+    """Yield rows of the shuffle: slot, piece, epoch, images; runs in a task."""
     lows = from_text(one.lows)
     numbers = [piece for piece, _ in one.pieces]
     slots = dict(one.pieces)
@@ -139,7 +139,7 @@ def split(one: Source) -> Iterator[tuple[int, int, int, bytes]]:
 def _parts(
     images: pa.Table, one: Source, lows: pa.Table | None, numbers: list[int]
 ) -> Iterator[tuple[int, pa.Table]]:
-    """The images of each piece, in order of time or only the last of each key."""
+    """Yield the images of each piece, in time order, or only the last of each key."""
     keys = key_of(images, one.epoch)
     if one.versions or is_partial(images):
         found = np.array(numbers)[ranges_of(keys, lows)]

@@ -1,7 +1,7 @@
-"""What is loaded: ``_state.json`` in the output, which is written last and says which files count.
+"""The loaded state: ``_state.json`` in the output lists the files that count; writing it is the commit.
 
-A load writes data files where they stay and replaces the state at its end. Files that the state no longer
-lists are kept until the next load, for readers that have opened them.
+A load writes data files to their final place and replaces the state at its end. Files that the state no
+longer lists are kept until the next load, for readers that have them open.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Reader = Callable[[Any], Any]
 
 
 def to_json(record: Any) -> bytes:
-    """A record as JSON; what its property ``derived`` gives is for readers alone."""
+    """Return a record as JSON; its property ``derived`` adds values that are only for readers."""
     return json.dumps(record, ensure_ascii=False, default=_plain).encode()
 
 
@@ -42,14 +42,14 @@ def _plain(value: Any) -> Any:
 
 
 def _with_text_keys(value: Any) -> Any:
-    """A dictionary of keys that JSON cannot have as a list of pairs."""
+    """Turn a dictionary whose keys are not valid in JSON into a list of pairs."""
     is_listed = isinstance(value, dict) and not all(isinstance(key, str) for key in value)
     return list(value.items()) if is_listed else value
 
 
 @cache
 def reader_of(kind: Any) -> Reader:
-    """What makes a value of a type from what :func:`to_json` wrote.
+    """Return a function that parses a type's values from the output of :func:`to_json`.
 
     It raises a ValueError, TypeError or KeyError for anything else.
     """
@@ -94,10 +94,10 @@ NO_BEGINNING = "rows that were there before the first log are missing unless the
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that is known to be missing.
+    """Data known to be missing.
 
-    ``since`` is a commit time, ``source`` the export that told it, which a better one of that log mends;
-    ``seen`` whether somebody accepted it, where it is of no table.
+    ``since`` is a commit time. ``source`` is the export that reported the loss; a better export of that log
+    removes it. ``seen`` is whether a user accepted it, for losses that concern no particular table.
     """
 
     reason: str
@@ -108,15 +108,15 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class LifeRecord:
-    """What is known of a life beside its files.
+    """The facts recorded about a life, apart from its files.
 
     Attributes:
         whole: whether the logs have its beginning.
-        reasons: what the logs themselves do not tell, in sentences.
-        losses: what loads found to be missing; kept until the table is rebuilt.
-        unknown: rows with values that only the server knows.
+        reasons: what the logs themselves lack, as sentences.
+        losses: losses found by loads; kept until the table is rebuilt.
+        unknown: the number of rows with values that only the server knows.
         error: why the last load stopped it.
-        seen: the reasons that somebody accepted.
+        seen: the reasons that a user accepted.
     """
 
     name: TableName
@@ -129,7 +129,7 @@ class LifeRecord:
 
     @property
     def told(self) -> list[str]:
-        """Why it is not complete, in sentences."""
+        """The reasons why it is incomplete, as sentences."""
         found = [] if self.whole else [NO_BEGINNING]
         found += self.reasons
         if self.unknown:
@@ -141,7 +141,7 @@ class LifeRecord:
 
     @property
     def complete(self) -> str:
-        """In a word or two."""
+        """Its completeness, in a word or two."""
         if self.losses or self.error:
             since = min((loss.since for loss in self.losses if loss.since), default="")
             return f"losses since {since}" if since else "losses"
@@ -151,39 +151,39 @@ class LifeRecord:
 
     @property
     def derived(self) -> dict[str, Any]:
-        """What readers of the state file find beside the fields."""
+        """Additional values in the state file, for readers."""
         return {"complete": self.complete, "told": self.told}
 
     @property
     def is_accepted(self) -> bool:
-        """Whether nothing is missing that nobody has accepted."""
+        """Whether every loss was accepted."""
         return not self.error and set(map(_kind, self.told)) <= set(self.seen)
 
     def accepted(self) -> LifeRecord:
-        """The same, with all that is missing noted as seen."""
+        """Return the record with all losses marked as seen."""
         return replace(self, seen=tuple(dict.fromkeys(map(_kind, self.told))))
 
 
 def _kind(reason: str) -> str:
-    """A reason without its numbers, which grow with each load."""
+    """Return a reason without its numbers, which grow with each load."""
     return re.sub(r"\d[\d,]*", "#", reason)
 
 
 @dataclass(slots=True)
 class State:
-    """All that is committed.
+    """The committed state.
 
     Attributes:
         version: the number of the load that wrote it.
-        at: the moment up to which the logs are taken, in words; empty where it is their end.
-        order: the chains in the order in which they are applied.
-        known: the manifests that loads read, by place and path: size and time of change.
-        waiting: files of these that are not taken, as their tables were left out or could not be loaded.
-        partial: tables and chains of which exports were taken that may lack transactions.
-        statements: those that have effects.
-        keys: the keys that options gave, by table; ``hourly`` whether history is cut by hours.
-        losses: what is missing, nobody can tell of which tables.
-        erasures: what ``binx erase`` did, each with how many keys and rows, and the condition's columns.
+        at: the moment of the tables, in words; empty for the end of the logs.
+        order: the chains in the order of application.
+        known: the manifests that loads read, by place and path: size and modification time.
+        waiting: files from these that are not loaded, as their tables were left out or failed.
+        partial: tables and chains with exports that may lack transactions.
+        statements: the statements that have effects.
+        keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
+        losses: losses that concern no particular table.
+        erasures: the runs of ``binx erase``, each with counts of keys and rows, and the condition's columns.
         garbage: files of the former state, which readers may still have open.
     """
 
@@ -208,20 +208,20 @@ class State:
 
     @property
     def ranks(self) -> dict[str, int]:
-        """The place of each chain in the order."""
+        """The rank of each chain in the order."""
         return {name: rank for rank, name in enumerate(self.order)}
 
     def paths(self) -> set[str]:
-        """All data files that count."""
+        """Return all data files that count."""
         lives = {file.path for life in self.lives.values() for file in (*life.ranges, *life.versions)}
         return lives | {file.path for file in self.history if not file.gone}
 
 
 class Output:
-    """The output folder, held by this load's lock; a load changes ``state``, and commits it.
+    """The output folder, locked by this load, which changes ``state`` and commits it.
 
-    ``folders`` are those that it writes to; what the state does not list there is removed at its end, also
-    what a load before left that was killed.
+    ``folders`` are the folders that the load writes to. Files in them that the state does not list are
+    removed at its end, including those of an earlier load that was killed.
     """
 
     def __init__(self, place: Place) -> None:
@@ -233,10 +233,10 @@ class Output:
         self._is_sure = True
 
     def commit(self, state: State) -> None:
-        """Let a state take the place of the one that was read; files that it lists count from here on.
+        """Replace the state that was read; the files that the new one lists count from then on.
 
         Raises:
-            OutputError: another load has committed meanwhile, or the state cannot be written.
+            OutputError: another load has committed in the meantime, or the state cannot be written.
         """
         ours = state.paths()
         self.place.synchronize(sorted(ours - self._former))
@@ -247,14 +247,14 @@ class Output:
         self.place.remove(sorted(self._garbage - ours))
         state.garbage = sorted(self._former - ours)
         content = to_json(state)
-        # From here on, after an error, only the place knows which of both counts.
+        # If this fails, only the place knows which of the two states counts.
         self._is_sure = False
         self.place.put(STATE, content)
         self._is_sure = True
         self._read, self._former, self._garbage = content, ours, set(state.garbage)
 
     def tidy(self) -> None:
-        """Remove what does not count, of tasks that were lost or stopped too."""
+        """Remove files that do not count, including those of lost or stopped tasks."""
         kept = self._former | self._garbage
         for folder in sorted(self.folders):
             for kind in _KINDS:
@@ -266,14 +266,14 @@ class Output:
                 )
 
     def give_up(self) -> None:
-        """Remove what this load wrote without committing it; what cannot be removed is left to the next."""
+        """Remove this load's uncommitted files; those that cannot be removed are left to the next load."""
         with suppress(BinxError):
             if self._is_sure:
                 self.tidy()
 
 
 def _read_state(place: Place) -> tuple[bytes | None, State]:
-    """What is committed; a new state where nothing is."""
+    """Read the committed state; return a new one if there is none."""
     content = place.read(STATE)
     if content is None:
         return None, State()

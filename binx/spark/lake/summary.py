@@ -1,4 +1,4 @@
-"""What a load did, or what is loaded, in figures that can be checked against the manifests."""
+"""Figures of a load or of a loaded output, which can be checked against the manifests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from binx.spark.lake.state import LifeRecord, State
 
 @dataclass(slots=True)
 class TableSummary:
-    """One table's figures.
+    """The figures of a table.
 
-    ``listed`` rows stand in the new manifests' files, ``loaded`` are new in history. ``inserts``, ``updates``
-    and ``deletes`` are the row changes among these (an update has two rows), ``current`` the rows of the
-    state, None where there is none or it was left as it is. ``complete`` says whether the state is, with
-    ``reasons``; ``accepted`` whether somebody has seen them; ``error`` why the table was stopped.
+    ``listed`` is the number of rows in the new manifests' files, ``loaded`` those new in history.
+    ``inserts``, ``updates`` and ``deletes`` are row changes among these (an update has two rows). ``current``
+    is the number of rows of the state, None if there is none or it was not changed. ``complete`` is the
+    state's completeness, with ``reasons``; ``accepted`` whether a user accepted them; ``error`` why the table
+    was stopped.
     """
 
     db: str
@@ -34,16 +35,16 @@ class TableSummary:
     error: str = ""
 
     def tell(self, record: LifeRecord) -> None:
-        """Say what is known of the table's life."""
+        """Add the recorded facts about the table's life."""
         self.complete, self.reasons = record.complete, record.told
         self.accepted, self.error = record.is_accepted, self.error or record.error
 
 
 @dataclass(slots=True)
 class Summary:
-    """What a load did; ``load`` is the committed state's number, ``changed`` whether this load made it.
+    """The result of a load; ``load`` is the committed state's number, ``changed`` whether this load wrote it.
 
-    ``at`` is the moment that the tables are of, in words; empty where that is the end of the logs.
+    ``at`` is the moment of the tables, in words; empty for the end of the logs.
     """
 
     output: str
@@ -58,7 +59,7 @@ class Summary:
 
     @classmethod
     def of(cls, state: State, output: str, tables: Iterable[TableSummary]) -> Summary:
-        """What is loaded."""
+        """Summarize a state."""
         return cls(
             output=output,
             load=state.version,
@@ -72,12 +73,12 @@ class Summary:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """One object with the names of the fields."""
+        """Return an object with the fields' names."""
         return asdict(self)
 
     @property
     def exit_code(self) -> ExitCode:
-        """What the process returns."""
+        """The exit code of the process."""
         if any(table.error for table in self.tables):
             return ExitCode.FAILED
         if not self.losses_seen or not all(table.accepted for table in self.tables):
@@ -85,7 +86,7 @@ class Summary:
         return ExitCode.DONE
 
     def told(self) -> list[str]:
-        """What people should know beside the figures."""
+        """Sentences for users, in addition to the figures."""
         lines = []
         for table in self.tables:
             name = f"{table.db}.{table.table}"

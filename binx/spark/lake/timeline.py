@@ -1,7 +1,7 @@
-"""Follows tables and columns through statements and files: lives, their epochs, and which rows are theirs.
+"""Trace tables and columns through statements and files: lives, epochs, and the rows of each.
 
-The names in an ALTER TABLE are those before it, whatever its clauses do to each other: columns may be renamed
-in a circle, and a name that is given away may come back with another column.
+Names in an ALTER TABLE refer to the table before the statement, whatever its clauses do: columns may be
+renamed in a circle, and a name that was given up may be reused for another column.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNTOLD = "columns changed without a statement in the logs"
 
 @dataclass(frozen=True, slots=True)
 class _Clip:
-    """A part of a file between two statements about its table; ``alone`` if it is the only one."""
+    """A part of a file between two statements about its table; ``alone`` if the file is not cut."""
 
     file: ChangesFile
     first: int
@@ -59,9 +59,9 @@ class _Clip:
 
 
 class Timeline:
-    """Lives as they come about, statement by statement.
+    """Builds lives statement by statement.
 
-    ``empty`` are parts of files that can have no rows, as the table had other columns there.
+    ``empty`` are parts of files that must have no rows, as the table had other columns there.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class Timeline:
         return self._prepared.committed
 
     def trace(self, files: Sequence[ChangesFile], statements: Sequence[Statement]) -> list[Life]:
-        """All lives, dropped ones too."""
+        """Return all lives, including dropped ones."""
         ordered = sorted(statements, key=lambda one: (self._ranks[one.chain], one.scn, one.ordinal))
         self._prepared = follow_prepared(ordered)
         operations: list[tuple[Position, int, int, Any]] = []
-        # A base comes behind the statement in whose place it stands, and before rows there.
+        # At its position, a base comes after statements and before rows.
         for number, statement in enumerate(ordered):
             is_base = statement.chain in self._bases
             operations.append((self._place(statement.chain, statement.scn), int(is_base), number, statement))
@@ -106,12 +106,12 @@ class Timeline:
         return [life for life in self.lives if life.epochs]
 
     def _place(self, chain: str, scn: int) -> Position:
-        """Where a commit version of a chain stands; all of a base stands where that does."""
+        """Return the position of a chain's commit version; a base has a single position."""
         base = self._bases.get(chain)
         return Position(self._ranks[chain], scn) if base is None else base.at
 
     def _clips(self, files: Iterable[ChangesFile], statements: Iterable[Statement]) -> Iterable[_Clip]:
-        """The files, cut where statements about their tables stand."""
+        """Yield the files, cut at statements about their tables."""
         cuts: dict[tuple[str, object], set[int]] = defaultdict(set)
         for statement in statements:
             for effect in statement.effects:
@@ -149,12 +149,12 @@ class Timeline:
             former.name = None
 
     def _is_held(self, name: TableName, statement: Statement) -> bool:
-        """Whether what a statement did to a table is in the base that the table began with."""
+        """Whether the base that the table began with already includes a statement's effect on it."""
         base = self._names[name].base if name in self._names else None
         return base is not None and base.holds(statement.chain, statement.scn)
 
     def _called(self, name: TableName) -> Life:
-        """The life that has a name, which may have been there before the logs."""
+        """Return the life with this name; if there is none, the table is older than the logs."""
         return self._names.get(name) or self._born(name, "", None, whole=False)
 
     def _follow(self, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
@@ -209,7 +209,7 @@ class Timeline:
     def _created(
         self, name: TableName, effect: Mapping[str, Any], statement: Statement, place: Position
     ) -> None:
-        """Let a table begin, with a statement in a log or in a base."""
+        """Begin a table with a statement of a log or of a base."""
         if effect.get("if_not_exists") and name in self._names:
             return
         base = self._bases.get(statement.chain)
@@ -222,14 +222,14 @@ class Timeline:
         self._define(life, effect, statement, place)
 
     def _is_across(self, base: PlacedBase) -> bool:
-        """Whether an XA transaction was prepared before a base and committed behind it."""
+        """Whether an XA transaction was prepared before a base and committed after it."""
         return any(
             self._place(*prepared) <= base.at < self._place(*committed)
             for prepared, committed in self._prepared.committed.items()
         )
 
     def _mark(self, effect: Mapping[str, Any], name: TableName, where: str) -> None:
-        """Note what makes tables incomplete."""
+        """Record why tables are incomplete."""
         if effect["action"] == "not_understood":
             self._called(name).reasons.append(f"{where}: {_UNDEFINED}: {effect.get('reason') or ''}")
             return
@@ -252,7 +252,7 @@ class Timeline:
         )
 
     def _define(self, life: Life, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
-        """Let a life begin with the columns that a statement tells; without any its first file will."""
+        """Begin a life with the statement's columns; if it has none, the life's first file provides them."""
         if effect.get("columns") is not None:
             columns = tuple(self._column(life, one) for one in effect["columns"])
             key = ids_of(columns, effect.get("key") or ())
@@ -275,7 +275,7 @@ class Timeline:
     def _clauses(
         self, life: Life, told: Sequence[Mapping[str, Any]]
     ) -> tuple[dict[str, Column], list[Change]]:
-        """The columns behind an ALTER TABLE, by their names in lower case, and what becomes of values."""
+        """Return the columns after an ALTER TABLE, by lower-case name, and the changes of values."""
         old = {one.name.lower(): one for one in life.epochs[-1].columns}
         found, changes = dict(old), []
         for one in told:
@@ -301,7 +301,7 @@ class Timeline:
     def _behind(
         self, life: Life, told: Mapping[str, Any], found: Mapping[str, Column], changes: list[Change]
     ) -> Column:
-        """A column as it is behind a statement; changes that no clause tells are added."""
+        """Return a column after a statement; changes without a clause are added."""
         there = found.get(told["name"].lower())
         after = self._column(life, told, None if there is None else there.id)
         if there is None:
@@ -311,12 +311,12 @@ class Timeline:
         return after
 
     def _take(self, clip: _Clip, place: Position) -> None:
-        """Let the rows of a clip belong to the life that has the table's name here."""
+        """Assign the rows of a clip to the life that has the table's name here."""
         life = self._called(clip.file.table)
         file: ChangesFile | None = clip.file
         base = life.base
         if clip.file.chain in self._bases:
-            # Its rows come before all others of the life, whatever commit versions those have.
+            # The base's rows precede all others of the life, regardless of their commit versions.
             place = Position(-1, clip.first)
         elif base is not None and clip.file.chain in base.held:
             spans = clip.file.spans or ((clip.first, clip.last),)
@@ -354,7 +354,7 @@ class Timeline:
         )
 
     def _untold(self, life: Life, version: Version, place: Position) -> None:
-        """Begin an epoch whose columns only the rows tell, by their names."""
+        """Begin an epoch whose columns are known only from the rows; columns are matched by name."""
         life.reasons.append(f"{version.name}: {_UNTOLD}")
         old = {one.name.lower(): one for one in life.epochs[-1].columns}
         columns, changes = [], []

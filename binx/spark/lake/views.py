@@ -1,7 +1,7 @@
-"""Files of several schema versions read as one, and views of them for DuckDB and Spark.
+"""Read files of several schema versions as one table, and write views of them for DuckDB and Spark.
 
-Columns are united by their identity, and types where that is exact. ``views.sql`` and ``views.spark.sql``
-have a view of each table, and of its history.
+Columns are united by identity, and types if that is exact. ``views.sql`` and ``views.spark.sql`` have a view
+of each table and of its history.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_DIGITS = 38
 
 
 class Part(NamedTuple):
-    """Units whose rows have the same columns; one alone if not all rows of its file count."""
+    """Units whose rows have the same columns; a single unit if not all rows of its file count."""
 
     units: tuple[Unit, ...]
     is_whole: bool
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
     @property
     def system_columns(self) -> list[str]:
-        """Which of the data set's own columns the files have."""
+        """The data set's own columns that the files have."""
         kinds = [(one.arrow_type, one.mysql_type.lower()) for one in self.version.columns]
         optional = {
             "_json_diff": any(sql == "json" for _, sql in kinds),
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
 @dataclass(slots=True)
 class United:
-    """A column that is read; ``names`` are those in the files, by the number of the part."""
+    """A column of the united table; ``names`` are its names and types in the files, by part number."""
 
     name: str
     type: pa.DataType
@@ -60,7 +60,7 @@ class United:
 
 
 def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
-    """The files that hold a table's changes, those of former tables of its name included."""
+    """Return the files with a table's changes, including those of former tables of its name."""
     living = next((life for life in lives if life.name == table), None)
     ids: dict[str, Hashable] = {}
     if living is not None and living.epochs:
@@ -89,9 +89,9 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
 
 
 def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list[United]:
-    """The columns of all parts together: those that the table has, in order, and then those it had.
+    """Unite the columns of all parts: the table's current columns, in order, then former ones.
 
-    A type that does not hold another's values exactly gets a column of its own, called ``name@type``.
+    If no type holds the values of two types exactly, the second gets a separate column ``name@type``.
     """
     names: dict[Hashable, str] = dict(living)
     found: dict[Hashable, list[United]] = {identity: [] for identity in names}
@@ -118,7 +118,7 @@ def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type that holds all values of both exactly; None where there is none."""
+    """Return the type that holds all values of both exactly; None if there is none."""
     if one == other:
         return one
     pair = {one, other}
@@ -137,7 +137,7 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _digits(kinds: Iterable[pa.DataType]) -> Iterator[tuple[int, int]]:
-    """Digits before and behind the point of the types that are exact numbers."""
+    """Yield the digits before and after the decimal point of exact number types."""
     for kind in kinds:
         if pa.types.is_decimal(kind):
             yield kind.precision - kind.scale, kind.scale
@@ -147,7 +147,7 @@ def _digits(kinds: Iterable[pa.DataType]) -> Iterator[tuple[int, int]]:
 
 
 def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashable, str]]:
-    """Identities and names of the columns that a table has now."""
+    """Return the identities and names of a table's current columns."""
     life = next((life for life in lives if life.name == table and life.epochs), None)
     return [] if life is None else [(column.id, column.name) for column in life.epochs[-1].columns]
 
@@ -158,56 +158,56 @@ def _head(state: State) -> str:
 
 
 class DuckDb:
-    """What DuckDB calls things."""
+    """DuckDB's SQL dialect."""
 
     path = "views.sql"
     types: ClassVar = {"text": "VARCHAR", "map": "MAP(VARCHAR, VARCHAR)", "plain time": "TIMESTAMP"}
 
     @staticmethod
     def name(name: str) -> str:
-        """An identifier."""
+        """Quote an identifier."""
         return '"' + name.replace('"', '""') + '"'
 
     @staticmethod
     def folded(name: TableName) -> str:
-        """What two views must not share."""
+        """Return the name in the form that must be unique."""
         return str(name).lower()
 
     def view(self, name: TableName) -> str:
-        """How a view's definition begins."""
+        """Return the beginning of a view's definition."""
         schema, table = self.name(name.db), self.name(name.table)
         return f"CREATE SCHEMA IF NOT EXISTS {schema};\nCREATE OR REPLACE VIEW {schema}.{table} AS\n"
 
     @staticmethod
     def files(place: Place, paths: Sequence[str]) -> str:
-        """What some files hold."""
+        """Return a table expression that reads files."""
         listed = ", ".join(_text(place.shown(path)) for path in paths)
         return f"read_parquet([{listed}], hive_partitioning = false)"
 
 
 class Spark:
-    """What Spark calls things."""
+    """Spark's SQL dialect."""
 
     path = "views.spark.sql"
     types: ClassVar = {"text": "STRING", "map": "MAP<STRING, STRING>", "plain time": "TIMESTAMP_NTZ"}
 
     @staticmethod
     def name(name: str) -> str:
-        """An identifier."""
+        """Quote an identifier."""
         return "`" + name.replace("`", "``") + "`"
 
     @staticmethod
     def folded(name: TableName) -> str:
-        """What two views must not share."""
+        """Return the name in the form that must be unique."""
         return f"{name.db}_{name.table}".lower()
 
     def view(self, name: TableName) -> str:
-        """How a view's definition begins; a temporary view's name has one part."""
+        """Return the beginning of a view's definition; a temporary view's name has one part."""
         return f"CREATE OR REPLACE TEMPORARY VIEW {self.name(f'{name.db}_{name.table}')} AS\n"
 
     @staticmethod
     def files(place: Place, paths: Sequence[str]) -> str:
-        """What some files hold, as one pattern."""
+        """Return a table expression that reads files, as one pattern."""
         special = re.compile(r"([\[\]{}*?,\\])")
         escaped = [special.sub(r"\\\1", path) for path in paths]
         root = special.sub(r"\\\1", re.sub("^s3://", "s3a://", place.shown("").rstrip("/")))
@@ -219,13 +219,13 @@ Dialect = DuckDb | Spark
 
 
 def has_views(state: State, place: Place) -> bool:
-    """Whether the views of what is committed are written."""
+    """Whether the committed state's views exist."""
     there = place.read(Spark.path)
     return there is not None and there.startswith(_head(state).encode())
 
 
 def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
-    """Write the views of what is committed."""
+    """Write the committed state's views."""
     for dialect in (DuckDb(), Spark()):
         place.put(dialect.path, "".join(_views(state, lives, place, dialect)).encode())
 
@@ -242,7 +242,7 @@ def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) 
         taken.add(dialect.folded(found))
         return found
 
-    # Tables take their names before views that are made of them.
+    # Tables take their names before the derived views do.
     for name, view in [(name, free(name)) for name in sorted(living)]:
         life = living[name]
         loaded = state.lives.get(life.id)
@@ -289,7 +289,7 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
 
 
 def _counting(unit: Unit) -> str:
-    """Which rows belong to a unit."""
+    """Return the SQL condition for the rows of a unit."""
     spans = [
         f"_commit_version BETWEEN {max(unit.first, first)} AND {min(unit.last, last)}"
         for first, last in unit.file.spans or [(unit.first, unit.last)]
@@ -310,7 +310,7 @@ def _column(column: United, number: int, dialect: Dialect) -> str:
 
 
 def _type(kind: pa.DataType, dialect: Dialect) -> str:
-    """A type that :func:`~binx.spark.lake.views.common_type` gives."""
+    """Return the SQL name of a type from :func:`~binx.spark.lake.views.common_type`."""
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_timestamp(kind):

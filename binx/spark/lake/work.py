@@ -1,4 +1,4 @@
-"""A life on its way through a load: how its keys are cut into pieces, and what these are merged into."""
+"""Work on a life during a load: cut its keys into pieces, and take over the merged results."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from binx.spark.lake.model import Epoch, LifePlan, LifeState, Options, RangeFile
 from binx.spark.lake.sources import Keys
 
 IN_MEMORY = 5
-"""Bytes that rows take in memory for each of theirs on disk, about."""
+"""Approximate bytes in memory for each byte of rows on disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """A life's keys, cut.
+    """A life's keys, cut into ranges.
 
     Attributes:
-        lows: where cuts begin, without the first.
-        pieces: for each cut the number of its piece, -1 where nothing changes.
-        weights: of each piece, in bytes.
+        lows: the keys at which cuts begin, without the first cut.
+        pieces: for each cut the number of its piece, -1 if nothing changes in it.
+        weights: the size of each piece in bytes.
     """
 
     lows: str
@@ -37,7 +37,7 @@ class Cuts:
 def cut(
     ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]], *, anew: bool, most: int
 ) -> Cuts:
-    """Cut a life's keys so that no task has much more than it should."""
+    """Cut a life's keys so that no task gets much more than ``most`` bytes."""
     found = [(keys, size) for keys, size in seen if keys.sample]
     if not ranges:
         return _new(found, most)
@@ -61,7 +61,7 @@ def cut(
 
 
 def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
-    """For each range the first one that it must be merged with."""
+    """Return, for each range, the first range that it must be merged with."""
     groups = list(range(count))
     for one, other in links:
         low, high = sorted((groups[one], groups[other]))
@@ -70,9 +70,9 @@ def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
-    """Cuts of keys of which nothing is there yet."""
+    """Cut the keys of a life without files."""
     total = sum(size for _, size in found)
-    # Rows that moved with images that lack columns must meet what they were before.
+    # If images lack columns, rows whose key changed must be merged together with their earlier values.
     if any(keys.is_moved for keys, _ in found) or total <= most * 3 // 2:
         return Cuts("", (0,), (total,))
     parts, weights = [], []
@@ -88,7 +88,7 @@ def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
     count = max(2, round(total / most))
     places = np.searchsorted(so_far, np.arange(1, count) * (total / count))
     chosen = keys_seen.take(pa.array(order[np.minimum(places, len(order) - 1)])).combine_chunks()
-    # A key that is met often may be chosen twice.
+    # A frequent key may be chosen twice.
     kept = np.append(True, np.diff(ranges_of(chosen, chosen)) != 0)
     chosen = chosen.filter(pa.array(kept)).combine_chunks()
     number = len(chosen) + 1
@@ -98,13 +98,13 @@ def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
 
 @dataclass(slots=True)
 class Work:
-    """A life on its way through stages.
+    """A life on its way through stages, each of which merges some epochs with the same key.
 
     Attributes:
-        stages: the first and last epochs of those to come; a key that changes begins another one.
-        state: what is there behind those that are done.
-        lost: columns of which values are not known since they got another type.
-        rekeyed: whether the stage that is next has another key than the files.
+        stages: the first and last epoch of each remaining stage; a change of key begins a new stage.
+        state: the state after the finished stages.
+        lost: columns with values that became unknown through a change of type.
+        rekeyed: whether the next stage has another key than the files.
         written: the files that this load wrote.
     """
 
@@ -119,7 +119,7 @@ class Work:
 
     @classmethod
     def of(cls, plan: LifePlan, options: Options) -> Work:
-        """The work that a plan asks for."""
+        """Return the work for a plan."""
         epochs, last = plan.epochs, len(plan.epochs) - 1
         state = plan.former or replace(plan.goal, epochs=1)
         first = state.epochs - 1
@@ -131,35 +131,35 @@ class Work:
 
     @property
     def life(self) -> str:
-        """Its id."""
+        """The life's id."""
         return self.plan.goal.life
 
     @property
     def base(self) -> tuple[RangeFile, ...]:
-        """The files that hold the keys of the next stage."""
+        """The files that have the keys of the next stage."""
         return () if self.rekeyed else self.state.ranges
 
     @property
     def units(self) -> list[Unit]:
-        """Those of the stage that is next."""
+        """The units of the next stage."""
         first, last = self.stages[0]
         return [unit for unit in self.plan.units if first <= unit.epoch <= last]
 
     @property
     def is_anew(self) -> bool:
-        """Whether all files of the state are written anew: their columns or their place are others."""
+        """Whether all files of the state are rewritten, as their columns or their folder change."""
         former = self.plan.former
         if former is None or self.rekeyed or former.folder != self.plan.goal.folder:
             return True
         return self.stages[0][1] >= former.epochs
 
     def all_cut(self) -> Cuts:
-        """All keys of a small life, which one task merges."""
+        """Return a single cut with all keys of a small life, which one task merges."""
         size = sum(unit.file.bytes for unit in self.units) * IN_MEMORY
         return Cuts("", (0,), (size + sum(one.bytes for one in self.base),))
 
     def take(self, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
-        """Let the state be what pieces were merged into; the files that this load wrote in vain."""
+        """Take over the merged pieces as the new state; return files of this load that are not needed."""
         state = self.state
         listed = [file for one in merged for _, _, *pair in one.ranges for file in pair if file is not None]
         made = [*listed, *(file for one in merged for file in one.closed)]
@@ -201,7 +201,7 @@ class Work:
 
 
 def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
-    """Whether an epoch has another key than the one before, or one of other types."""
+    """Whether an epoch's key, or the type of a key column, differs from the previous epoch's."""
     epoch, before = epochs[place], epochs[place - 1]
     return epoch.key != before.key or any(
         change.id in epoch.key and change.former is not None for change in epoch.changes

@@ -1,1 +1,1 @@
-"""Binary logs as a data source of Spark: ``spark.read.format("binlog")``."""
+"""Spark data source for binary logs: ``spark.read.format("binlog")``."""

@@ -1,8 +1,8 @@
-"""The columns of binx as Spark has them: types, and batches that are cast to them.
+"""Map binx's columns to Spark: types, and batches cast to them.
 
-A type is what Spark makes of it when it reads the same column from the Parquet files of a data set, so that
-rows of both can be united: unsigned integers are the next larger signed type or a decimal, a TIME is a bigint
-of microseconds. What Spark does not take from Python (unsigned integers, dictionaries) is cast on the way.
+A column has the type that Spark gives it when reading the Parquet files of a data set, so that rows of both
+can be united: unsigned integers become the next larger signed type or a decimal, TIME becomes a bigint of
+microseconds. Types that Spark does not accept from Python (unsigned integers, dictionaries) are cast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGER = {
 
 
 def _taken(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type as which Spark takes another."""
+    """Return the Arrow type that Spark accepts in place of this one."""
     if isinstance(kind, pa.BaseExtensionType):
         return _taken(kind.storage_type)
     if pa.types.is_dictionary(kind):
@@ -43,7 +43,7 @@ def _taken(kind: pa.DataType) -> pa.DataType:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The schema of Spark for batches of an Arrow schema of binx."""
+    """Return the Spark schema for batches of an Arrow schema."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     taken = pa.schema([(field.name, _taken(field.type)) for field in schema])
@@ -52,17 +52,17 @@ def spark_schema(schema: pa.Schema) -> StructType:
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema that Spark expects batches of a schema to have."""
+    """Return the Arrow schema that Spark expects of batches."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    # Before pyspark 4.3 there is no such parameter, and times are in UTC by default.
+    # pyspark before 4.3 has no such parameter; its times are in UTC by default.
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     converted: pa.Schema = to_arrow_schema(schema, **zone)
     return converted
 
 
 def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> pa.RecordBatch:
-    """A batch of binx with the columns, their order and the types that Spark expects."""
+    """Return a batch with the columns, order and types that Spark expects."""
     if whole and (extra := [name for name in batch.schema.names if target.get_field_index(name) < 0]):
         raise BinxError(
             f"the table has columns that were added after the query started: {', '.join(extra)};"

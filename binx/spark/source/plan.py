@@ -1,9 +1,9 @@
-"""What the driver plans: logs cut into slices of whole transactions, and the schema of a table.
+"""Plan a read on the driver: cut logs into slices of whole transactions, and find a table's schema.
 
-A log is walked once: its index file is read where it has a true one, else headers of transactions, or of
-events where tables must be known: rows have columns that statements may name, and what a statement did is
-told of the tables before it. Statements that define tables are followed on the way, so that each slice knows
-the tables as they are at its start.
+Each log is walked once. If it has a valid index file, that is read; otherwise the headers of transactions, or
+of events if tables must be known (statements may name the columns of rows, and what a statement did depends
+on the tables before it). Statements that define tables are followed, so that each slice has the tables as
+they are at its start.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Slice:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size in bytes."""
         return self.stop - self.start
 
     def catalog(self) -> Catalog:
@@ -63,7 +63,7 @@ class Slice:
 
 @contextmanager
 def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
-    """The log of a slice; scans of it give the slice's transactions."""
+    """Open the log of a slice; scans of it return only the slice's transactions."""
     with part.log.opened(request.keys(), part.stop) as file:
         file.resumption = Resumption(part.start, part.format, part.stop)
         yield file
@@ -71,18 +71,18 @@ def opened(part: Slice, request: Request) -> Iterator[BinlogFile]:
 
 @contextmanager
 def opened_chain(request: Request) -> Iterator[list[FileEnds]]:
-    """Open the logs of a request, in the order of their chain."""
+    """Open the logs of a request, in chain order."""
     with open_logs(request.paths, IndexUse(), request.keys()) as files:
         yield order_ends([read_ends(file) for file in files])
 
 
 def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
-    """The tables that the request's dump tells of in these logs."""
+    """Return the tables that the request's dump defines for these logs."""
     return Catalog() if request.schema is None else read_dump(request.schema).known_in(files)
 
 
 def plan(request: Request) -> list[list[Slice]]:
-    """Cut the logs of a request into what each task reads."""
+    """Cut the logs of a request into the slices that each task reads."""
     with opened_chain(request) as chain:
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
@@ -91,7 +91,7 @@ def plan(request: Request) -> list[list[Slice]]:
 
 
 def shares(slices: Iterable[Slice], split_bytes: int) -> list[list[Slice]]:
-    """Slices that tasks read: small ones that follow each other go to one task."""
+    """Group slices into tasks: small consecutive ones share a task."""
     tasks: list[list[Slice]] = []
     held = split_bytes
     for part in slices:
@@ -105,7 +105,7 @@ def shares(slices: Iterable[Slice], split_bytes: int) -> list[list[Slice]]:
 
 @dataclass(slots=True)
 class _Begun:
-    """A slice whose end is looked for; ``count`` transactions are before its stop."""
+    """A slice that is still growing; ``count`` transactions end at or before ``stop``."""
 
     start: int
     stop: int
@@ -116,7 +116,7 @@ class _Begun:
 
 
 class Planner:
-    """Cuts the logs of a chain, one after another, into slices."""
+    """Cuts the logs of a chain, in order, into slices."""
 
     def __init__(
         self,
@@ -128,11 +128,11 @@ class Planner:
     ) -> None:
         selection = request.selection
         if selection.limit is None:
-            # What only bodies of events tell is left to the tasks.
+            # Selections that need event bodies are left to the tasks.
             selection = selection._replace(databases=(), tables=(), thread_ids=(), xids=())
         self._request = request
         self._selector = Selector(selection, names, in_parts=True)
-        # What statements did to tables is told of those known before them.
+        # The effect of a statement depends on the tables before it.
         self._follows = request.what is not What.TRANSACTIONS
         least = Level.LEVEL_EVENTS if self._follows else Level.LEVEL_INDEX
         self._level = max(required_level(selection), least)
@@ -165,7 +165,7 @@ class Planner:
             yield _slice(file, begun_last, self.epoch)
 
     def _cut(self, table: TransactionTable, mask: bytearray) -> Iterator[_Begun]:
-        """Go over some transactions; gives the slices that end among them."""
+        """Process some transactions; yield the slices that end among them."""
         starts = memoryview(table.column("start")).cast("q")
         ends = memoryview(table.column("end")).cast("q")
         split, count, index = self._request.split_bytes, len(table), 0
@@ -198,7 +198,7 @@ class Planner:
                 yield begun
 
     def _follow(self, table: TransactionTable, first: int, behind: int) -> None:
-        """Move the catalog on over some transactions."""
+        """Apply the statements of some transactions to the catalog."""
         if self._decoder is None or first == behind:
             return
         marks = bytearray(len(table))
@@ -224,7 +224,7 @@ def _slice(file: BinlogFile, begun: _Begun, epoch: int) -> Slice:
 
 
 def table_schema(request: Request) -> pa.Schema:
-    """The columns of a table's row changes in all their versions, by a pass that decodes no row."""
+    """Return the columns of a table's row changes in all versions; the pass decodes no rows."""
     schemas: list[pa.Schema] = []
     seen: dict[str, None] = {}
     with opened_chain(request) as chain:
@@ -254,6 +254,6 @@ def table_schema(request: Request) -> pa.Schema:
 def keep_touching(
     scan: TransactionScan, table: TransactionTable, mask: bytearray, name: tuple[str, str]
 ) -> None:
-    """Unmark the transactions that change no row of a table."""
+    """Unmark transactions that change no row of a table."""
     wanted = bytes(scan.table_name(number) == name for number in range(scan.table_count))
     table.keep_tables(mask, wanted)

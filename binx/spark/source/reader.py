@@ -1,7 +1,7 @@
-"""The data source as Spark calls it.
+"""The data source's classes, as called by Spark.
 
-Spark imports these classes in the processes that plan a query on the driver's machine and in those that run
-its tasks, so binx must be installed in both.
+Spark imports them in the processes that plan a query on the driver and in those that run tasks, so binx must
+be installed in both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-"""Spark's setting without which it refuses sources that take filters."""
+"""The Spark setting without which sources with filter pushdown are rejected."""
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -40,9 +40,9 @@ except ImportError:  # before pyspark 4.2
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("binlog")`` and ``spark.readStream.format("binlog")`` known to a session.
+    """Register ``spark.read.format("binlog")`` and ``spark.readStream.format("binlog")`` in a session.
 
-    Filters on commit time and GTID reach the source where ``spark.sql.python.filterPushdown.enabled`` is true
+    Filters on commit time and GTID reach the source if ``spark.sql.python.filterPushdown.enabled`` is true
     when this is called; call it again after changing the setting.
     """
     pushes = spark.conf.get(PUSHDOWN, "false") == "true"
@@ -59,11 +59,11 @@ class BinlogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What follows ``format``."""
+        """The format's name."""
         return "binlog"
 
     def schema(self) -> StructType:
-        """The columns; those of a table are found by a pass over the logs."""
+        """Return the columns; those of a table are found by a pass over the logs."""
         self._found_schema = True
         if self._request.what is What.TRANSACTIONS:
             return spark_schema(index_schema())
@@ -72,19 +72,19 @@ class BinlogSource(DataSource):
         return spark_schema(table_schema(self._request))
 
     def reader(self, schema: StructType) -> BinlogReader:
-        """What reads once."""
+        """Return the reader for batch queries."""
         return BinlogReader(self._request, schema)
 
     def streamReader(self, schema: StructType) -> BinlogStreamReader:  # noqa: N802 - Spark's name
-        """What reads on as logs grow."""
+        """Return the reader for streams, which follows growing logs."""
         return BinlogStreamReader(self._request, schema, whole=self._found_schema)
 
 
 class FilteredBinlogSource(BinlogSource):
-    """The same, to which Spark tells filters."""
+    """The same source with filter pushdown."""
 
     def reader(self, schema: StructType) -> BinlogReader:
-        """What reads once."""
+        """Return the reader for batch queries."""
         return FilteredBinlogReader(self._request, schema)
 
 
@@ -97,21 +97,21 @@ class BinlogReader(DataSourceReader):
         self._is_empty = False
 
     def partitions(self) -> list[InputPartition]:
-        """What each task reads."""
+        """Return the partitions, one for each task."""
         tasks = [] if self._is_empty else plan(self._request)
         return [InputPartition(tuple(slices)) for slices in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task."""
-        # Spark gives None where there are no partitions.
+        """Yield the rows of a partition."""
+        # Spark passes None if there are no partitions.
         return read_slices(self._request, partition.value or (), self._target)
 
 
 class FilteredBinlogReader(BinlogReader):
-    """The same, which reads no transactions that the query's filters leave out."""
+    """The same reader; skips transactions that the query's filters exclude."""
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
-        """Take filters; Spark asks all of them again."""
+        """Accept filters; Spark still applies all of them."""
         selection = narrowed(self._request.selection, filters)
         if selection is None:
             self._is_empty = True
@@ -121,7 +121,7 @@ class FilteredBinlogReader(BinlogReader):
 
 
 class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads whole transactions as they come."""
+    """Reads whole transactions as they arrive."""
 
     def __init__(self, request: Request, schema: StructType, *, whole: bool) -> None:
         self._request = request
@@ -131,29 +131,29 @@ class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._aim: dict[str, Any] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Before all logs."""
+        """Return the offset before all logs."""
         return {}
 
     def latestOffset(  # noqa: N802 - Spark's name
         self, start: dict[str, Any] | None = None, limit: Any = None
     ) -> dict[str, Any]:
-        """How far can be read: pyspark 4.1 calls it without arguments, later ones with both."""
+        """Return the latest readable offset; pyspark 4.1 passes no arguments, later versions both."""
         most = getattr(limit, "max_bytes", None)
         return self._stream.latest(start or {}, most, self._aim)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """All there is, or what the option maxBytesPerTrigger says."""
+        """Return no limit, or that of the option maxBytesPerTrigger."""
         most = self._request.trigger_bytes
         return ReadAllAvailable() if most is None else ReadMaxBytes(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read up to what is there now."""
+        """Read up to the current end of the logs."""
         self._aim = self._stream.latest({})
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """What each task of a batch reads."""
+        """Return the partitions of a batch, one for each task."""
         return [InputPartition(tuple(slices)) for slices in self._stream.partitions(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a task."""
+        """Yield the rows of a partition."""
         return read_slices(self._request, partition.value or (), self._target, whole=self._whole)

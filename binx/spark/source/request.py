@@ -1,4 +1,4 @@
-"""What a reader asks of ``spark.read.format("binlog")``, from the options that it gives, and from filters."""
+"""Parse the options of ``spark.read.format("binlog")``, and narrow the selection by Spark's filters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class What(Enum):
-    """What the rows are: row changes of one table, or a row a transaction, or one a statement."""
+    """The kind of rows: row changes of one table, transactions, or statements."""
 
     CHANGES = "table"
     TRANSACTIONS = "transactions"
@@ -33,7 +33,7 @@ class What(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is read, and how: about ``split_bytes`` a task, at most ``batch_rows`` handed over at once."""
+    """What to read, and how: about ``split_bytes`` per task, at most ``batch_rows`` per batch."""
 
     paths: tuple[str, ...]
     what: What
@@ -48,7 +48,7 @@ class Request:
     trigger_bytes: int | None = None
 
     def keys(self) -> Keys | None:
-        """The keys of encrypted logs; None for those that the environment names."""
+        """The keys of encrypted logs; None for those named in the environment."""
         if self.keyring is None and self.identity is None:
             return None
         from binx.source.keyring import given_keys
@@ -89,7 +89,7 @@ def _path(text: str) -> tuple[str, ...]:
 
 
 def _paths(text: str) -> tuple[str, ...]:
-    """The paths that Spark passes on from ``.load([…])``, as JSON."""
+    """Parse the paths that Spark passes from ``.load([…])``, as JSON."""
     try:
         paths = json.loads(text)
     except (ValueError, RecursionError):
@@ -135,10 +135,10 @@ _NAMES = {name.lower(): name for name in (*_REQUEST, *_SELECTION)}
 
 
 def parse_request(options: Mapping[str, str]) -> Request:
-    """Understand the options of a read.
+    """Parse the options of a read.
 
-    Names are taken without regard to case, ``-`` and ``_``: ``excludeGtid`` is ``--exclude-gtid`` of the
-    commands. Several values of one option are separated by commas.
+    Names ignore case, ``-`` and ``_``: ``excludeGtid`` is the commands' ``--exclude-gtid``. Several values of
+    one option are separated by commas.
     """
     given: dict[str, str] = {}
     for written, value in options.items():
@@ -173,7 +173,7 @@ def parse_request(options: Mapping[str, str]) -> Request:
 
 
 def _asked(given: Mapping[str, str], option: str, parse: Callable[[str], Any]) -> Any:
-    """What an option's text means; None where it is not given."""
+    """Parse an option's text; None if it is not given."""
     try:
         return parse(given[option]) if option in given else None
     except UsageError as error:
@@ -181,12 +181,12 @@ def _asked(given: Mapping[str, str], option: str, parse: Callable[[str], Any]) -
 
 
 def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
-    """A selection with what Spark's filters ask of commit time and GTID; None where nothing can pass.
+    """Narrow a selection by Spark's filters on commit time and GTID; None if nothing can pass.
 
-    Spark asks them again of the rows, so that taking too many is never wrong.
+    Spark applies the filters again to the rows, so selecting too much is never wrong.
     """
     if selection.limit is not None:
-        # The first N are counted before rows are filtered.
+        # The limit counts transactions before rows are filtered.
         return selection
     since, until, gtids = selection.since, selection.until, selection.gtids
     for one in filters:
@@ -206,7 +206,7 @@ def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
 
 
 def _span(kind: str, value: datetime) -> tuple[int | None, int | None]:
-    """The first µs that passes a filter, and the first behind that does not."""
+    """Return the first µs that passes a filter, and the first one after it that does not."""
     moment = (value if value.tzinfo is not None else value.replace(tzinfo=UTC)) - _EPOCH
     number = moment // timedelta(microseconds=1)
     return {
@@ -220,7 +220,7 @@ def _span(kind: str, value: datetime) -> tuple[int | None, int | None]:
 
 
 def _gtids(texts: Iterable[Any]) -> GtidSet | None:
-    """The GTIDs of these texts; None where one is the id of a transaction without GTID, or null."""
+    """Parse GTIDs; None if one is null or the id of a transaction without GTID."""
     try:
         return GtidSet().union(*map(GtidSet.parse, texts))
     except (UsageError, TypeError, AttributeError):

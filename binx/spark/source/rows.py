@@ -1,4 +1,4 @@
-"""What a task reads: the slices of its share, as batches that Spark takes."""
+"""Read a task's slices as batches that Spark accepts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from binx.spark.source.request import Request, What
 def read_slices(
     request: Request, slices: Iterable[Slice], target: pa.Schema, *, whole: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of slices."""
-    # Positions and limit have become the slices' bounds.
+    """Yield the rows of slices."""
+    # The bounds of slices already include positions and limit.
     selection = request.selection._replace(start=None, stop=None, limit=None)
     for part in slices:
         with opened(part, request) as file:
@@ -36,7 +36,7 @@ def read_slices(
 
 
 class _SliceReader:
-    """One slice on its way to batches."""
+    """Reads one slice in batches."""
 
     def __init__(self, request: Request, part: Slice, file: BinlogFile, selector: Selector) -> None:
         self._request = request
@@ -45,7 +45,7 @@ class _SliceReader:
         self._selector = selector
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in the log's order."""
+        """Yield the rows, in log order."""
         what = self._request.what
         if what is What.TRANSACTIONS:
             return self._transactions()
@@ -92,7 +92,7 @@ class _SliceReader:
             yield batch.batch
 
     def _marks(self, scan: Scan, table: TransactionTable) -> bytearray:
-        """What is to be done with each transaction."""
+        """Return what to do with each transaction."""
         mask = self._selector.mask(self._file, scan, table)
         if self._request.what is What.CHANGES:
             keep_touching(scan, table, mask, self._request.table)

@@ -1,9 +1,8 @@
-"""Streams: how far the logs of a growing folder were read, and what came since.
+"""Streaming reads: offsets into the logs of a growing folder, and the slices between two offsets.
 
-An offset says for each server (its id and the base of its logs' names) which log was read up to where: the
-log by its name and source identity, the position behind its last transaction that was taken. Logs that are
-gone are not missed once they were read to their end. Only whole transactions count, so that a log may grow
-while it is read.
+For each server (its id and the base name of its logs), an offset has the log read last, by name and source
+identity, and the position after the last transaction read in it. Logs may be removed once they are read to
+the end. Only whole transactions are read, so that a log may grow meanwhile.
 """
 
 from __future__ import annotations
@@ -22,27 +21,29 @@ from binx.spark.source.plan import Planner, Slice, opened_chain, shares
 from binx.spark.source.request import Request, What
 
 Step = dict[str, Any]
-"""``file`` and ``position``; ``next``, the log behind that one, empty before it is known; ``epoch`` and
-``seqno``, which the transactions behind are counted on from."""
+"""A server's position: ``file`` and ``position``; ``next``, the log after it, empty if not known yet.
+
+``epoch`` and ``seqno`` are the values from which later transactions are counted.
+"""
 
 Offset = dict[str, Step]
-"""By server, a step."""
+"""A step for each server."""
 
 
 class Stream:
-    """What a streaming query reads."""
+    """The logs that a streaming query reads."""
 
     def __init__(self, request: Request) -> None:
         selection = request.selection
         if selection.limit is not None or selection.start is not None or selection.stop is not None:
             raise RefusedError("a stream does not support limit, startPosition and stopPosition")
         self._request = request
-        # Where transactions end is a question of headers alone, whatever is selected of them.
+        # Headers suffice to find the ends of transactions, whatever is selected of them.
         self._positions = replace(request, what=What.TRANSACTIONS, selection=Selection())
         self._tables: dict[str, tuple[Step, Catalog]] = {}
 
     def latest(self, start: Offset, most: int | None = None, target: Offset | None = None) -> Offset:
-        """How far can be read."""
+        """Return the latest readable offset."""
         left = most
         offset = dict(start)
         with _logs(self._request) as groups:
@@ -59,7 +60,7 @@ class Stream:
         return offset
 
     def partitions(self, start: Offset, end: Offset) -> list[list[Slice]]:
-        """What lies between two offsets, cut into what each task reads."""
+        """Return the slices between two offsets, grouped by task."""
         slices: list[Slice] = []
         with _logs(self._request) as groups:
             for server, chain in groups:
@@ -70,7 +71,7 @@ class Stream:
     def _steps(
         self, chain: list[FileEnds], start: Step | None, until: Step | None, most: int | None
     ) -> Iterator[tuple[Step, int]]:
-        """The places that can be stopped at, with the bytes that lie before each."""
+        """Yield the possible offsets, with the bytes before each."""
         split = self._request.split_bytes if most is None else min(most, self._request.split_bytes)
         planner = self._planner(replace(self._positions, split_bytes=split), None, start)
         for ends, resumed in _remaining(chain, start, until):
@@ -80,7 +81,7 @@ class Stream:
                 position = part.stop
                 step = _step(ends, position, planner, whole=False)
                 yield {**step, "seqno": part.seqno + part.transactions}, part.size
-            # What follows in the log is no transaction, or none that is whole.
+            # The rest of the log has no whole transaction.
             yield _step(ends, position, planner, whole=True), 0
 
     def _between(self, server: str, chain: list[FileEnds], start: Step | None, end: Step) -> list[Slice]:
@@ -92,10 +93,10 @@ class Stream:
         return slices
 
     def _known(self, server: str, chain: list[FileEnds], start: Step | None) -> Catalog | None:
-        """The tables at a step: those that were left there, else by reading statements up to it anew."""
+        """Return the tables at a step: the cached ones, or by reading statements up to it again."""
         if self._request.what is What.TRANSACTIONS or start is None:
             return None
-        # Taken out: a batch that fails half-way has moved it on to somewhere between two steps.
+        # Popped, because a batch that fails midway leaves the catalog between two steps.
         at, catalog = self._tables.pop(server, (None, None))
         if at == start:
             return catalog
@@ -116,7 +117,7 @@ class Stream:
 
 @contextmanager
 def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
-    """The logs of a request by server, each once, in the order of their chains; open for a while."""
+    """Open a request's logs, by server, without duplicates and in chain order."""
     with opened_chain(request) as chain:
         servers: dict[str, dict[str, FileEnds]] = {}
         for ends in chain:
@@ -134,7 +135,7 @@ def _logs(request: Request) -> Iterator[list[tuple[str, list[FileEnds]]]]:
 def _remaining(
     chain: Sequence[FileEnds], start: Step | None, until: Step | None
 ) -> Iterator[tuple[FileEnds, bool]]:
-    """The logs between two steps, set up to be read there; the first may be one of which a part was read."""
+    """Yield the logs between two steps, set up for reading; the first may have been read in part."""
     place, is_begun = 0, False
     if start is not None:
         place, is_begun = _place(chain, start)
@@ -153,7 +154,7 @@ def _remaining(
 
 
 def _place(chain: Sequence[FileEnds], step: Step) -> tuple[int, bool]:
-    """Where in a chain to go on, and whether a part of that log was read."""
+    """Return the index of the log to continue with, and whether it was read in part."""
     for place, ends in enumerate(chain):
         if _key(ends) == step["file"]:
             return place, True
@@ -180,7 +181,7 @@ def _step(ends: FileEnds, position: int, planner: Planner, *, whole: bool) -> St
 
 
 def _numbered(name: str) -> str:
-    """The name of the log that a server begins behind one."""
+    """Return the name of a server's next log."""
     base, _, number = name.rpartition(".")
     return f"{base}.{int(number) + 1:0{len(number)}}" if base and number.isdecimal() else ""
 

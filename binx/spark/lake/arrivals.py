@@ -232,7 +232,7 @@ class _Finder:
             )
 
     def _read_statements(self, manifest: Manifest, path: str, chain: str, spans: Sequence[Span]) -> None:
-        """Record a file's statements that have effects, and the commit versions of logged row changes."""
+        """Record statements with effects, and the commit versions of row changes logged as statements."""
         texts = self._search.texts
         columns = [
             "commit_version", "transaction", "ordinal", "event_timestamp", "kind", "options", "effects",
@@ -340,7 +340,7 @@ def _covers(span: Span | None, others: Sequence[Span]) -> bool:
 def _with_former_names(
     wanted: Callable[[TableName], bool], statements: Sequence[Statement]
 ) -> Callable[[TableName], bool]:
-    """Select names under which rows of a wanted table may be logged: its own, or one it was renamed from."""
+    """Return a predicate that also selects the former names of wanted tables."""
     renamed: dict[TableName, set[TableName]] = defaultdict(set)
     for statement in statements:
         for effect in statement.effects:

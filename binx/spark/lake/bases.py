@@ -246,7 +246,7 @@ class _Placing:
         return _Found(named[0].name, self._base.scn, False)
 
     def _missing_logs(self, found: _Found) -> Iterable[str]:
-        """Yield reasons why logs after the position may be missing."""
+        """Yield doubts about a base placed by its position: logs never exported, and other servers' logs."""
         if found.scn == _LAST:
             return
         number = found.scn >> FILE_BITS
@@ -260,7 +260,7 @@ class _Placing:
                 yield f"the base says no GTIDs: what it has of the logs of {other.name} is not known"
 
     def _missing_gtids(self) -> Iterable[str]:
-        """Yield reasons about GTIDs up to the logs' last one that neither the logs nor the base have."""
+        """Yield a doubt if GTIDs up to the logs' last one are neither in the logs nor in the base."""
         if not all(seen.whole for seen in self._base.seen.values()):
             return
         there = GtidSet().union(*(chain.gtids for chain in self._logs))
@@ -285,7 +285,7 @@ def _up_to_last(gtids: GtidSet) -> Iterable[tuple[Any, int, int]]:
 
 
 def _of_no_server(lacking: GtidSet, there: GtidSet) -> GtidSet:
-    """For MariaDB: return numbers of a domain that no server of the set used."""
+    """For MariaDB: drop numbers that another server of the same domain used."""
     kept = []
     for source, first, last in lacking:
         domain = getattr(source, "domain", None)

@@ -244,7 +244,7 @@ class _Table:
 
         Returns:
             the former names of the columns whose values stay; None if the table no longer has the columns of
-                the last write, so that its values cannot be relied on.
+            the last write, so that its values cannot be relied on.
         """
         fields = self._spark.table(self._target).schema.fields
         self.columns = {one.name.lower(): (one.name, one.dataType.simpleString()) for one in fields}

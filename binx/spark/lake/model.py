@@ -234,7 +234,7 @@ class Unit:
 
 @dataclass(slots=True)
 class Life:
-    """A life, as reconstructed from statements and files.
+    """A life: one table from its CREATE or first row to its DROP or TRUNCATE, through every RENAME.
 
     Attributes:
         id: made of its first name and its place of birth; the same in every load.
@@ -263,7 +263,8 @@ class Life:
 class RangeFile:
     """A file of ``current/`` or ``scd2/``: ``bytes`` in memory, ``unknown`` rows that lack a value.
 
-    In ``current/``, ``deleted`` is the number of rows kept with ``--soft-deletes``.
+    Each file of ``current/`` has one key range: all rows whose keys lie between two bounds. ``deleted`` is
+    the number of its rows that are kept although they are deleted.
     """
 
     path: str

@@ -21,7 +21,7 @@ IN_MEMORY = 5
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """A life's keys, cut into ranges.
+    """A life's keys, cut into ranges; a piece is the cuts that one task merges together.
 
     Attributes:
         lows: the keys at which cuts begin, without the first cut.

@@ -15,7 +15,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, set[str]]:
-    """Return rows in the columns of the epoch ``after``, and the columns with unknown values in some rows."""
+    """Return rows in the columns of the epoch ``after``, and the columns in which values became unknown."""
     changes = {change.id: change for change in after.changes}
     ids = {column.id for column in before.columns}
     heads = [name for name in rows.column_names if not name[1:].isdigit()]

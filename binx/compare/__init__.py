@@ -1,1 +1,1 @@
-"""What the logs of two servers have in common."""
+"""Compare the binary logs of two servers."""

@@ -1,7 +1,7 @@
-"""What each transaction of a log did, as a digest.
+"""Digest the content of each transaction in a log.
 
-It is that of the text of the row changes, one behind the other, and of the statements between them. Usual
-transactions, of row changes alone, are written by a kernel many at a time, a line each.
+A digest covers the transaction's row changes as JSON text, in log order, and its statements. A kernel writes
+ordinary transactions, which consist of row changes only, in bulk, one line each.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from binx.slices.json_lines import JsonRows
 from binx.slices.search import Selected
 
 _END = b"\n"
-"""Ends a line; JSON has none within."""
+"""Line terminator; JSON text contains none."""
 
 DIGEST_BYTES = 16
 _KEY = struct.Struct(">IQ")
 _SCHEMA = pa.schema([("key", pa.binary(_KEY.size)), ("digest", pa.binary(DIGEST_BYTES))])
 _BLOCK = 4_096
 _PARTS = 16
-"""Into how many tables digests are put, by the GTIDs' numbers: one of each side at a time is compared."""
+"""Number of partitions of the digests, by GTID number; sides are compared one partition at a time."""
 
 
 def digested(
     selected: Iterable[Selected], catalog: Catalog, unreadable: set[tuple[str, str]]
 ) -> Iterator[tuple[str | None, bytes]]:
-    """GTID and digest of each transaction; None for one without GTID."""
+    """Yield each transaction's GTID and digest; the GTID is None for an anonymous transaction."""
     digest = blake2b(digest_size=DIGEST_BYTES)
     gtid: str | None = None
     lines = _Lines()
@@ -63,13 +63,13 @@ def digested(
 
 
 def statement_facts(statement: Statement) -> list[object]:
-    """All that decides what a statement that is run again does."""
+    """Return everything that determines the effect of executing a statement again."""
     seeds = (statement.insert_id, statement.last_insert_id, statement.rand_seeds, statement.user_vars)
     return [statement.db, statement.sql, statement.kind, *seeds]
 
 
 def _line_digests(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The digest of each line of a text."""
+    """Yield the digest of each line of a text."""
     begun = blake2b(digest_size=DIGEST_BYTES)
     for chunk in chunks:
         first, *lines = chunk.split(_END)
@@ -80,17 +80,17 @@ def _line_digests(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Lines:
-    """Lets each usual transaction be a line.
+    """Frames each ordinary transaction as one line.
 
     Attributes:
-        gtids: of the transactions whose lines come next; None for one without.
+        gtids: GTIDs of the transactions whose lines come next; None for an anonymous one.
     """
 
     def __init__(self) -> None:
         self.gtids: list[str | None] = []
 
     def frame(self, run: Run) -> Frame | None:
-        """As many as come."""
+        """Frame all the ordinary transactions that come next."""
         count = run.usual()
         if not count:
             return None
@@ -99,14 +99,14 @@ class _Lines:
 
 
 class GtidKeys:
-    """GTIDs as a few bytes each, the same ones for both sides: a number for their source, and their own."""
+    """Compact binary keys for GTIDs, shared by both sides: a number for the source, and the GTID's number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._sources: list[str] = []
 
     def key(self, gtid: str) -> tuple[int, bytes]:
-        """The bytes of a GTID, and into which part of the digests it belongs."""
+        """Return the partition of a GTID and its binary key."""
         cut = max(gtid.rfind(":"), gtid.rfind("-")) + 1
         source, number = gtid[:cut], int(gtid[cut:])
         place = self._numbers.get(source)
@@ -116,13 +116,13 @@ class GtidKeys:
         return number % _PARTS, _KEY.pack(place, number)
 
     def gtid(self, key: bytes) -> str:
-        """The GTID of such bytes."""
+        """Return the GTID of a binary key."""
         place, number = _KEY.unpack(key)
         return f"{self._sources[place]}{number}"
 
 
 class Digests:
-    """The digests of one side; a GTID may be there several times."""
+    """The transaction digests of one side; a GTID may occur several times."""
 
     def __init__(self, keys: GtidKeys) -> None:
         self._keys = keys
@@ -130,7 +130,7 @@ class Digests:
         self._blocks: list[list[pa.RecordBatch]] = [[] for _ in range(_PARTS)]
 
     def add(self, gtid: str, digest: bytes) -> None:
-        """Take in what a transaction did."""
+        """Add a transaction's digest."""
         part, key = self._keys.key(gtid)
         keys, digests = self._waiting[part]
         keys.append(key)
@@ -139,10 +139,10 @@ class Digests:
             self._close(part)
 
     def different(self, others: Digests) -> Iterator[str]:
-        """GTIDs that both have, with different digests; one may come several times."""
+        """Yield the GTIDs that both sides have with different digests; a GTID may be repeated."""
         for part in range(_PARTS):
             one, other = self._table(part), others._table(part)
-            # Both ways, as a side may have a GTID several times, of which only the first is found.
+            # In both directions: a GTID may occur several times, and index_in finds only the first.
             for digests, known in ((one, other), (other, one)):
                 yield from map(self._keys.gtid, _differing(digests, known))
 
@@ -160,7 +160,7 @@ class Digests:
 
 
 def _differing(digests: pa.Table, others: pa.Table) -> list[bytes]:
-    """Keys that have another digest than their first one in a second table."""
+    """Return the keys whose digest differs from the first one with the same key in another table."""
     places = pc.index_in(digests["key"], value_set=others["key"].combine_chunks())
     found = digests.filter(pc.is_valid(places))
     differs = pc.not_equal(found["digest"], others["digest"].take(places.drop_null()))

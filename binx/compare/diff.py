@@ -1,10 +1,11 @@
-"""What the logs of two servers have in common: by GTID, and by what the transactions did.
+"""Compare the logs of two servers by GTID and by transaction content.
 
-Two servers write the same transaction with other bytes: table numbers, times, event sizes, compression and
-positions differ. So a transaction is compared by what it says, of which a digest of 16 bytes is kept. Columns
-are taken as their values are stored, as one side may know more of a table than the other does, from older
-logs or from metadata. Where two digests differ, both sides are read again, and what the transaction did to
-rows and definitions is compared (:mod:`binx.compare.effects`), as servers also log that in other ways.
+Two servers write the same transaction with different bytes: table IDs, timestamps, event sizes, compression
+and positions differ. Transactions are therefore compared by content, of which a 16-byte digest is kept.
+Column values are taken as stored, because one side may know more about a table than the other, from older
+logs or from table map metadata. If two digests differ, both sides are read again and the transaction's
+effects on rows and definitions are compared (:mod:`binx.compare.effects`), because servers may also log the
+same effect in different ways.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 
 BATCH = 4096
-"""Transactions with other digests that are compared at a time, at most."""
+"""Maximum number of transactions with differing digests that are compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePair:
-    """A change that only one side has, or that both have with other values."""
+    """A change that only one side has, or that both have with different values."""
 
     left: ShownChange | None
     right: ShownChange | None
@@ -39,24 +40,24 @@ class ChangePair:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One transaction that the two sides have with different content."""
+    """A transaction whose content differs between the two sides."""
 
     gtid: str
     pairs: tuple[ChangePair, ...]
 
 
 class Lacking(NamedTuple):
-    """What one side has, and the other neither in its logs nor before them.
+    """GTIDs that one side has, and the other has neither in its logs nor before them.
 
     Attributes:
-        gtids: all of it.
-        errant: those of sources that the other side knows no transaction of, or that are no younger than the
-            youngest it knows of the source: replication will not bring them. A tag that it does not know, of
-            a server that it does, may still come.
-        purged: those before the first one that the other side's logs have of their source: it may have them
-            from a dump or a backup, which logs do not tell. Not among the errant.
-        unlogged: MariaDB's transactions whose statements changed no rows on the other side, as it seems: a
-            replica logs nothing of them in row format. Not among the errant.
+        gtids: all of them.
+        errant: those of sources from which the other side has no transaction, or not newer than the newest it
+            has from the source: replication will not deliver them. A tag unknown to the other side, of a
+            server it knows, may still be delivered.
+        purged: those before the first transaction of their source in the other side's logs: it may have them
+            from a dump or a backup, which logs do not show. Not among the errant.
+        unlogged: MariaDB transactions whose statements apparently changed no rows on the other side: a
+            replica logs nothing for them in row format. Not among the errant.
     """
 
     gtids: GtidSet
@@ -67,20 +68,20 @@ class Lacking(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogDiff:
-    """How two servers' logs differ.
+    """The differences between two servers' logs.
 
     Attributes:
         only_left: what the right side lacks.
         only_right: what the left side lacks.
-        compared: whether their contents were compared.
+        compared: whether transaction contents were compared.
         different: GTIDs whose contents differ.
-        differences: the first of these, looked into.
+        differences: details of the first of these.
         other_columns: GTIDs whose rows are equal in the columns that both sides logged.
-        statements: GTIDs where one side logged statements and the other row changes, which cannot be
+        statements: GTIDs for which one side logged statements and the other row changes, which cannot be
             compared.
-        not_compared: tables, as (db, table), with a column of a type that is not known on one side: nobody
-            can tell their rows apart.
-        missing: GTIDs asked for by name that neither side has in its logs.
+        not_compared: tables, as (db, table), with a column whose type is unknown on one side, so that their
+            rows cannot be compared.
+        missing: explicitly requested GTIDs that neither side has in its logs.
     """
 
     left: Side
@@ -98,13 +99,13 @@ class LogDiff:
 
     @property
     def equal(self) -> bool:
-        """Whether nothing was found that one side lacks or has otherwise."""
+        """Whether no transaction is missing on one side or differs."""
         lacking = [one.gtids - one.unlogged for one in (self.only_left, self.only_right)]
         return not any([self.different, *lacking])
 
     @property
     def whole(self) -> bool:
-        """Whether all that both sides have was compared."""
+        """Whether everything that both sides have was compared."""
         left_out = self.statements | self.only_left.unlogged | self.only_right.unlogged
         return not self.not_compared and left_out.is_empty
 
@@ -124,14 +125,14 @@ def diff_logs(
     """Compare two servers' logs.
 
     Args:
-        selection: which transactions are compared, on both sides.
-        contents: compare what common transactions did, not only whether they are there.
-        most: how many different transactions are looked into.
-        purged: GTIDs that each server has, though its logs and their heads do not tell.
-        on_damage: what is done where a log is damaged.
+        selection: the transactions to compare, on both sides.
+        contents: compare the contents of common transactions too, not only their presence.
+        most: maximum number of differing transactions to report in detail.
+        purged: GTIDs that each server has although its logs and their headers do not record them.
+        on_damage: what to do if a log is damaged.
 
     Raises:
-        RefusedError: a side has transactions without GTIDs only, so there is nothing to compare by.
+        RefusedError: all transactions of a side lack GTIDs, so there is nothing to compare by.
         DamagedError, UnsupportedError: a file cannot be read.
     """
     unreadable: set[tuple[str, str]] = set()
@@ -176,7 +177,7 @@ def diff_logs(
 
 
 def _facts(sides: Sequence[SideReading], unreadable: set[tuple[str, str]]) -> list[Side]:
-    """What both sides have; they are read again without the tables that one of them cannot be read of."""
+    """Read both sides; read them again without the tables found unreadable on either side."""
     while True:
         known = len(unreadable)
         facts = [side.contents() for side in sides]
@@ -185,13 +186,13 @@ def _facts(sides: Sequence[SideReading], unreadable: set[tuple[str, str]]) -> li
 
 
 def _lacking(side: Side, other: Side) -> Lacking:
-    """What a side has and another lacks, and what of it replication will not bring.
+    """Return what one side has and the other lacks, and which of it replication will not deliver.
 
-    A MariaDB server knows a domain's place by the sequence number alone, whichever server made it. A MySQL
-    server begins anew with each tag: one that a side does not know may come from a server that it knows.
+    A MariaDB server tracks its place in a domain by sequence number only, whichever server wrote it. MySQL
+    numbers each tag separately: an unknown tag may come from a known server.
     """
     known = other.gtids | other.before
-    # An empty transaction of MariaDB is not logged again; one of MySQL is, as its GTID counts.
+    # A MariaDB replica does not log an empty transaction; MySQL's does, because its GTID counts.
     empty = GtidSet(interval for interval in side.empty if isinstance(interval[0], DomainSource))
     gtids = side.gtids - known - empty
     oldest: dict[object, int] = {}
@@ -218,12 +219,12 @@ def _lacking(side: Side, other: Side) -> Lacking:
 
 
 def _place(source: GtidSource) -> object:
-    """What a server counts by."""
+    """Return what the server numbers transactions by."""
     return source.domain if isinstance(source, DomainSource) else source
 
 
 def _compared(left: SideReading, right: SideReading) -> dict[Verdict, GtidSet]:
-    """The transactions whose digests differ, by how they compare."""
+    """Classify the transactions whose digests differ."""
     waiting = GtidSet.parse(",".join(set(left.digests.different(right.digests))))
     found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
     while waiting:
@@ -243,7 +244,7 @@ def _compared(left: SideReading, right: SideReading) -> dict[Verdict, GtidSet]:
 
 
 def _first(gtids: GtidSet, most: int) -> list[str]:
-    """The first GTIDs of a set."""
+    """Return the first GTIDs of a set."""
     each = (
         str(GtidSet([(source, number, number)]))
         for source, first, last in gtids
@@ -266,7 +267,7 @@ def _looked_into(left: SideReading, right: SideReading, gtids: Sequence[str]) ->
 
 
 def _paired(left: list[ShownChange], right: list[ShownChange]) -> Iterator[ChangePair]:
-    """Changes of the same row beside each other, or of the same kind where no keys are known."""
+    """Pair changes of the same row, or of the same kind if no keys are known."""
     rest = list(right)
     for one in left:
         found = next((other for other in rest if one.row == other.row), None)

@@ -1,7 +1,8 @@
-"""What transactions did to rows and definitions, so far that two servers' accounts of one can be compared.
+"""Compare the effects of one transaction on rows and definitions, as logged by two servers.
 
-What a transaction did to a table is the rows that went and those that came. Their order says nothing where
-images are whole: servers that have no key to find rows by change them in any order, and tables take turns.
+The effect on a table is the set of row images removed and added. If images are complete, their order is
+irrelevant: servers without a key to find rows by change them in any order, and changes of different tables
+interleave.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ _SAVEPOINTS = ("savepoint", "release")
 
 
 class Form(NamedTuple):
-    """What a statement does to definitions or to its transaction.
+    """The effect of a statement on definitions or on its transaction.
 
     Attributes:
-        tables: the tables that it names as those to change, with their databases.
-        words: the rest of it; of a statement that is not understood the default database and the text.
-        makes_rows: whether it makes a table with rows of a query, which may be logged as rows too.
+        tables: the tables it changes, with their databases.
+        words: the remaining words; for a statement that is not parsed, the default database and the text.
+        makes_rows: whether it creates a table with the rows of a query, which may be logged as rows too.
     """
 
     tables: tuple[tuple[str, str], ...]
@@ -36,7 +37,7 @@ class Form(NamedTuple):
 
 
 def statement_form(statement: Statement) -> Form | None:
-    """The form of a statement that is no change of rows; None where nothing is left of what it did."""
+    """Return the form of a statement that changes no rows; None if it has no lasting effect."""
     if statement.kind == "other":
         return _of_transaction(statement)
     context = statement.context or DEFAULT_CONTEXT
@@ -58,7 +59,7 @@ def statement_form(statement: Statement) -> Form | None:
 
 
 def _of_transaction(statement: Statement) -> Form | None:
-    """A statement about its transaction: XA and incidents stay, savepoints and ROLLBACK TO go."""
+    """Return a transaction control statement's form: XA and incidents count, savepoints do not."""
     word = first_word(statement.sql)
     if word in _SAVEPOINTS or (word == "rollback" and len(statement.sql.split()) > 1):
         return None
@@ -82,7 +83,7 @@ def _is_drop_of_temporary(read: list[Token]) -> bool:
 
 
 def _without_databases(read: list[Token], databases: set[str]) -> list[str]:
-    """The words of a statement, without the databases of its tables before a dot."""
+    """Return a statement's words without the database qualifiers of its tables."""
     words = []
     place = 0
     while place < len(read):
@@ -97,41 +98,41 @@ def _without_databases(read: list[Token], databases: set[str]) -> list[str]:
 
 
 def _word(token: Token) -> str:
-    """A word as all others that mean the same: names of columns are the same in any case, texts are not."""
+    """Normalize a word: column names are case-insensitive, strings are not."""
     return f"'{token.text}" if token.kind is TokenKind.STRING else token.text.upper()
 
 
 ROWS_KEPT = 1000
-"""Row changes of a transaction that are kept one by one, at most."""
+"""Maximum number of a transaction's row changes that are kept individually."""
 
 _MATCHED_ROWS = 200
-"""Row changes of a table that are matched in any order, at most."""
+"""Maximum number of a table's row changes that are matched regardless of order."""
 
 _MODULUS = 1 << 128
 _IMAGES = ("before", "after")
 
 
 class Verdict(Enum):
-    """How two accounts of one transaction compare."""
+    """The result of comparing two accounts of one transaction."""
 
     SAME = "same"
     OTHER_COLUMNS = "other columns"
     """The rows are equal in the columns that both have; one side logged more of them."""
     NOT_COMPARED = "not compared"
-    """One side has statements where the other has row changes."""
+    """One side logged statements where the other logged row changes."""
     DIFFERENT = "different"
 
 
 class TableEffect:
-    """What a transaction did to one table.
+    """The effect of a transaction on one table.
 
     Attributes:
-        count: row changes.
-        net: sum of the digests of the images that came, less those that went.
-        changes: sum of the digests of the changes, whatever their order.
+        count: number of row changes.
+        net: sum of the digests of the images added, minus those removed.
+        changes: sum of the digests of the changes, independent of their order.
         ordered: digest of the changes in their order.
-        shapes: the columns that images had, with the type of change and the image.
-        rows: the changes, as far as they are kept.
+        shapes: the columns of images, by type of change and image.
+        rows: the changes that are kept individually.
     """
 
     def __init__(self) -> None:
@@ -143,7 +144,7 @@ class TableEffect:
         self.rows: list[dict[str, Any]] = []
 
     def take(self, row: dict[str, Any], *, keep: bool) -> None:
-        """Add a row change, as ``extract --format json --rows`` has it."""
+        """Add a row change in the form of ``extract --format json --rows``."""
         self.count += 1
         digests = []
         for image, sign in zip(_IMAGES, (-1, 1), strict=True):
@@ -164,25 +165,25 @@ class TableEffect:
 
     @property
     def columns(self) -> set[tuple[str, ...]]:
-        """The columns that images had."""
+        """The column sets of the images."""
         return {columns for _, _, columns in self.shapes}
 
     @property
     def has_whole_before(self) -> bool:
-        """Whether the images before updates have all columns that those behind them have."""
+        """Whether the before images of updates have all columns of their after images."""
         updates = [(image, set(columns)) for kind, image, columns in self.shapes if kind == "update"]
         before = [columns for image, columns in updates if image == "before"]
         return all(one >= columns for one in before for image, columns in updates if image != "before")
 
 
 class Effect:
-    """What a transaction did.
+    """The effect of a transaction.
 
     Attributes:
-        definitions: what it did to definitions, and steps of XA.
-        texts: changes of rows that are logged as statements, with all that decides what they do.
-        tables: what it did to rows, by (db, table).
-        kept: how many row changes are kept one by one.
+        definitions: schema changes and XA steps.
+        texts: row changes that are logged as statements, with everything that determines their effect.
+        tables: effects on rows, by (db, table).
+        kept: number of row changes that are kept individually.
     """
 
     def __init__(self) -> None:
@@ -200,17 +201,17 @@ class Effect:
 
     @property
     def is_kept(self) -> bool:
-        """Whether all row changes are kept one by one."""
+        """Whether all row changes are kept individually."""
         return self.kept == sum(table.count for table in self.tables.values())
 
 
 class Comparison(NamedTuple):
-    """How two accounts of a transaction compare.
+    """The result of comparing two accounts of a transaction.
 
     Attributes:
-        verdict: how.
-        needs_rows: whether that is not known yet, as there are more rows than are kept; they are to be
-            compared one behind the other.
+        verdict: the result.
+        needs_rows: whether the verdict is not final yet because some rows are not kept; they must be compared
+            in order.
     """
 
     verdict: Verdict
@@ -222,7 +223,7 @@ def compared(one: Effect, other: Effect) -> Comparison:
     if one.definitions != other.definitions:
         return Comparison(_of_definitions(one.definitions, other.definitions))
     if one.texts != other.texts:
-        # Where a side has rows too, the other may have logged the same change either way.
+        # If a side has rows too, the other may have logged the same change either way.
         alike = bool(one.texts) == bool(other.texts) and not one.tables and not other.tables
         loads = any("LOAD" in text[1][:5].upper() for text in (*one.texts, *other.texts))
         return Comparison(Verdict.DIFFERENT if alike and not loads else Verdict.NOT_COMPARED)
@@ -242,7 +243,7 @@ def compared(one: Effect, other: Effect) -> Comparison:
 
 
 def _of_definitions(one: Sequence[Form], other: Sequence[Form]) -> Verdict:
-    """CREATE TABLE … SELECT as text may be rows on the other side."""
+    """Compare definitions: CREATE TABLE … SELECT as text may be rows on the other side."""
     made = {form.tables for form in (*one, *other) if form.makes_rows}
     rest = [[form for form in forms if form.tables not in made] for forms in (one, other)]
     return Verdict.NOT_COMPARED if made and rest[0] == rest[1] else Verdict.DIFFERENT
@@ -252,7 +253,7 @@ def _is_same(one: TableEffect, other: TableEffect) -> bool:
     if one.ordered == other.ordered:
         return True
     if len(one.columns | other.columns) <= 1:
-        # All images have the same columns, so that rows that went and came can be set off.
+        # All images have the same columns, so removed and added rows cancel out.
         return one.net == other.net
     return one.changes == other.changes and one.has_whole_before
 
@@ -269,7 +270,7 @@ def _match(one: TableEffect, other: TableEffect) -> bool:
 
 
 def unmatched(one: Iterable[dict[str, Any]], other: Iterable[dict[str, Any]]) -> tuple[list[int], list[int]]:
-    """The places of the rows of either side that agree with none of the other."""
+    """Return the indexes of each side's rows that agree with no row of the other."""
     left: list[int] = []
     rest = dict(enumerate(other))
     for place, row in enumerate(one):
@@ -282,7 +283,7 @@ def unmatched(one: Iterable[dict[str, Any]], other: Iterable[dict[str, Any]]) ->
 
 
 def agree(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two row changes are equal in all that both sides have of them."""
+    """Whether two row changes are equal in everything that both sides logged."""
     if any(one.get(name) != other.get(name) for name in ("type", "db", "table", "statement")):
         return False
     for image in _IMAGES:
@@ -293,7 +294,7 @@ def agree(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _has_changes_of(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether an update has each column that another one changed."""
+    """Whether an update has every column that the other one changed."""
     before, after = other.get("before") or {}, other.get("after") or {}
     has = (one.get("after") or {}).keys() | (one.get("json_diff") or {}).keys()
     return all(name in has for name in before.keys() & after.keys() if before[name] != after[name])

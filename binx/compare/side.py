@@ -1,4 +1,4 @@
-"""One server's logs as they are compared: which transactions they have, and a digest of what each did."""
+"""Read one side of a comparison: its transactions' GTIDs and content digests."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 ROOM = 50_000
-"""Row changes of all transactions that are kept at a time, about."""
+"""Approximate number of row changes that are kept at a time, over all transactions."""
 
 _KINDS_OF_ROWS = (Kind.KIND_DML, Kind.KIND_EMPTY)
 
 _TAKEN = bytes(mark == TAKE for mark in range(256))
-"""Turns marks of what is to be done with transactions into a selection of those that are wanted."""
+"""Translates decoder marks into a mask of the wanted transactions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one server's logs have.
+    """The contents of one server's logs.
 
     Attributes:
-        gtids: the transactions in the logs that were chosen.
-        before: the GTIDs of transactions before the first log, as its head and the user tell them.
-        anonymous: how many of these have no GTID.
-        missing: GTIDs asked for by name that its logs do not have.
-        without_rows: those of the transactions that have neither row changes nor schema statements, but maybe
-            changes of rows as statements.
+        gtids: the selected transactions in the logs.
+        before: GTIDs of the transactions before the first log, from its header and from the user.
+        anonymous: how many of the selected transactions have no GTID.
+        missing: explicitly requested GTIDs that the logs do not have.
+        without_rows: transactions with neither row changes nor schema statements; they may have row changes
+            logged as statements.
         empty: those of them that have no statements either.
-        damage: what was passed over as it could not be read, in sentences.
+        damage: one sentence for each range that was skipped because it could not be read.
     """
 
     files: int
@@ -63,12 +63,12 @@ class Side:
 
 
 class ShownChange(NamedTuple):
-    """A row change or a statement, to be shown.
+    """A row change or a statement to display.
 
     Attributes:
-        stored: with the columns' numbers in place of their names, which both sides have alike.
-        shown: as people read it.
-        key: the names of the primary key's columns; empty where they are not known.
+        stored: the change by column number instead of name, which is the same on both sides.
+        shown: the change in readable form.
+        key: names of the primary key's columns; empty if they are not known.
     """
 
     stored: dict[str, Any]
@@ -77,20 +77,20 @@ class ShownChange(NamedTuple):
 
     @property
     def row(self) -> tuple[object, ...]:
-        """Which row is changed how, as far as keys tell; of changes without a key only the table."""
+        """Which row is changed how, identified by key; for changes without a key only the table."""
         image = self.shown.get("before") or self.shown.get("after") or {}
         key = [image.get(name) for name in self.key]
         return (*(self.shown.get(name) for name in ("type", "db", "table")), key)
 
 
 class SideReading:
-    """One side's logs on their way through.
+    """Reads one side's logs.
 
     Args:
-        unreadable: tables, as (db, table), whose rows nobody can tell apart; those found are added.
-        keys: of GTIDs, for both sides.
-        purged: GTIDs that the server has, though its logs and their heads do not tell.
-        on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
+        unreadable: tables, as (db, table), whose rows cannot be compared; those found are added.
+        keys: GTID keys, shared by both sides.
+        purged: GTIDs that the server has although its logs and their headers do not record them.
+        on_damage: what to do if a log is damaged; salvage also leaves out what cannot be decoded.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class SideReading:
         self.digests = Digests(keys)
 
     def gtids(self) -> Side:
-        """Which transactions there are.
+        """Read which transactions there are.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read.
@@ -128,7 +128,7 @@ class SideReading:
         return self._side(found, search)
 
     def contents(self) -> Side:
-        """Which transactions there are, with digests of what they did.
+        """Read which transactions there are, with content digests.
 
         Raises:
             DamagedError, UnsupportedError: a file cannot be read.
@@ -144,7 +144,7 @@ class SideReading:
         return self._side(found, search)
 
     def effects(self, gtids: GtidSet) -> dict[str, Effect]:
-        """What some transactions did; those that come when ``ROOM`` row changes are kept are left out."""
+        """Return some transactions' effects, without those that start once ``ROOM`` changes are kept."""
         found: dict[str, Effect] = {}
         kept = 0
         gtid: str | None = None
@@ -165,13 +165,13 @@ class SideReading:
         return found
 
     def changes(self, gtid: str) -> Iterator[dict[str, Any]]:
-        """The row changes of one transaction, one after another, by their columns' numbers."""
+        """Yield the row changes of one transaction in order, by column number."""
         for item in self._items(GtidSet.parse(gtid), as_stored=True):
             if isinstance(item, dict):
                 yield item
 
     def rows(self, gtids: GtidSet) -> dict[str, list[ShownChange]]:
-        """Row changes and statements of some transactions as people read them, the first of each."""
+        """Return the first row changes and statements of some transactions in readable form."""
         named: dict[str, list[dict[str, Any]]] = {}
         stored: dict[str, list[dict[str, Any]]] = {}
         decoders: list[ChangeDecoder] = []
@@ -206,7 +206,7 @@ class SideReading:
         as_stored: bool,
         decoders: list[ChangeDecoder] | None = None,
     ) -> Iterator[Begin | dict[str, Any] | Statement]:
-        """The beginnings of some transactions, their row changes and statements."""
+        """Yield some transactions' starts, row changes and statements."""
         items = ordered_changes(
             self._search(Selection(gtids=gtids)).selected(),
             self._catalog.copy(),
@@ -250,7 +250,7 @@ class SideReading:
 
 
 class _Found:
-    """The GTIDs of what is selected, taken in as it passes."""
+    """Collects the GTIDs of the selected transactions while they are read."""
 
     def __init__(self) -> None:
         self.gtids = GtidSet()
@@ -259,13 +259,13 @@ class _Found:
         self.empty = GtidSet()
 
     def through(self, selected: Iterable[Selected]) -> Iterator[Selected]:
-        """The same parts."""
+        """Pass the parts through, collecting their GTIDs."""
         for part in selected:
             self.take(part.table, part.mask.translate(_TAKEN))
             yield part
 
     def take(self, table: TransactionTable, mask: Buffer) -> None:
-        """Take in the GTIDs of the transactions that a mask marks."""
+        """Add the GTIDs of the transactions that a mask selects."""
         intervals = marked_gtids(table, mask)
         self.known += sum(last - first + 1 for _, first, last in intervals)
         self.gtids |= GtidSet(intervals)
@@ -292,6 +292,6 @@ def _statement_row(statement: Statement, *, as_stored: bool) -> dict[str, Any]:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row change without what says where it stands."""
+    """Return a row change without its location in the log."""
     kept = ("type", "db", "table", "before", "after", "json_diff")
     return {name: row[name] for name in kept if name in row}

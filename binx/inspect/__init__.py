@@ -1,1 +1,1 @@
-"""Transactions and the lives of rows, as people read them."""
+"""Human-readable views of transactions and of row histories."""

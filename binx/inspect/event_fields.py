@@ -1,4 +1,4 @@
-"""What an event says, as names and plain JSON values."""
+"""An event's fields as names and plain JSON values."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _PRINTABLE = range(0x20, 0x7F)
 
 
 def event_fields(event: Event, description: FormatDescription) -> dict[str, Any]:
-    """The fields of an event that are known, by name.
+    """Return the known fields of an event by name.
 
-    Bytes are in hexadecimal, times in RFC 3339; what an event does not say is left out.
+    Bytes are in hexadecimal, times in RFC 3339; fields absent from the event are left out.
     """
     special = _SPECIAL.get(type(event))
     fields = special(event, description) if special is not None else _plain_fields(event)
@@ -51,7 +51,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, bytes | memoryview):
         return bytes(value).hex()
-    # Sets of GTIDs, names of XA transactions and decimals have a text of their own, tuples with names too.
+    # GTID sets, XIDs, decimals and named tuples have a text form of their own.
     if type(value) in (tuple, list):
         return [_plain(item) for item in value]
     return str(value)
@@ -162,7 +162,7 @@ _SPECIAL: dict[type, Callable[[Any, FormatDescription], dict[str, Any]]] = {
 
 
 class HexLine(NamedTuple):
-    """Some bytes of an event."""
+    """A range of an event's bytes."""
 
     offset: int
     data: bytes
@@ -174,7 +174,7 @@ class HexLine(NamedTuple):
 
 
 def hex_lines(header: EventHeader, data: memoryview, checksum_size: int) -> Iterator[HexLine]:
-    """An event as annotated lines of hexadecimal digits."""
+    """Yield an annotated hex dump of an event."""
     meanings = (
         f"timestamp {header.timestamp} ({format_time(header.timestamp * 1_000_000)})",
         f"type {header.type} ({header.name})",

@@ -1,4 +1,4 @@
-"""The keys that one row has had, followed from change to change."""
+"""Follow a row through changes of its primary key."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Touched(NamedTuple):
     """Changes of one key in a batch.
 
     Attributes:
-        rows: the places of their images in the batch.
-        moved: those that gave the row another key.
-        since: the change that gave the row the key; what stands before is of other rows.
+        rows: indexes of their images in the batch.
+        moved: the changes that gave the row another key.
+        since: the change that gave the row this key; earlier changes belong to other rows.
     """
 
     rows: list[int]
@@ -31,17 +31,17 @@ class Touched(NamedTuple):
 
 
 class FollowedKeys:
-    """The keys that a row has had so far: the one asked for, and those that changes gave it."""
+    """The keys that a row has had so far: the requested key, and those that updates gave it."""
 
     def __init__(self, values: Sequence[str]) -> None:
         self._keys = [RowKey(tuple(map(key_literal, values)), ChangePlace(-1, -1))]
 
     def touched(self, images: BatchImages) -> Iterator[Touched]:
-        """The changes of the keys in a batch; the keys that these lead to are looked for too.
+        """Yield the changes of the keys in a batch, following the keys that these lead to.
 
         Raises:
             RefusedError: the table's key is not known.
-            UsageError: the key has another number of columns, or a value is none of its column's type.
+            UsageError: the number of key values is wrong, or a value is invalid for its column's type.
         """
         names = self._columns(images.changes.table.resolved)
         done = 0
@@ -63,7 +63,7 @@ class FollowedKeys:
         names: list[str],
         since: ChangePlace,
     ) -> None:
-        """Take in the keys that moves lead to, of the row and not of one that had its key before."""
+        """Add the keys that the row moves to, but not those of a row that had its key before."""
         frame = Frame(images, group, AFTER)
         columns = [frame.operand(ColumnName(AFTER, name)) for name in names]
         places = _places(group, moves, images)
@@ -76,7 +76,7 @@ class FollowedKeys:
                 self._keys.append(key)
 
     def _columns(self, table: ResolvedTable) -> list[str]:
-        """The key's columns, case-folded."""
+        """Return the key's columns, case-folded."""
         keyed = [table.columns[place] for place in key_places(table.columns)]
         name = f"{table.db}.{table.name}"
         if not keyed:
@@ -97,7 +97,7 @@ class FollowedKeys:
 def _of_key(
     group: ChangeGroup, images: BatchImages, names: list[str], key: RowKey
 ) -> tuple[pa.BooleanArray, pa.BooleanArray]:
-    """Which changes of a group are of a key, and which of these give the row another one."""
+    """Return which changes of a group have a key, and which of these give the row another key."""
     before = images_with_key(Frame(images, group, BEFORE), names, key)
     after = images_with_key(Frame(images, group, AFTER), names, key)
     moves = pc.and_(before, pc.invert(after))

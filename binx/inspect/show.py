@@ -1,7 +1,7 @@
-"""Transactions event by event, with the rows of rows events: what ``show`` shows.
+"""Show transactions event by event, with the rows of rows events, for ``show``.
 
-The events come from the file as they stand, the rows from the decoder; both in the log's order, so that each
-rows event takes the next rows. Memory is bounded whatever the size of a transaction.
+Events are read from the file, rows come from the decoder; both are in log order, so each rows event takes the
+next rows. Memory is bounded whatever the size of a transaction.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from binx.slices.search import Search, Selected
 from binx.slices.values import ReadableValues
 
 _PAGES = 16
-"""Tables of transactions that are kept, at most, to be decoded without a look at the files before."""
+"""Maximum number of transaction tables that are kept for decoding without reading earlier files."""
 
 
 class ShownTransaction(NamedTuple):
@@ -39,7 +39,7 @@ class ShownTransaction(NamedTuple):
 
 
 class ShownEvent:
-    """An event of the transaction that came last."""
+    """An event of the current transaction."""
 
     def __init__(self, raw: RawEvent, description: FormatDescription, rows: EventRows) -> None:
         self.raw = raw
@@ -48,31 +48,31 @@ class ShownEvent:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What it says, by name."""
+        """Return the event's fields by name."""
         return event_fields(self.raw.event, self._description)
 
     @property
     def row_count(self) -> int | None:
-        """How many row changes it holds; None where it is no rows event."""
+        """Number of row changes in the event; None if it is not a rows event."""
         return self._rows.count
 
     @property
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The row changes, to be taken before the next event.
+        """Return the row changes; take them before the next event.
 
-        Each has ``db``, ``table``, ``type``, ``row``, ``before``, ``after``, ``json_diff``, with values as
-        JSON of :mod:`binx.slices.values` has them, for people as
+        Each has ``db``, ``table``, ``type``, ``row``, ``before``, ``after``, ``json_diff``. Values are in the
+        JSON form of :mod:`binx.slices.values`, or for people in that of
         :class:`~binx.slices.values.ReadableValues`.
         """
         return map(document, self._rows.texts())
 
     def rows_text(self, most: int | None = None) -> Iterator[bytes]:
-        """All row changes, or at most so many, as JSON objects with commas between."""
+        """Return all row changes, or at most ``most``, as JSON objects separated by commas."""
         return self._rows.text(most)
 
 
 def document(text: Iterable[bytes]) -> dict[str, Any]:
-    """A row change, read from its JSON."""
+    """Parse a row change's JSON."""
     read: dict[str, Any] = json.loads(b"".join(text))
     return read
 
@@ -82,10 +82,10 @@ class Showing:
 
     Args:
         readable: write values for people; else as ``extract --format json`` does.
-        on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
+        on_damage: what to do if a log is damaged; salvage also leaves out what cannot be decoded.
 
     Attributes:
-        search: what was found and what is missing.
+        search: the search, with what it found and what is missing.
     """
 
     def __init__(
@@ -114,11 +114,11 @@ class Showing:
 
     @property
     def warnings(self) -> list[str]:
-        """What is not known of names and types, in sentences; whole when the iteration is over."""
+        """Warnings about unknown names and types; complete after the iteration."""
         return decoder_warnings(self._decoders)
 
     def __iter__(self) -> Iterator[ShownTransaction | ShownEvent]:
-        """The transactions, each before its events.
+        """Yield each transaction, followed by its events.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be read.
@@ -139,7 +139,7 @@ class Showing:
                     yield ShownEvent(raw, description, rows)
 
     def _selected(self) -> Iterator[Selected]:
-        """The transactions to show; files are passed over where nothing in them is needed for names."""
+        """Yield the transactions to show; skip files that are not needed for column names."""
         selection = self.search.selector.selection
         if selection.gtids is not None and selection.limit is None:
             found = self._named_by_themselves()
@@ -150,9 +150,10 @@ class Showing:
         yield from self.search.selected()
 
     def _named_by_themselves(self) -> list[Selected] | None:
-        """The few transactions that are wanted, if the log itself names all columns; else None.
+        """Return the wanted transactions if they are few and the log itself names all columns, else None.
 
-        Where it does not, DDL before may, and all files up to the last wanted transaction must be read.
+        Otherwise earlier DDL may name the columns, and all files up to the last wanted transaction must be
+        read.
         """
         found: list[Selected] = []
         for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):

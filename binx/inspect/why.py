@@ -1,10 +1,10 @@
-"""The life of one row: each change of it, by whom, when, and from what to what.
+"""The history of one row: who changed it, when, and from what to what.
 
-A row is what has a primary key. Where an update gives it another key, its life goes on under that one, and
-what gets the old key later is listed too. Instead of a key a condition may say which changes are meant.
+A row is identified by its primary key. If an update changes the key, the history continues under the new key,
+and later changes of a row with the old key are listed too. A condition can select changes instead of a key.
 
-Statements on the row's table stand between its changes: what makes, empties, renames or drops the table, and
-changes that are logged as text, of which nobody can say which rows they changed.
+Statements on the row's table are listed between its changes: those that create, empty, rename or drop the
+table, and changes logged as statements, for which the log does not show which rows they changed.
 """
 
 from __future__ import annotations
@@ -47,21 +47,22 @@ _OF_TRANSACTION = ("file", "start", "server_id", "thread_id")
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """One change of the row, or a statement on its table.
+    """A change of the row, or a statement on its table.
 
     Attributes:
-        row: the change as ``extract --format json --rows`` has it: ``transaction``, ``commit_version``,
-            ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``. Of a statement:
+        row: the change in the form of ``extract --format json --rows``: ``transaction``, ``commit_version``,
+            ``commit_timestamp``, ``db``, ``table``, ``type``, ``row``, ``before``, ``after``. For a statement
             the same up to ``type`` (see :class:`~binx.rows.ddl.table_statements.TableEffect`), and ``sql``.
         commit_timestamp: its transaction's commit time, µs since 1970.
         file: the log's name.
         start: offset of the transaction.
-        server_id: of the server that made the change first.
-        thread_id: the connection, None where the log does not say.
-        statement: the text that the change was logged with; None where the server logs none.
+        server_id: ID of the server that first executed the change.
+        thread_id: the connection; None if the log does not record it.
+        statement: the text that the change was logged with; None if the server does not log it.
         moved: whether the change gave the row another key.
-        uncertain: whether it is a statement that may have changed the row, of which the log has no images.
-        restored_by: of a statement that dropped or emptied the table, the command that writes it as it was.
+        uncertain: whether it is a statement that may have changed the row, without images in the log.
+        restored_by: for a statement that dropped or emptied the table, the command that writes its earlier
+            contents.
     """
 
     row: dict[str, Any]
@@ -80,7 +81,7 @@ class _Written(NamedTuple):
     """A row change that can be written.
 
     Attributes:
-        statement: the number of its statement in the transaction.
+        statement: number of its statement in the transaction.
     """
 
     piece: Piece
@@ -90,18 +91,18 @@ class _Written(NamedTuple):
 
 
 _Found = tuple[RowChange, Iterator[bytes]]
-"""A change without its row, and the line of JSON that has this, in chunks."""
+"""A change without its row, and the row's JSON line in chunks."""
 
 
 class RowLife:
     """Finds the changes of a row.
 
     Args:
-        selection: which transactions are looked at; its tables must be one table's name.
-        key: the primary key's values as text, in the key's order; empty where a condition is given.
-        condition: what a change must fulfil, before or after; None where a key is given.
+        selection: the transactions to search; its tables must be a single table name.
+        key: the primary key's values as text, in key order; empty if a condition is given.
+        condition: what a change must match, before or after; None if a key is given.
         readable: write values for people; else as ``extract --format json`` does.
-        on_damage: what is done where a log is damaged; salvage leaves out what cannot be decoded, too.
+        on_damage: what to do if a log is damaged; salvage also leaves out what cannot be decoded.
 
     Raises:
         UsageError: neither or both of key and condition are given.
@@ -131,7 +132,7 @@ class RowLife:
         self._tables = TableFilter(selection.databases, selection.tables)
         self._is_met = False
         self._text: Statement | None = None
-        """The last statement whose rows come next."""
+        """The last logged statement text; its rows come next."""
 
     @property
     def warnings(self) -> list[str]:
@@ -143,7 +144,7 @@ class RowLife:
 
         Raises:
             RefusedError: the table's key is not known.
-            UsageError: the key has another number of columns, or a value is none of its column's type.
+            UsageError: the number of key values is wrong, or a value is invalid for its column's type.
             AbsentError: no file has changes of the table or statements on it, or it lacks columns of the
                 condition.
             DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -152,15 +153,16 @@ class RowLife:
             yield replace(change, row=document(text))
 
     def lines(self) -> Iterator[_Found]:
-        """Yield the changes, without their rows, and as lines of JSON in chunks to be taken before the next.
+        """Yield the changes without their rows, each with its JSON line in chunks.
 
-        A line has the members of ``extract --format json --rows``, then ``file``, ``start`` and who made it.
+        Take the chunks before the next change. A line has the members of ``extract --format json --rows``,
+        then ``file``, ``start`` and who made the change.
         """
         for change, text in self._all():
             yield change, _line(change, text)
 
     def _all(self) -> Iterator[_Found]:
-        """The changes; statements that change no row come only where there is something else."""
+        """Yield the changes; hold back leading statements that change no row until something else follows."""
         held: list[_Found] = []
         is_begun = False
         for change, text in self._each():
@@ -198,7 +200,7 @@ class RowLife:
     def _of_statement(
         self, statement: Statement, file: BinlogFile, table: TransactionTable, index: int
     ) -> Iterator[_Found]:
-        """A statement, where it is one on the table."""
+        """Yield a statement if it concerns the table."""
         effect = table_effect(statement, self._tables)
         if effect is None:
             return
@@ -224,7 +226,7 @@ class RowLife:
     def _of_rows(
         self, batches: list[ChangeBatch], file: BinlogFile, table: TransactionTable
     ) -> Iterator[_Found]:
-        """The changes of a piece of the log that are meant, in order."""
+        """Yield the selected changes of some batches in log order."""
         found: dict[ChangePlace, _Written] = {}
         for batch in batches:
             self._is_met = True
@@ -255,7 +257,7 @@ class RowLife:
         return found
 
     def _rendered(self, batch: ChangeBatch, rows: list[int], file: BinlogFile) -> dict[ChangePlace, _Written]:
-        """Some rows of a batch as ``extract --format json --rows`` has them."""
+        """Write rows of a batch in the form of ``extract --format json --rows``."""
         if not rows:
             return {}
         chosen = pa.array(sorted(rows), pa.int64())
@@ -272,7 +274,7 @@ class RowLife:
 
 
 def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChange:
-    """What a change of a transaction has of it."""
+    """Return a change with its transaction's facts, without the row."""
     thread = table.value("thread_id", index)
     return RowChange(
         row={},
@@ -285,7 +287,7 @@ def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChang
 
 
 def _line(change: RowChange, text: Iterator[bytes]) -> Iterator[bytes]:
-    """A change as a line of JSON."""
+    """Return a change as a line of JSON."""
     more = {name: getattr(change, name) for name in _OF_TRANSACTION}
     more["statement_text"] = change.statement
     more |= {name: getattr(change, name) for name in ("moved", "uncertain", "restored_by")}

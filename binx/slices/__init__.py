@@ -1,1 +1,1 @@
-"""What ``extract`` makes of transactions: binary logs, SQL, JSON, THL."""
+"""The output formats of ``extract``: binary log, SQL, JSON, THL."""

@@ -1,4 +1,4 @@
-"""What is written forwards and read backwards: texts or events in a temporary file."""
+"""A temporary file of texts or events that are written in order and read in reverse."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import BinaryIO, Self
 from binx.errors import OutputError
 
 PIECE_BYTES = 1024 * 1024
-"""How much is read at once."""
+"""Bytes read at a time."""
 
 NO_MARK = -1
-"""Of a text that needs no session."""
+"""The mark of a text that needs no session settings."""
 
 _RECORD = struct.Struct("<qqqqq")
 _RECORDS_AT_ONCE = 4096
 
 
 class Backwards:
-    """Texts in a temporary file, to be read from the last to the first; memory does not grow with them."""
+    """Texts in a temporary file, read from the last to the first; memory does not grow with them."""
 
     def __init__(self) -> None:
         self._texts: BinaryIO = tempfile.TemporaryFile(prefix="binx-")  # noqa: SIM115
@@ -38,7 +38,7 @@ class Backwards:
         self._records.close()
 
     def add(self, text: Iterable[bytes], transaction: int, mark: int = NO_MARK, rows: int = 0) -> None:
-        """Put a text, given in chunks, behind the others.
+        """Append a text, given in chunks.
 
         Raises:
             OutputError: the temporary folder has no space.
@@ -56,7 +56,7 @@ class Backwards:
         self.count += 1
 
     def backwards(self) -> Iterator[tuple[int, int, int, Iterator[bytes | memoryview]]]:
-        """Transaction, mark, row changes and the text in chunks, from the last to the first."""
+        """Yield transaction, mark, row count and the text in chunks, from the last to the first."""
         for last in range(self.count, 0, -_RECORDS_AT_ONCE):
             first = max(0, last - _RECORDS_AT_ONCE)
             self._records.seek(first * _RECORD.size)
@@ -65,7 +65,7 @@ class Backwards:
                 yield transaction, mark, rows, self._text(offset, size)
 
     def _text(self, offset: int, size: int) -> Iterator[bytes | memoryview]:
-        """A text in chunks; short ones come out of a window that ends with the first of them."""
+        """Yield a text in chunks; read short ones from a window of the file."""
         if size <= PIECE_BYTES:
             begin = offset - self._window_start
             if not 0 <= begin <= len(self._window) - size:

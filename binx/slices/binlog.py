@@ -1,17 +1,18 @@
-"""Slices: whole transactions of one or more files, written as a binary log of their own.
+"""Slices: whole transactions of one or more files, written as a binary log.
 
-A slice is the magic, the source's FORMAT_DESCRIPTION with IN_USE cleared, an empty PREVIOUS_GTIDS (MySQL) or
-GTID_LIST (MariaDB) where the source's server knows that event, and the transactions. What depends on the file
-that an event stands in is written anew: ``log_pos``, the checksum, and
+A slice consists of the magic number, the source's FORMAT_DESCRIPTION with IN_USE cleared, an empty
+PREVIOUS_GTIDS (MySQL) or GTID_LIST (MariaDB) if the source's server has that event, and the transactions.
+Everything that depends on an event's file is rewritten: ``log_pos``, the checksum, and
 
 * the logical clock of MySQL's GTID events, unless the slice is one contiguous run of one file. A replica's
-  parallel applier wants ``sequence_number`` to grow within a file and ``last_committed`` to be less than it
-  (MySQL's sql/rpl_mta_submode.cc, ``Mts_submode_logical_clock::schedule_next_event``); made serial, each
-  transaction waits for the one before it, which is right whatever was left out between them.
-* the transaction's length in MySQL's GTID events (WL#7319), where the transaction's size changes.
+  parallel applier expects ``sequence_number`` to increase within a file and ``last_committed`` to be less
+  than it (MySQL's sql/rpl_mta_submode.cc, ``Mts_submode_logical_clock::schedule_next_event``). The clock is
+  made serial: each transaction waits for the previous one, which is correct whatever was left out between
+  them.
+* the transaction length in MySQL's GTID events (WL#7319), if the transaction's size changes.
 
-What is about the source file alone (a relay log's ROTATE and second FORMAT_DESCRIPTION, checkpoints) is left
-out.
+Events that describe only the source file (a relay log's ROTATE and second FORMAT_DESCRIPTION, checkpoints)
+are left out.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from binx.source import READ_BYTES
 from binx.storage.output import Sink
 
 BUFFER_BYTES = 512 * 1024
-"""How much is collected before it is written. ext4 takes larger writes into larger pieces of memory, which
-take longer to come by.
+"""Bytes collected before a write. For larger writes ext4 allocates larger pieces of memory, which take
+longer to get.
 """
 
 _SMALL_RUN = 64 * 1024
-"""Verbatim bytes of which less is collected, so that a slice of scattered transactions has few writes."""
+"""Verbatim ranges below this size are buffered, so that scattered transactions need few writes."""
 
 _HEADER = Struct("<IBIIIH")
 _FLAGS_OFFSET = 17
 _FLAGS_SIZE = 2
 _OF_THE_SOURCE_FILE = EventFlag.IN_USE | EventFlag.ARTIFICIAL | EventFlag.RELAY_LOG
-# MariaDB pads an empty list to six bytes, so that a server that knows no GTIDs can be sent another event of
+# MariaDB pads an empty list to six bytes, so that a server without GTIDs can be sent another event of
 # the same size in its place (sql/log_event.h, Gtid_list_log_event::get_data_size).
 _EMPTY_GTID_LIST = bytes(6)
 _LENGTHS_SINCE = (8, 0, 2)
@@ -54,11 +55,11 @@ _LARGEST_GTID_EVENT = 64 * 1024
 
 
 class SliceReport(NamedTuple):
-    """What a slice holds.
+    """The contents of a slice.
 
     Attributes:
-        events: how many events, those at the head included; 0 for those of a verbatim slice's head.
-        renumbered: transactions whose logical clock was made serial; 0 where it was kept or there is none.
+        events: number of events, including those of the header; a verbatim slice's header counts as 0.
+        renumbered: transactions whose logical clock was made serial; 0 if it was kept or there is none.
     """
 
     transactions: int
@@ -77,18 +78,18 @@ def write_binlog(
 ) -> SliceReport:
     """Write transactions as a binary log.
 
-    The runs are all read before the first byte is written; their files must stay open until the end.
+    All runs are read before the first byte is written; their files must stay open until the end.
 
     Args:
         verbatim: copy magic, FORMAT_DESCRIPTION and transactions byte by byte; positions, checksums and
             logical clock stay those of the source.
-        verify: compare the checksum of every event that is copied.
-        databases: names that databases get; compressed transactions are written uncompressed then.
+        verify: verify the checksum of every event that is copied.
+        databases: new names of databases; with these, compressed transactions are written uncompressed.
 
     Raises:
-        AbsentError: the runs hold no transaction.
-        RefusedError: the transactions' formats cannot stand in one file.
-        DamagedError: a transaction's bytes are not what its format allows; its checksum differs.
+        AbsentError: the runs have no transactions.
+        RefusedError: the formats of the transactions cannot be mixed in one file.
+        DamagedError: a transaction violates its format, or a checksum differs.
         OutputError: the output cannot be written.
     """
     plan = plan_slice(runs, verbatim=verbatim)
@@ -101,7 +102,7 @@ def write_binlog(
 
 
 class SliceWriter:
-    """Writes one plan."""
+    """Writes a slice plan."""
 
     buffer_bytes = BUFFER_BYTES
 
@@ -125,7 +126,7 @@ class SliceWriter:
         self._rewriter = Rewriter(self.buffer_bytes, self._checksum_size, verbatim, self._serial, verify)
 
     def write(self) -> SliceReport:
-        """Write all of it."""
+        """Write the slice."""
         plan, rewriter = self._plan, self._rewriter
         rewriter.put_bytes(MAGIC)
         self._write_head(plan.parts[0].file, plan.description)
@@ -144,10 +145,10 @@ class SliceWriter:
         self._rewriter.clear()
 
     def put_event(self, event: bytes | bytearray, option: str, advice: str) -> None:
-        """Write an event that is made anew, all of which is in the buffer at once.
+        """Write a rewritten event, which must fit into the buffer.
 
         Raises:
-            RefusedError: it is too large for the option that asks for it.
+            RefusedError: it is too large for the option that requires rewriting.
         """
         size = len(event) + self._checksum_size
         if size > self.buffer_bytes:
@@ -189,12 +190,12 @@ class SliceWriter:
             self._put_new(header, EventType.MARIADB_GTID_LIST, EventFlag(0), _EMPTY_GTID_LIST)
 
     def _put_new(self, like: EventHeader, number: EventType, flags: EventFlag, body: bytes) -> None:
-        """Write an event that no source has, with the time and the server of another."""
+        """Write a new event with the timestamp and server ID of another."""
         head = _HEADER.pack(like.timestamp, number, like.server_id, 0, 0, flags)
         self._rewriter.put_event(head + body, self._checksum_size)
 
     def _copy_part(self, part: Part) -> None:
-        """Copy all ranges of a file; memory holds a window of it and the buffer."""
+        """Copy all ranges of a file; memory holds one window of it and the buffer."""
         source, end = part.file.source, part.end
         window, origin = source.window(0, 0), 0
         for taken in part:
@@ -207,7 +208,7 @@ class SliceWriter:
                 window, origin = source.window(position, min(end, position + READ_BYTES)), position
 
     def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
-        """Copy one range as far as a window goes; returns whether that was all of it."""
+        """Copy the part of a range within a window; return whether the range is complete."""
         rewriter = self._rewriter
         hold = taken.apart and not self._verbatim
         if not origin <= rewriter.position < origin + len(window):
@@ -227,8 +228,8 @@ class SliceWriter:
                 return pause == Pause.PAUSE_DONE
 
     def _write_gtid(self, part: Part, taken: Range) -> None:
-        """Write the GTID event at the rewriter's position for a transaction whose length or clock changes."""
-        # Here and not above: one transaction cut out of its file keeps both.
+        """Rewrite the GTID event at the rewriter's position, for a new length or logical clock."""
+        # Imported here: a single transaction keeps both and does not need it.
         from binx.event.gtid.encode import Clock, rewrite_gtid
 
         rewriter, description = self._rewriter, part.description
@@ -254,7 +255,7 @@ class SliceWriter:
         rewriter.seek(header.end)
 
     def _size_behind(self, part: Part, position: int, stop: int) -> int:
-        """Bytes that a transaction's events behind its GTID event will take."""
+        """Return the output size of a transaction's events after its GTID event."""
         source, size = part.file.source, 0
         while position < stop:
             origin = position
@@ -266,7 +267,7 @@ class SliceWriter:
         return size
 
     def _leave_out(self, part: Part, taken: Range) -> None:
-        """Pass over an event about the source file within a transaction, as relay logs have them."""
+        """Skip an event about the source file within a transaction, as in relay logs."""
         rewriter, description = self._rewriter, part.description
         header, event = _event_at(part.file, rewriter.position, taken.end)
         lengths = description.flavour is Flavour.MYSQL and description.version >= _LENGTHS_SINCE
@@ -292,14 +293,14 @@ class SliceWriter:
 
 
 def _event_at(file: BinlogFile, position: int, stop: int) -> tuple[EventHeader, bytes]:
-    """The header and the first bytes of an event, all of them where it has a usual size."""
+    """Return an event's header and first bytes, all of them if its size is usual."""
     window = file.source.window(position, min(stop, position + _LARGEST_GTID_EVENT))
     header = parse_header(window, position, origin=position)
     return header, bytes(window[: header.size])
 
 
 def compare_checksums(header: EventHeader, found: int, stored: bytes) -> None:
-    """Raise ChecksumError where a checksum is not the one that is stored."""
+    """Raise ChecksumError if a checksum differs from the stored one."""
     expected = int.from_bytes(stored, "little")
     if found != expected:
         raise ChecksumError(

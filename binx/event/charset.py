@@ -37,10 +37,9 @@ class Charset(NamedTuple):
     """A character set as the servers name it.
 
     Attributes:
-        codec: the Python codec that decodes as the server does but for what ``decode`` changes, None where
+        codec: the Python codec that, with the changes ``decode`` makes, agrees with the server; None if
             there is none.
-        table: where there is none, the 256 characters of a single-byte set, UNDEFINED for what is no
-            character.
+        table: the 256 characters of a single-byte set without a codec, UNDEFINED for undefined bytes.
     """
 
     name: str
@@ -50,11 +49,11 @@ class Charset(NamedTuple):
 
     @property
     def is_binary(self) -> bool:
-        """Whether the bytes are no text."""
+        """Whether this is ``binary``: bytes that are not text."""
         return self.codec is None and self.table is None
 
     def decode(self, data: bytes | memoryview) -> str:
-        r"""The text of ``data``; bytes that are no character become ``\xNN``, and binary is read as UTF-8."""
+        r"""Decode ``data``; invalid bytes become ``\xNN``, and ``binary`` is decoded as UTF-8."""
         if self.table is not None:
             return codecs.charmap_decode(bytes(data), "backslashreplace", self.table)[0]
         return self._as_server(data, "backslashreplace")
@@ -83,7 +82,7 @@ class Charset(NamedTuple):
         )
 
     def to_utf8(self, data: bytes) -> bytes:
-        r"""The text of ``data`` in UTF-8, with the same escapes."""
+        r"""Transcode ``data`` to UTF-8, with the escapes of :meth:`decode`."""
         if len(data) <= PIECE_BYTES:
             return self.decode(data).encode()
         written = io.BytesIO()
@@ -91,9 +90,9 @@ class Charset(NamedTuple):
         return written.getvalue()
 
     def utf8_pieces(self, data: bytes | memoryview) -> Iterator[bytes]:
-        """What :meth:`to_utf8` gives, piece by piece where the value is long and is, or should be, UTF-8.
+        """Yield the result of :meth:`to_utf8`; long UTF-8 values in pieces.
 
-        As one ``str`` it may take twelve times its size.
+        Decoded to a single ``str``, a value may take twelve times its size.
         """
         if self.codec != "utf_8" or len(data) <= PIECE_BYTES:
             yield self.decode(data).encode()
@@ -113,19 +112,19 @@ class Charset(NamedTuple):
             return None
 
     def is_written_back(self, text: str) -> bool:
-        """Whether the servers make of a text the bytes that ``decode_strictly`` made it of.
+        """Whether servers encode ``text`` to the same bytes that ``decode_strictly`` read it from.
 
-        Some sets have a character twice, as for two vendors' sake, and a server writes only one of the two.
+        Some sets encode a character twice, for example for two vendors; servers write only one of the two.
         """
         return self.is_one_to_one or _not_written_back(self.name).isdisjoint(text)
 
     @property
     def is_one_to_one(self) -> bool:
-        """Whether the set has each character once."""
+        """Whether each character has only one byte sequence."""
         return self.name not in _NOT_ONE_TO_ONE
 
     def _as_server(self, data: bytes | memoryview, errors: str) -> str:
-        """What the codec makes of the bytes, with characters that the servers have otherwise or besides."""
+        """Decode with the codec, corrected for characters that servers map differently or in addition."""
         if self.name == "eucjpms":
             data = bytes(data).replace(*_EUCJPMS_TILDE)
         more = _with_more_characters(self.name, errors) if self.name in _MORE_CHARACTERS else errors
@@ -135,7 +134,7 @@ class Charset(NamedTuple):
             # The two characters are swapped.
             return text.translate(changes)
         for number, character in changes.items():
-            # Of long text much quicker than to translate each character.
+            # For long text, much faster than str.translate.
             text = text.replace(chr(number), character)
         return text
 
@@ -171,7 +170,7 @@ _CODECS = {
     "utf8mb3": ("utf_8", 3),
     "utf8mb4": ("utf_8", 4),
 }
-"""Character sets for which Python has a codec: its name, and most bytes of a character."""
+"""Character sets for which Python has a codec: the codec's name, and the maximum bytes per character."""
 
 _CHANGED_CHARACTERS = {
     "eucjpms": {0x301C: "\uff5e", 0x2016: "\u2225", 0x2212: "\uff0d"}
@@ -180,10 +179,10 @@ _CHANGED_CHARACTERS = {
     "sjis": {0xFF3C: "\\"},
     "ujis": {0xFF3C: "\\"},
 }
-"""Characters that the servers' tables of multi-byte sets have otherwise than the codec."""
+"""Characters of multi-byte sets that servers map differently: the codec's character, and the server's."""
 
 _EUCJPMS_TILDE = (b"\x8f\xa2\xb7", b"\xa1\xc1")
-"""The codec makes ASCII's tilde of a character that the servers take for the other's full-width one."""
+"""Bytes that servers decode to a full-width tilde but the codec to ASCII's, and that tilde's other bytes."""
 
 _USER_DEFINED = (
     (b"\xf5\xa1", "".join(map(chr, range(0xE000, 0xE3AC)))),
@@ -206,14 +205,15 @@ _MORE_CHARACTERS: dict[str, tuple[tuple[bytes, str], ...]] = {
     ),
     "ujis": _USER_DEFINED,
 }
-"""Characters that codecs of multi-byte sets lack: the first's bytes, and those from it on, in rows of 94."""
+"""Characters that the codecs of multi-byte sets lack, in runs: the first one's bytes, and the characters in
+rows of 94."""
 
 _WITHOUT_SURROGATES = frozenset({"ucs2", "utf8mb3"})
-"""Sets whose codec has characters beyond the first plane, and which have not."""
+"""Sets without characters beyond the Basic Multilingual Plane, whose codecs have them."""
 
 _NOT_ONE_TO_ONE = {"big5": "╴￣ˍ", "cp932": "\x80\uf8f0\uf8f1\uf8f2\uf8f3", "eucjpms": "", "ujis": ""}
-"""Character sets with several sequences of bytes for one character, and characters that the codec has and the
-servers have not: they give U+FFFD for them."""
+"""Character sets with several byte sequences for one character, and the characters that the codec has but
+servers do not: they decode them to U+FFFD."""
 
 _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "latin1": ("cp1252", {0x81: "\x81", 0x8D: "\x8d", 0x8F: "\x8f", 0x90: "\x90", 0x9D: "\x9d"}),
@@ -234,7 +234,7 @@ _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     ),
     "swe7": ("ascii", dict(zip(b"@[\\]^`{|}~\x7f", "ÉÄÖÅÜéäöåü" + UNDEFINED, strict=True))),
 }
-"""Single-byte sets that are like a codec but for some bytes."""
+"""Single-byte sets that differ from a codec in some bytes."""
 
 _UPPER_HALVES = {
     "armscii8": (
@@ -257,12 +257,12 @@ _UPPER_HALVES = {
         "\u10ed\u10ee\u10f4\u10ef\u10f0\u10f5" + UNDEFINED * 23 + "\u2116" + UNDEFINED * 2
     ),
 }
-"""The bytes from 0x80 on of sets that no codec is like; those below are ASCII."""
+"""Bytes 0x80 to 0xFF of single-byte sets without a similar codec; lower bytes are ASCII."""
 
 
 @cache
 def _more_characters(name: str) -> Mapping[bytes, str]:
-    """Characters that the codec of a set lacks, by their bytes."""
+    """Return the characters that the set's codec lacks, by their bytes."""
     found = {}
     for first, characters in _MORE_CHARACTERS[name]:
         *lead, row, cell = first
@@ -273,7 +273,7 @@ def _more_characters(name: str) -> Mapping[bytes, str]:
 
 @cache
 def _not_written_back(name: str) -> frozenset[str]:
-    """Characters of a set that servers map from several byte sequences, or from none."""
+    """Return characters that several byte sequences decode to, or that the codec has and servers have not."""
     found = charset(name)
     assert found is not None
     leads = (b"", b"\x8f") if found.max_bytes == 3 else (b"",)

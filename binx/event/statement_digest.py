@@ -1,12 +1,12 @@
-"""Statement digests: the normalized text that statements share which differ only in literals.
+"""Normalize statements to digests, so that statements that differ only in literals have the same digest.
 
 For statements that change rows, the text equals MySQL 9.7's ``STATEMENT_DIGEST_TEXT()``: literals
-become ``?``, lists of them a single item, names are quoted, keywords in upper case, synonyms unified. Servers
-hash the token numbers of their grammar, which change with each version; binx hashes the text.
+become ``?``, lists of literals a single item, names are quoted, keywords upper-cased, synonyms unified.
+Servers hash the token numbers of their grammar, which change with each version; binx hashes the text.
 
 Sources: MySQL manual, "Performance Schema Statement Digests and Sampling"; ``digest_add_token`` in
-sql/sql_digest.cc; INFORMATION_SCHEMA.KEYWORDS of MySQL 9.7; which name stands for others that mean the same,
-and which words are keywords before a parenthesis alone, is what STATEMENT_DIGEST_TEXT() shows (sql/lex.h).
+sql/sql_digest.cc; INFORMATION_SCHEMA.KEYWORDS of MySQL 9.7. The canonical names of synonyms, and the words
+that are keywords only before a parenthesis, are those that STATEMENT_DIGEST_TEXT() shows (sql/lex.h).
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ _BEFORE_EXPRESSIONS = frozenset(
         "STARTS", "ENDS",
     }
 )  # fmt: skip
-"""Tokens after which a sign belongs to a number: elsewhere servers treat it as an operator."""
+"""Tokens after which a sign is part of a number; elsewhere servers treat it as an operator."""
 _GLUED = ("@", "@@")
-"""Signs that no space follows."""
+"""Tokens without a space after them."""
 _CACHED = 10_000
 _CACHED_CHARACTERS = 2_000
-"""The cache is bounded by both."""
+"""The cache of normalized statements is bounded by both: entries, and characters per entry."""
 
 
 def digest_text(sql: str) -> str:
-    """A statement in normal form.
+    """Return a statement's normalized text.
 
-    A text in double quotes counts as a string, as it does without the mode ANSI_QUOTES.
+    Double quotes enclose strings, as in sessions without ANSI_QUOTES.
     """
-    # Most statements differ in values alone: the form of each is made once.
+    # Most statements differ only in values: without them, the cache has their normalized text.
     plain = _VALUE_OR_NAME.sub(_without_value, sql)
     return (_normal if len(plain) <= _CACHED_CHARACTERS else _normal.__wrapped__)(plain)
 
@@ -99,12 +99,12 @@ def _normal(sql: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of a statement's normal form, in hexadecimal."""
+    """Return the SHA-256 of a normalized text, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _add_word(done: list[str], word: str, following: str) -> None:
-    """A keyword, or a name: what stands beside a dot is one, and so are functions without parenthesis."""
+    """Add a keyword or a name; words next to a dot, and functions without a parenthesis, are names."""
     upper = word.upper()
     before = done[-1] if done else ""
     if before == "@":
@@ -120,7 +120,7 @@ def _add_word(done: list[str], word: str, following: str) -> None:
 
 
 def _add_value(done: list[str]) -> None:
-    """A literal, with the list that it goes on."""
+    """Add a literal, merged into the list that it continues."""
     if len(done) > 1 and done[-1] == "," and done[-2] in (_VALUE, _VALUES):
         done[-2:] = [_VALUES]
     else:
@@ -128,7 +128,7 @@ def _add_value(done: list[str]) -> None:
 
 
 def _close(done: list[str]) -> None:
-    """A parenthesis: with nothing but values within, it is a row, and rows one behind another are a list."""
+    """Close a parenthesis: one that encloses only values is a row, and consecutive rows are a list."""
     if len(done) < 2 or done[-2] != "(" or done[-1] not in (_VALUE, _VALUES):
         done.append(")")
         return

@@ -1,4 +1,4 @@
-"""Values of columns that are absent from an inserted row's image, or that were added after the row.
+"""Compute the values of columns that a row image lacks, or that ALTER TABLE added after the row.
 
 With binlog_row_image=MINIMAL, servers log only those columns of an inserted row that the statement named or
 whose default was computed (expressions, the current time, AUTO_INCREMENT). An absent column has the default
@@ -40,7 +40,7 @@ class Absent(NamedTuple):
         value: numbers, YEAR and text as text; binary as hexadecimal digits; dates and times as
             ``YYYY-MM-DD HH:MM:SS.ffffff``; TIME as microseconds; BIT(1) as ``true`` or ``false``;
             None for NULL.
-        misfit: what the server prints, where the column's Arrow type cannot hold the value.
+        misfit: the value as the server prints it, if the column's Arrow type cannot hold it.
     """
 
     value: str | None = None
@@ -58,9 +58,9 @@ def absent_value(known: ColumnDefinition | None, logical: LogicalType, nullable:
 
 
 def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent | None:
-    """What a column holds in rows that were there when ALTER TABLE added it and were not changed since.
+    """Return a column's value in rows older than the ALTER TABLE that added it, unless changed since.
 
-    None where that cannot be told, or the column came with its table.
+    None if the value is unknown, or if the column was created with its table.
     """
     if known is None or known.generated is not None or known.added is None:
         return None
@@ -70,12 +70,12 @@ def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent 
 def filled_value(
     before: ColumnDefinition | None, column: ColumnDefinition, logical: LogicalType, *, mariadb: bool
 ) -> Absent | None:
-    """What NULL becomes in a column that ALTER TABLE makes NOT NULL without strict SQL mode.
+    """Return what NULL becomes when ALTER TABLE makes a column NOT NULL in a non-strict SQL mode.
 
-    None where that cannot be told. MariaDB takes the default that the column had, MySQL the zero of the type.
+    None if unknown. MariaDB takes the column's previous default, MySQL the implicit default of the type.
 
     Args:
-        before: the column's definition before; None where that is not known.
+        before: the column's definition before the statement; None if unknown.
     """
     if column.generated is not None or logical.kind is Kind.TIMESTAMP:
         return None
@@ -86,7 +86,7 @@ def filled_value(
             return None
         if is_default:
             return given
-    # The error value of an ENUM, which is none of its members.
+    # An ENUM takes its error value, the empty string, which is not one of its members.
     return Absent("") if logical.kind is Kind.ENUM else _implicit(logical)
 
 
@@ -102,7 +102,7 @@ def _value_of(default: Default, logical: LogicalType) -> Absent | None:
 
 
 def _implicit(logical: LogicalType) -> Absent | None:
-    """The zero of a type, which a NOT NULL column takes that nothing was given for."""
+    """Return the implicit default of a type, for NOT NULL columns without a DEFAULT clause."""
     kind = logical.kind
     if kind is Kind.ENUM:
         return Absent(logical.members[0]) if logical.members else None
@@ -117,9 +117,9 @@ def _implicit(logical: LogicalType) -> Absent | None:
 
 
 def _number(default: Default) -> Decimal | None:
-    """The number that a constant is, also one in quotes or of bits; none that no server takes for one.
+    """Parse a numeric constant, quoted or of bytes too; None if it is not a number of reasonable size.
 
-    To read one of a million digits, or to compare one with an exponent of a billion, takes forever.
+    Parsing a million digits, or comparing a number with an exponent of a billion, would take forever.
     """
     if len(default.constant) > _MOST_EXPONENT:
         return None
@@ -144,7 +144,7 @@ def _integer(default: Default, logical: LogicalType) -> Absent | None:
 
 
 def _whole(default: Default) -> int:
-    """The number that a constant is without sign, point and exponent; -1 where it is none."""
+    """Parse a constant of decimal digits only; -1 if it is anything else."""
     is_whole = default.constant.isdecimal() and len(default.constant) <= _MOST_DIGITS_OF_64_BITS
     return int(default.constant) if is_whole else -1
 
@@ -198,7 +198,7 @@ def _datetime(default: Default, logical: LogicalType) -> Absent | None:
         return None
     day, clock, fraction = match.groups()
     if logical.kind is Kind.TIMESTAMP and not _zero(default.constant):
-        # It was given in a time zone that the log does not tell.
+        # Given in a time zone that the log does not record.
         return None
     if len(fraction or "") > logical.fraction:
         return None
@@ -207,7 +207,7 @@ def _datetime(default: Default, logical: LogicalType) -> Absent | None:
 
 
 def _moment(day: str, clock: str) -> Absent:
-    """A date or time, or what is printed for one that no calendar has."""
+    """Return a date or time, as a misfit if it is not a calendar date."""
     text = day + clock
     try:
         datetime.fromisoformat(text)
@@ -281,7 +281,7 @@ def _set(default: Default, logical: LogicalType) -> Absent | None:
 
 
 def _member(text: str, members: tuple[str, ...]) -> str | None:
-    """The member that a text names, without regard to case and trailing spaces as most collations have it."""
+    """Find a member by its text, ignoring case and trailing spaces as most collations do."""
     if text in members:
         return text
     folded = text.rstrip(" ").casefold()
@@ -310,4 +310,4 @@ _READERS: dict[Kind, Callable[[Default, LogicalType], Absent | None]] = {
     Kind.ENUM: _enum,
     Kind.SET: _set,
 }
-"""The kinds of columns that can have a constant for a default."""
+"""Converters of constant defaults, by kind of column."""

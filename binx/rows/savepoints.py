@@ -32,7 +32,11 @@ _ROWS = frozenset(
 
 
 def undone_rows(file: BinlogFile, table: TransactionTable, mask: bytearray) -> bytes:
-    """The rows events that marked transactions undid themselves, as ``RowDecoder.begin`` takes them."""
+    """Return the rows events that selected transactions undid, in the format of ``RowDecoder.begin``.
+
+    Each entry has three native 64-bit integers: the transaction's index in the table, then the first of its
+    rows events that was undone and the one after the last.
+    """
     found = bytearray()
     for index in table.undoing(mask):
         start, end = table.value("start", index), table.value("end", index)
@@ -47,17 +51,19 @@ def undone_rows(file: BinlogFile, table: TransactionTable, mask: bytearray) -> b
 
 
 def _name(marker: re.Match[str]) -> str:
-    """The savepoint's name; servers write it between double quotes where the session has ANSI_QUOTES."""
+    """Return the savepoint's name, unquoted; in sessions with ANSI_QUOTES, servers write double quotes."""
     if marker["quoted"]:
         return marker["quoted"].replace("``", "`")
     return marker["ansi"].replace('""', '"') if marker["ansi"] else marker["bare"]
 
 
 def undone_runs(events: Iterable[tuple[bool, str | None]]) -> Iterator[tuple[int, int]]:
-    """The runs of rows events that are undone, ``[first, stop)`` by their number, in order and apart.
+    """Yield the ranges ``[first, stop)`` of rows events that were undone, in order and without overlap.
+
+    Rows events are numbered from 0 within their transaction.
 
     Args:
-        events: a transaction's events: whether it is a rows event, and the text where it is a statement.
+        events: for each event of a transaction, whether it is a rows event, and a statement's text or None.
     """
     savepoints: list[tuple[str, int]] = []
     runs: list[tuple[int, int]] = []
@@ -70,7 +76,7 @@ def undone_runs(events: Iterable[tuple[bool, str | None]]) -> Iterator[tuple[int
         name = _name(marker).casefold()
         places = [place for place, (known, _) in enumerate(savepoints) if known == name]
         if marker["verb"].upper() == "SAVEPOINT":
-            # The same name again moves the savepoint.
+            # SAVEPOINT with an existing name moves the savepoint.
             savepoints = [*(entry for entry in savepoints if entry[0] != name), (name, count)]
         elif places and marker["verb"].upper().startswith("ROLLBACK"):
             first = savepoints[places[-1]][1]

@@ -45,11 +45,12 @@ def folded(db: str, name: str) -> tuple[str, str]:
 
 
 class Parts(NamedTuple):
-    """The parts of a statement for its connection's temporary tables and for other tables; None for neither.
+    """A statement split by whether it applies to its connection's temporary tables or to other tables.
 
-    For the connection that created it, a temporary table hides another table of its name. Servers log
-    statements on temporary tables only with ``binlog_format`` STATEMENT or MIXED, and mark them as using
-    temporary tables, except MariaDB's RENAME TABLE. MySQL's never applies to temporary tables.
+    A part is None if the statement has no such tables. For the connection that created it, a temporary
+    table hides another table of the same name. Servers log statements on temporary tables only with
+    ``binlog_format`` STATEMENT or MIXED, and mark them as using temporary tables, except MariaDB's RENAME
+    TABLE. MySQL's RENAME TABLE never applies to temporary tables.
     """
 
     temporary: Statement | None
@@ -70,7 +71,7 @@ def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementC
         case CreateTable(temporary=True) | DropTables(temporary=True) | NotUnderstood(temporary=True):
             return Parts(parsed, None)
         case AlterTable() if context.uses_temporary:
-            # Of a table made before the first log nothing more is known than that.
+            # If a temporary table was created before the first log, only this flag tells.
             return Parts(parsed, None)
         case TruncateTable() if context.uses_temporary and key(parsed.table) in own:
             return Parts(parsed, None)
@@ -81,7 +82,7 @@ def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementC
         case RenameTables() if context.mariadb:
             pairs: dict[bool, list[tuple[TableName, TableName]]] = {True: [], False: []}
             for old, new in parsed.pairs:
-                # Each name is what those to the left have made of it.
+                # Renames apply from left to right: each one sees the names that earlier ones produced.
                 is_own = key(old) in own
                 own = own - {key(old)} | {key(new)} if is_own else own
                 pairs[is_own].append((old, new))

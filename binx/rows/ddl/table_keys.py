@@ -1,4 +1,4 @@
-"""Secondary and foreign keys of a table, and how statements add, change and rename them.
+"""Add, drop, rename and sort a table's secondary and foreign keys as the server does.
 
 Without a primary key, a UNIQUE key identifies rows: servers treat the first one whose columns are
 all NOT NULL and without prefix as the primary key (sql/table.cc), and table maps record it as such.
@@ -20,16 +20,16 @@ _LONG = ("text", "blob", *GEOMETRY_BASES)
 _NAME_OF_EXPRESSIONS = "functional_index"
 _MOST_DIGITS = 20
 GENERATED_NAME = "_ibfk_"
-"""Stands between a table's name and a number in the names that servers give foreign keys."""
+"""Servers name foreign keys by the table's name, this infix and a number."""
 
 
 def same_name(first: str | None, second: str) -> bool:
-    """Whether two names of columns or keys are one: the server compares them without regard to case."""
+    """Whether two column or key names are equal; the server compares them case-insensitively."""
     return first is not None and first.casefold() == second.casefold()
 
 
 def with_index(indexes: Indexes, key: Key) -> Indexes:
-    """The keys and one more; without a name it is called after its first column, as the server does."""
+    """Return the keys with one added; an unnamed key is named after its first column, as the server does."""
     name = key.name or (key.columns[0] if key.columns else _NAME_OF_EXPRESSIONS)
     taken = {"primary", *(index.name.casefold() for index in indexes)}
     if key.if_not_exists and any(same_name(name, index.name) for index in indexes):
@@ -42,25 +42,25 @@ def with_index(indexes: Indexes, key: Key) -> Indexes:
 
 
 def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
-    """The keys without one.
+    """Return the keys without the one of this name.
 
-    A foreign key makes an index that no statement names; who drops what is not known here knows more than
-    the catalog, so from then on it claims no key at all.
+    Foreign keys create indexes that no statement names. If a statement drops an unknown index, the catalog
+    is incomplete, so the table is left without any known key.
     """
     left = tuple(index for index in indexes if not same_name(name, index.name))
     return left if if_exists or len(left) < len(indexes) else ()
 
 
 def renamed_index(indexes: Indexes, old: str, new: str) -> Indexes:
-    """The keys, one of them with another name."""
+    """Return the keys with one renamed."""
     return tuple(index._replace(name=new) if same_name(old, index.name) else index for index in indexes)
 
 
 def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
-    """The keys after a change of columns.
+    """Return the keys after columns were renamed or dropped.
 
     Args:
-        now: what a column is called after the change, None where it is gone.
+        now: returns a column's name after the change; None if it was dropped.
     """
     changed = []
     for index in indexes:
@@ -74,9 +74,9 @@ def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
 
 
 def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> Indexes:
-    """Sort the keys as the server does after a statement (sql/sql_table.cc, ``sort_keys``).
+    """Normalize and sort the keys as the server does after a statement (sql/sql_table.cc, ``sort_keys``).
 
-    A prefix of all that a column holds has become the whole column.
+    A prefix as long as its column becomes the whole column.
     """
     known = {column.name.casefold(): column for column in columns}
 
@@ -95,7 +95,7 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
 
 
 def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
-    """The length of a part of a column in a key, 0 for all of it; only text and bytes have parts."""
+    """Return a key part's prefix length, 0 for the whole column; only text and bytes have prefixes."""
     if column is None:
         return 0
     if column.base in _KEPT_IN_THE_ROW:
@@ -104,9 +104,9 @@ def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
 
 
 def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
-    """A table with those foreign keys more that are among the keys that a statement declares for it.
+    """Return the table with the foreign keys among ``keys`` added.
 
-    One without a name gets that which servers give: the table's, ``_ibfk_``, and the next number.
+    An unnamed one is named as by servers: the table's name, ``_ibfk_``, and the next number.
     """
     found = [*table.foreign_keys]
     prefix = f"{table.name}{GENERATED_NAME}"
@@ -124,7 +124,7 @@ def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefin
 
 
 def renamed_foreign_keys(table: TableDefinition, name: str) -> TableDefinition:
-    """A table with another name, which the names that the server gave its foreign keys follow."""
+    """Return the table renamed, and with it the foreign keys that the server named."""
     old, new = f"{table.name}{GENERATED_NAME}", f"{name}{GENERATED_NAME}"
     keys = tuple(
         key._replace(name=new + key.name.removeprefix(old)) if key.name and key.name.startswith(old) else key

@@ -1,9 +1,9 @@
-"""Row changes and statements of selected transactions in the order of the log, as text, in bounded memory.
+"""Row changes and statements of selected transactions as text, in log order and bounded memory.
 
-The decoder fills columns table by table, which loses how the rows of several tables follow one another. Here
-all tables are taken from it together, in pieces: each piece holds every row between two places of the log,
-and a kernel writes the rows of all tables by commit version and row number. The transactions around them are
-facts of the transaction index; usual ones, of row changes alone, are framed by a kernel many at a time.
+The decoder fills columns table by table, which loses the order of rows across tables. Here all tables are
+taken from it together, in pieces: a piece holds every row between two positions of the log, and a kernel
+writes the rows of all tables by commit version and row number. Facts about the transactions come from the
+transaction index. Ordinary transactions, which consist of row changes only, are framed by a kernel in bulk.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
     from binx.slices.sql.write import StatementSizes
 
 PIECE_ROWS = 32_768
-"""Rows of a table at which a piece ends."""
+"""A piece ends when a table has this many rows."""
 
 PIECE_BYTES = 16 * 1024 * 1024
-"""Decoded bytes of all tables at which a piece ends."""
+"""A piece ends when the tables together have this many decoded bytes."""
 
 PIECE_TABLES = 16_384
-"""Tables with rows at which a piece ends."""
+"""A piece ends when this many tables have rows."""
 
 _FRAMED = 4096
-"""Transactions whose heads are made at once."""
+"""Maximum number of transactions framed at a time."""
 
 _FACTS_READ = 1024
-"""Transactions whose facts are made at once."""
+"""Number of transactions whose facts are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """A transaction begins.
+    """The start of a transaction.
 
     Attributes:
         facts: a row of the data set's ``transactions``; times in µs since 1970.
@@ -76,10 +76,10 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class RowTexts:
-    """Row changes of the transaction that has begun.
+    """Row changes of the current transaction.
 
     Attributes:
-        mark: what the renderer noted about them all.
+        mark: the mark that the renderer gave all of them.
     """
 
     piece: Piece
@@ -88,13 +88,13 @@ class RowTexts:
     mark: int
 
     def text(self) -> Iterator[bytes]:
-        """Their texts one behind the other, in chunks."""
+        """Return their texts, concatenated, in chunks."""
         return self.piece.text(self.first, self.last)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeTexts:
-    """Whole transactions as text, with what stands around their row changes."""
+    """Whole transactions as text, including the text around their row changes."""
 
     count: int
     text: Iterator[bytes]
@@ -102,20 +102,20 @@ class WholeTexts:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The transaction that has begun is complete."""
+    """The end of the current transaction."""
 
 
 Item = Begin | RowTexts | WholeTexts | Statement | End
 
 
 class Run(NamedTuple):
-    """Transactions of a part, and the runs of a piece that are their row changes.
+    """Transactions of a part, and the runs of a piece that hold their row changes.
 
     Attributes:
-        taken: the indexes of the transactions that are wanted.
-        first: the place there of the transaction that comes next.
-        run: the run that comes next.
-        stop: the run at which to stop; a run before it has all that its transaction has from there on.
+        taken: indexes of the selected transactions.
+        first: index into ``taken`` of the next transaction.
+        run: the next run.
+        stop: the run to stop at; earlier runs have all remaining changes of their transaction.
     """
 
     part: Selected
@@ -126,12 +126,12 @@ class Run(NamedTuple):
     stop: int
 
     def usual(self, commits: bool = False, mark: int = 0, without_gtid: bool = True) -> int:
-        """How many transactions come next that are row changes alone.
+        """Return how many of the next transactions are ordinary: row changes only.
 
         Args:
-            commits: take only those that ended in a commit of a storage engine.
-            mark: take only those whose row changes all have that mark.
-            without_gtid: take those without GTID, too.
+            commits: accept only transactions that ended in a storage engine's commit.
+            mark: accept only transactions whose row changes all have this mark.
+            without_gtid: also accept transactions without GTID.
         """
         piece, stop = self.piece, min(self.stop, self.run + _FRAMED)
         return whole_transactions(
@@ -141,10 +141,10 @@ class Run(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What stands around the row changes of some transactions.
+    """The text around the row changes of some transactions.
 
     Attributes:
-        head_ends: where the text before each ends; 8 bytes each, native byte order.
+        head_ends: end offset of the text before each transaction; 8 bytes each, native byte order.
     """
 
     transactions: int
@@ -154,16 +154,16 @@ class Frame(NamedTuple):
 
 
 Frames = Callable[[Run], Frame | None]
-"""Makes what stands around as many transactions as can be written at once; None: the next is none of them."""
+"""Frames as many ordinary transactions as possible; None if the next transaction is not ordinary."""
 
 
 class Heads:
-    """Makes frames of usual transactions.
+    """Makes the frames of ordinary transactions.
 
     Args:
-        texts: makes what stands before the row changes of each.
-        shown: a file's name as heads show it.
-        table: a table's database and name, as heads show them.
+        texts: makes the text before each transaction's row changes.
+        shown: formats a file's name.
+        table: formats a table's database and name.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Heads:
         self._scan: TransactionScan | None = None
 
     def frame(self, run: Run, count: int) -> Frame | None:
-        """The frame of so many transactions."""
+        """Return the frame of the next ``count`` transactions."""
         if not count:
             return None
         part = run.part
@@ -198,7 +198,7 @@ class Heads:
 
 
 class _Facts:
-    """Facts about transactions, made for some of them at a time."""
+    """Facts about transactions, read for some of them at a time."""
 
     def __init__(self, part: Selected, taken: array[int], facts: Sequence[str] | None) -> None:
         self._part = part
@@ -209,7 +209,7 @@ class _Facts:
         self._known: list[dict[str, Any]] = []
 
     def at(self, place: int) -> dict[str, Any]:
-        """The facts about the transaction at a place among those taken; times in µs since 1970."""
+        """Return the facts about the transaction at an index of those selected; times in µs since 1970."""
         if not self._first <= place < self._first + len(self._known):
             if self._batch is None:
                 self._batch = self._columns()
@@ -230,7 +230,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def taken_indexes(mask: bytearray) -> array[int]:
-    """The indexes of the transactions that a mask takes."""
+    """Return the indexes of the transactions that a mask selects."""
     marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)])
     taken = array("q")
     places = pc.indices_nonzero(pc.equal(marks, arrow_scalar(TAKE, pa.uint8())))
@@ -260,26 +260,26 @@ def ordered_changes(
     unreadable: set[tuple[str, str]] | None = None,
     choice: RowChoice | None = None,
 ) -> Iterator[Item]:
-    """Everything that the selected transactions hold, in the log's order.
+    """Yield everything that the selected transactions hold, in log order.
 
     Args:
-        catalog: the tables known so far; moved on by the schema statements met.
-        render: says what row changes consist of as text.
+        catalog: the tables known so far; updated by the schema statements met.
+        render: makes the text of row changes.
         raw_text: leave text in the columns' own character sets.
-        exact_values: leave ENUM and SET as numbers where texts of members do not tell these, and have JSON
-            documents whose text does not tell the types of all values as expressions of SQL.
-        undone: take in rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that comes too.
-        backwards: let the row changes within one :class:`RowTexts` stand last first.
-        as_stored: take columns for what table maps must tell of them; see
-            :class:`~binx.rows.decoder.DecoderOptions`.
-        resolve_only: pass over the rows, and find out only names and schemas.
-        decoders: takes in the decoders used, which know tables and warnings.
-        facts: those of the facts about transactions that are looked at; None for all.
-        separator: stands between two row changes of one transaction.
-        frames: writes usual transactions, which then come as :class:`WholeTexts`.
+        exact_values: leave ENUM and SET as numbers if member names are ambiguous, and return JSON documents
+            as SQL expressions if their text loses the types of values.
+        undone: include rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that is yielded
+            too.
+        backwards: order the row changes within each :class:`RowTexts` newest first.
+        as_stored: take columns as table maps describe them; see :class:`~binx.rows.decoder.DecoderOptions`.
+        resolve_only: skip the rows, and only resolve names and schemas.
+        decoders: receives the decoders used, which hold tables and warnings.
+        facts: the facts about transactions to read; None for all.
+        separator: written between two row changes of one transaction.
+        frames: frames ordinary transactions, which are then yielded as :class:`WholeTexts`.
         sizes: measures the texts of row changes.
         unreadable: see :class:`~binx.rows.decoder.ChangeDecoder`.
-        choice: which row changes come, and which statements; None for all.
+        choice: selects row changes and statements; None for all.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -329,12 +329,12 @@ def ordered_changes(
 
 
 def every_table(_: str, __: str) -> bool:
-    """Take each table."""
+    """Accept every table."""
     return True
 
 
 class _Walk:
-    """The selected transactions of one table, begun and ended as their changes come."""
+    """Walks the selected transactions of a transaction table, beginning and ending them as changes come."""
 
     def __init__(
         self,
@@ -355,7 +355,7 @@ class _Walk:
         self._last_version = -1
 
     def up_to(self, version: int | None) -> Iterator[Begin | End]:
-        """Begin and end transactions until the one with that version is open; None: until none is left."""
+        """Begin and end transactions until the one with this version is open; with None, all the others."""
         if self._current is not None:
             if self._current.version == version:
                 return
@@ -377,10 +377,10 @@ class _Walk:
     def emit(
         self, batches: Iterator[ChangeBatch], *, final: bool = False
     ) -> Iterator[Begin | RowTexts | WholeTexts | End]:
-        """The row changes of one piece; behind a final one nothing more comes.
+        """Yield the row changes of one piece; a final piece is the last one.
 
-        Batches are asked for one after another, and what a text does not need of one is let go before the
-        next: a piece may be of thousands of tables.
+        Batches are taken one at a time, and whatever the texts do not need is released before the next: a
+        piece may contain thousands of tables.
         """
         first = next(batches, None)
         if first is None:
@@ -389,7 +389,7 @@ class _Walk:
         del first
         piece = self._make_piece(every, self._last_version)
         run, runs = 0, len(piece.ends)
-        # Of the last transaction there may be more behind the piece.
+        # The last transaction may continue after the piece.
         stop = runs if final else runs - 1
         while run < runs:
             version = piece.versions[run]

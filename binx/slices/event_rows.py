@@ -1,7 +1,7 @@
 """A transaction's events with the row changes of each.
 
-The events come from the file as they stand, the row changes from the decoder; both in the log's order, so
-that each rows event takes the next ones.
+Events are read from the file, row changes come from the decoder; both are in log order, so each rows event
+takes the next row changes.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TABLE_ID_BYTES, _SHORT_TABLE_ID_BYTES = 6, 4
 
 
 class EventRows:
-    """The row changes of one event, to be taken before the next event.
+    """The row changes of one event; take them before the next event.
 
     Args:
-        count: how many; None where it is no rows event.
-        source: the transaction's row changes from the event's first one on.
+        count: number of row changes; None if it is not a rows event.
+        source: the transaction's row changes, from the event's first one on.
     """
 
     def __init__(self, count: int | None, source: _Rows) -> None:
@@ -43,19 +43,19 @@ class EventRows:
         self._ordinal = 0
 
     def text(self, most: int | None = None) -> Iterator[bytes]:
-        """The texts of those that are left, or of at most so many, one behind the other, in chunks."""
+        """Return the texts of the remaining row changes, or of at most ``most``, concatenated, in chunks."""
         return chain.from_iterable(
             piece.text(first, last, ordinal) for piece, first, last, ordinal in self._runs(most)
         )
 
     def texts(self) -> Iterator[Iterator[bytes]]:
-        """The same, each as if it were the event's only one, in chunks to be taken before the next."""
+        """Yield each row change as if it were the event's only one, in chunks to take before the next."""
         for piece, first, last, _ in self._runs(None):
             for place in range(first, last):
                 yield piece.text(place, place + 1)
 
     def pass_over(self) -> None:
-        """Pass over those that were not taken."""
+        """Skip the remaining row changes."""
         for _ in self._runs(None):
             pass
 
@@ -71,7 +71,7 @@ class EventRows:
 
 
 class _Rows:
-    """The row changes of a transaction, taken some at a time."""
+    """The row changes of a transaction, taken a few at a time."""
 
     def __init__(self, begin: Begin, items: Iterator[Item]) -> None:
         self._begin = begin
@@ -81,7 +81,7 @@ class _Rows:
         self._ended = False
 
     def take(self, most: int) -> tuple[Piece, int, int]:
-        """Some of the next row changes, at most so many: their piece, and where they stand in it."""
+        """Take at most ``most`` of the next row changes: their piece, and their range in it."""
         texts = self.next_run()
         if texts is None:
             raise self._damaged(f"expected {most} more rows in the transaction's events, found none")
@@ -90,12 +90,12 @@ class _Rows:
         return texts.piece, first, self._at
 
     def end(self) -> None:
-        """Read on to the end of the transaction."""
+        """Read to the end of the transaction."""
         if self.next_run() is not None:
             raise self._damaged("expected no more rows in the transaction than its events hold, found some")
 
     def next_run(self) -> RowTexts | None:
-        """The run that the next row change is of."""
+        """Return the run that holds the next row change."""
         while not self._ended:
             if self._texts is not None and self._at < self._texts.last:
                 return self._texts
@@ -113,16 +113,16 @@ class _Rows:
 def events_with_rows(
     begin: Begin, items: Iterator[Item], decoders: Sequence[ChangeDecoder]
 ) -> Iterator[tuple[RawEvent, EventRows]]:
-    """The events of one transaction, each with its row changes.
+    """Yield the events of one transaction, each with its row changes.
 
     Raises:
-        DamagedError, UnsupportedError: an event cannot be read, or its rows are not those that were decoded.
+        DamagedError, UnsupportedError: an event cannot be read, or its rows differ from the decoded ones.
     """
     description, facts = begin.table.format, begin.facts
     source = _Rows(begin, items)
 
     def widths(body: bytes) -> list[int | None] | None:
-        # The decoder must have come as far as the event whose rows are counted.
+        # The decoder must have reached the event whose rows are counted.
         source.next_run()
         return decoders[-1].widths.get(body)
 
@@ -135,9 +135,9 @@ def events_with_rows(
 
 
 def counted_rows(counter: RowCounter, raw: RawEvent, description: FormatDescription) -> int | None:
-    """How many row changes an event holds, which may stand compressed in the file; None for other events.
+    """Return the number of row changes in an event, which may be compressed; None for other events.
 
-    The counter learns from table maps how long the values of rows are.
+    The counter learns the lengths of column values from table maps.
     """
     header, event = raw.header, raw.event
     position = header.position + HEADER_SIZE

@@ -1,9 +1,9 @@
-"""``extract``: from files and a selection to one output.
+"""``extract``: write the transactions of a selection to one output.
 
-A binary log needs no more than the places of the transactions: the files are walked only as far as the search
-needs, and a file is passed over where the GTIDs before it and before the next one say that it holds nothing
-wanted. SQL and JSON need the columns' names too, which DDL before the wanted transactions may tell: all files
-up to the last of those are walked.
+A binary log only needs the positions of the transactions. Files are read only as far as the search needs, and
+a file is skipped if the GTIDs before it and before the next file rule it out. SQL and JSON also need column
+names, which DDL before the selected transactions may define: all files up to the last selected transaction
+are read.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from binx.where.condition import Condition
 
 OPERATIONS = ("insert", "update", "delete")
-"""What row changes do."""
+"""The operations of row changes."""
 
 
 class SliceFormat(Enum):
-    """What is written of the transactions."""
+    """The output format."""
 
     BINLOG = "binlog"
-    """A binary log that servers accept."""
+    """A binary log that servers can apply."""
     SQL = "sql"
-    """Statements that servers accept."""
+    """SQL statements."""
     JSON = "json"
-    """One object a line."""
+    """One JSON object per line."""
     THL = "thl"
-    """As Tungsten Replicator's ``thl list`` prints it."""
+    """The output of Tungsten Replicator's ``thl list``."""
 
 
 class ExtractOptions(NamedTuple):
     """How a slice is written.
 
     Attributes:
-        statement_bytes: of SQL, bytes up to which a statement inserts several rows; None for 1 MiB.
-        fragment_bytes: of THL, bytes of events at which a fragment ends; None for Tungsten's default.
+        statement_bytes: for SQL, maximum bytes of an INSERT of several rows; None for 1 MiB.
+        fragment_bytes: for THL, bytes of events at which a fragment ends; None for Tungsten's default.
     """
 
     format: SliceFormat = SliceFormat.BINLOG
@@ -70,7 +70,7 @@ class ExtractOptions(NamedTuple):
 
 
 class ExtractReport(NamedTuple):
-    """What became of a request."""
+    """The result of :func:`extract`."""
 
     transactions: int
     bytes: int
@@ -89,12 +89,13 @@ def extract(
 ) -> ExtractReport:
     """Write the selected transactions.
 
-    What was found is written even where some of the GTIDs asked for are missing; the report names them.
+    If some of the requested GTIDs are missing, the others are still written; the report names the missing
+    ones.
 
     Raises:
-        AbsentError: no transaction passes; nothing was written.
-        RefusedError: what was asked for cannot be written correctly; nothing was written.
-        DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+        AbsentError: no transaction is selected; nothing was written.
+        RefusedError: the request cannot be written correctly; nothing was written.
+        DamagedError, UnsupportedError: a required part of a file cannot be read.
         OutputError: the output cannot be written.
     """
     return _Extraction(chain, selection, options or ExtractOptions(), catalog).write(output)
@@ -145,7 +146,7 @@ class _Extraction:
         )
 
     def _refuse_own_log(self, output: str) -> None:
-        """A slice must not take the place of what it is cut out of, of which it mostly is a small part."""
+        """Refuse to overwrite an input log with a slice of it."""
         if output == STANDARD_OUTPUT or not os.path.isfile(output):
             return
         for ends in self._chain:
@@ -156,7 +157,7 @@ class _Extraction:
                 )
 
     def _why_nothing(self, error: AbsentError) -> Iterator[str]:
-        """Why no transaction was taken: a condition that no table can fulfil tells more than that."""
+        """Explain why nothing was selected, preferably by a condition that no table can match."""
         try:
             self._search.check_columns()
             yield str(error)
@@ -183,7 +184,7 @@ class _Extraction:
         return search
 
     def _new_choice(self) -> RowChoice | None:
-        """Which rows are written of the transactions; None for all."""
+        """Return which rows of the transactions are written; None for all."""
         options = self._options
         if not options.only_matching and options.operations is None:
             return None
@@ -204,7 +205,7 @@ class _Extraction:
         return Catalog() if self._catalog is None else self._catalog.copy()
 
     def _writer(self) -> Callable[[OutputStream], None]:
-        """What writes the format."""
+        """Return the format's writer."""
         reverse = self._options.reverse
         match self._options.format:
             case SliceFormat.BINLOG:

@@ -1,13 +1,13 @@
-"""``extract --format json``: one JSON object a line, for a transaction or for a row change.
+"""``extract --format json``: one JSON object per line, for a transaction or for a row change.
 
 A transaction's line has the fields of the data set's ``transactions`` by name, times in RFC 3339, then
-``changes`` and ``statements``, which is a list here and no count. A change is
-``{"db", "table", "type", "row", "before", "after"}``: an insert has no ``before``, a delete no ``after``; a
-column that the log does not have is left out, so absent is not NULL; of a JSON column of which only parts
-were logged, the operations stand in ``json_diff``. ``row`` numbers the changes within the transaction.
+``changes`` and ``statements``, which is a list here instead of a count. A change is ``{"db", "table", "type",
+"row", "before", "after"}``: an insert has no ``before``, a delete no ``after``. A column that is not in the
+log is left out, which distinguishes it from NULL. If only parts of a JSON column were logged, ``json_diff``
+has the operations. ``row`` numbers the changes within the transaction.
 
-A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``.
-:mod:`binx.slices.values` says how values are written.
+A change's line begins with ``transaction``, ``commit_version`` and ``commit_timestamp``. See
+:mod:`binx.slices.values` for the format of values.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def write_json(
     """Write transactions as JSON lines.
 
     Args:
-        rows: write a line for each row change instead; none for statements and for what was rolled back.
-        choice: which row changes are written; None for all. Transactions without one have no line then.
-        decoders: takes in the decoders used, which know what is not known of names and types.
+        rows: write a line for each row change instead; none for statements and for rolled back transactions.
+        choice: selects the row changes; None for all. Transactions without a selected change have no line.
+        decoders: receives the decoders used, which report unknown names and types.
 
     Returns:
-        How many lines were written.
+        The number of lines written.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -106,7 +106,7 @@ def _transaction_lines(
     choice: RowChoice | None,
     decoders: list[ChangeDecoder] | None,
 ) -> Iterator[bytes]:
-    """Changes go out as they come; statements wait for their end, on disk if they are many."""
+    """Write changes as they arrive; hold statements until the end, on disk if there are many."""
     heads = _heads()
     items = ordered_changes(
         selected,
@@ -165,7 +165,7 @@ def _head(begin: Begin) -> bytes:
 
 
 def _statement(statement: Statement) -> bytes:
-    """The fields of the data set's ``statements`` but for those that the transaction has."""
+    """Return the fields of the data set's ``statements`` except those that the transaction has."""
     document: dict[str, Any] = {
         "ordinal": statement.ordinal,
         "position": statement.position,
@@ -176,11 +176,11 @@ def _statement(statement: Statement) -> bytes:
 
 
 class JsonRows:
-    """Makes JSON of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`.
+    """Renders row changes as JSON; a renderer for :func:`~binx.slices.changes.ordered_changes`.
 
     Args:
-        lines: whether each is a line of its own, which begins with what is said of the transaction.
-        between: a comma stands before each change of a rows event but the first.
+        lines: make each change a line of its own, which begins with its transaction's fields.
+        between: write a comma before each change of a rows event except the first.
     """
 
     def __init__(self, *, lines: bool, values: ValueWriter | None = None, between: bool = False) -> None:
@@ -189,7 +189,7 @@ class JsonRows:
         self._between = between
 
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
-        """One object for each row change of a batch."""
+        """Return one object for each row change of a batch."""
         images = BatchImages(changes)
         values = cache(lambda place: self._values.column(images, place))
         return changes_of(images, lambda group: self._parts(images, values, group))

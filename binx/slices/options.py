@@ -1,4 +1,4 @@
-"""What a user may ask for beside transactions: some of their rows, databases' names, what an undo does."""
+"""Options of an extraction: row filters, database renaming, conflict handling of an undo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DatabaseNames:
-    """The names that databases get: those of tables' rows, and statements' default database.
+    """New names of databases, for rows' tables and for the default database of statements.
 
     Names within the text of statements stay, as with mysqlbinlog's ``--rewrite-db``.
     """
@@ -32,24 +32,24 @@ class DatabaseNames:
         return bool(self._names)
 
     def __getitem__(self, name: str) -> str:
-        """The name that a database gets."""
+        """Return a database's new name."""
         return self._names.get(name, name)
 
     def in_statement(self, statement: Statement) -> Statement:
-        """A statement in the database as it is called now; one whose text names the old one is noted."""
+        """Rename a statement's default database; record statements whose text names the old one."""
         if self._mention is None:
             return statement
         self.note_text(statement.sql)
         return statement._replace(db=self[statement.db])
 
     def note_text(self, sql: str) -> None:
-        """Note a statement whose text names a database by its old name."""
+        """Record a statement whose text names a database by its old name."""
         for name in set(self._mention.findall(sql)) if self._mention is not None else ():
             self._spoken[name] = self._spoken.get(name, 0) + 1
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever uses the output must know, in sentences."""
+        """Warnings for the users of the output."""
         return [
             f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
             for name, count in self._spoken.items()
@@ -57,21 +57,21 @@ class DatabaseNames:
 
 
 class OnConflict(Enum):
-    """What is done with rows that are not as the log left them."""
+    """How to handle rows that differ from what the log left."""
 
     STOP = "stop"
-    """They are listed, and nothing is undone."""
+    """List them and undo nothing."""
     SKIP = "skip"
-    """They are listed and left alone; all others are undone."""
+    """List them and leave them as they are; undo all others."""
     FORCE = "force"
-    """They are found by their key alone, and set back whatever was done to them since."""
+    """Find rows by key only, and restore them regardless of later changes."""
 
 
 _NEEDED = ("XA ", "-- INCIDENT ")
 
 
 class RowChoice:
-    """Chooses row changes by their table, their operation and a condition; statements are none of them."""
+    """Selects row changes by table, operation and condition; statements are left out."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class RowChoice:
         *,
         undone: bool = False,
     ) -> None:
-        # Here and not above: a slice that is a binary log needs no Arrow.
+        # Imported here: a slice in binary log format needs no Arrow.
         from binx.rows.batches import CHANGE_TYPES
         from binx.rows.ddl.catalog import Catalog
         from binx.where.rows import RowFilter
@@ -94,7 +94,7 @@ class RowChoice:
         self._filter = None if condition is None else RowFilter(condition, Catalog(), tables.takes)
 
     def chosen(self, batch: ChangeBatch) -> ChangeBatch:
-        """The row changes of a batch that are wanted."""
+        """Return the selected row changes of a batch."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -106,7 +106,7 @@ class RowChoice:
         return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
 
     def rendered_by(self, render: Renderer) -> Renderer:
-        """A renderer of the row changes that are wanted."""
+        """Return a renderer that renders only the selected row changes."""
 
         def chosen(changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
             wanted = self.chosen(changes)
@@ -115,9 +115,9 @@ class RowChoice:
         return chosen
 
     def takes_statement(self, statement: Statement) -> bool:
-        """Whether a statement is needed beside the rows: ends of XA transactions, and incidents.
+        """Whether a statement is needed besides the rows: ends of XA transactions, and incidents.
 
-        Of rows that are undone it is told what was done to their tables, but for making them.
+        If rows are undone, statements on their tables are needed too, except those that only create a table.
         """
         from binx.rows.ddl.table_statements import table_effect
 
@@ -131,7 +131,7 @@ class RowChoice:
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever uses the output must know, in sentences."""
+        """Warnings for the users of the output."""
         if not self.left_out:
             return []
         return [f"statements left out, as only rows were asked for: {self.left_out:,}"]

@@ -1,7 +1,7 @@
-"""Events of a binary log with other names of databases: table maps, and statements' default database.
+"""Rename databases in binary log events: in table maps and in the default database of statements.
 
 Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Table_map_event``) and statement_events.cpp
-(``Query_event``, ``Execute_load_query_event``); mysqlbinlog's ``--rewrite-db`` renames the same.
+(``Query_event``, ``Execute_load_query_event``); mysqlbinlog's ``--rewrite-db`` renames the same events.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _QUERIES = {
     EventType.EXECUTE_LOAD_QUERY: _LOAD_QUERY_POST_HEADER,
 }
 RENAMED = frozenset({EventType.TABLE_MAP, EventType.TRANSACTION_PAYLOAD, *_QUERIES})
-"""Types of the events that name a database, or may hold such."""
+"""Types of events that name a database, or may contain such events."""
 
 
 class EventRenamer:
-    """Gives events with other names of databases; a compressed transaction's come one by one."""
+    """Renames databases in events; the events of a compressed transaction are returned individually."""
 
     def __init__(self, names: DatabaseNames, file: BinlogFile, description: FormatDescription) -> None:
         self._names = names
@@ -47,10 +47,10 @@ class EventRenamer:
         self._description = description
 
     def events(self, header: EventHeader, *, first_look: bool = False) -> Iterator[bytes | bytearray]:
-        """What takes the place of an event of a type in :data:`RENAMED`, without checksums.
+        """Yield the replacement of an event whose type is in :data:`RENAMED`, without checksums.
 
         Args:
-            first_look: whether the events will be asked for again, and are not to be counted now.
+            first_look: whether the events will be requested again, and must not be counted yet.
 
         Raises:
             DamagedError, UnsupportedError: the event cannot be read.
@@ -97,16 +97,16 @@ class EventRenamer:
         content[status_at : status_at + 2] = len(status).to_bytes(2, "little")
 
     def _renamed_status(self, status: bytes, databases: tuple[str, ...]) -> bytes:
-        """Status variables with the databases that a parallel replica takes the statement to change."""
+        """Rename the updated databases in status variables, which parallel replicas use."""
         old = _listed([name.encode() for name in databases])
         return status.replace(old, _listed([self._names[name].encode() for name in databases]), 1)
 
 
 class RenamingWriter(SliceWriter):
-    """Writes one plan with other names of databases.
+    """Writes a slice plan with renamed databases.
 
-    Events that name one are made anew, and compressed transactions are written uncompressed; the rest is
-    copied as it is.
+    Events that name a database are rewritten, and compressed transactions are written uncompressed; the rest
+    is copied.
     """
 
     buffer_bytes = 64 * 1024 * 1024
@@ -119,7 +119,7 @@ class RenamingWriter(SliceWriter):
     def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
         rewriter, renamer = self._rewriter, EventRenamer(self._databases, part.file, part.description)
         while True:
-            # An event that is copied may go on in the next window.
+            # A copied event may continue in the next window.
             if rewriter.position < self._copied_to:
                 rest = Range(rewriter.position, self._copied_to, 0, apart=True)
                 if not super()._copy_range(part, rest, window, origin):
@@ -143,7 +143,7 @@ class RenamingWriter(SliceWriter):
                 self._copied_to = header.end
 
     def _check(self, part: Part, header: EventHeader) -> None:
-        """Compare the checksum of an event that is made anew."""
+        """Verify the checksum of an event that is rewritten."""
         size = part.description.checksum_size
         if not self._verify or not size:
             return
@@ -153,7 +153,7 @@ class RenamingWriter(SliceWriter):
         compare_checksums(header, found, bytes(source.window(header.end - size, header.end)))
 
     def _size_behind(self, part: Part, position: int, stop: int) -> int:
-        """Bytes that the events behind a GTID event will take, up to the next one."""
+        """Return the output size of the events after a GTID event, up to the next one."""
         renamer, size = EventRenamer(self._databases, part.file, part.description), 0
         while position < stop:
             header = _header_at(part.file, position, stop)
@@ -185,7 +185,7 @@ def _header_at(file: BinlogFile, position: int, stop: int) -> EventHeader:
 
 
 def rename_table_map(content: bytearray, names: DatabaseNames, description: FormatDescription) -> None:
-    """Give the database of a table map its other name; the event's size in its header stays."""
+    """Rename the database of a table map; the event size in its header is not updated."""
     begin = HEADER_SIZE + description.post_header_length(EventType.TABLE_MAP, _TABLE_MAP_POST_HEADER)
     old = bytes(content[begin + 1 : begin + 1 + content[begin]])
     new = _new_name(names, old)
@@ -197,5 +197,5 @@ def _new_name(names: DatabaseNames, old: bytes) -> bytes:
 
 
 def _listed(names: list[bytes]) -> bytes:
-    """The status variable that lists databases."""
+    """Return the status variable that lists databases."""
     return bytes([UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)

@@ -1,4 +1,4 @@
-"""What the texts of row changes consist of, and texts that a kernel writes from columns' memory."""
+"""The building blocks of row change texts, which a kernel writes from column memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from binx.kernels.render.row_changes import Column, KernelPart
 
 CHUNK_BYTES = 256 * 1024
-"""Bytes of text that are handed over at a time."""
+"""Bytes of text per chunk."""
 
 BUFFER_BYTES = 1024 * 1024
-"""How much is collected before it is written."""
+"""Bytes collected before a write."""
 
 PACKET_BYTES = 16 * 1024 * 1024
 """``max_allowed_packet`` of the clients ``mysql`` and ``mariadb``, and of MariaDB's server; that of MySQL's
@@ -32,10 +32,10 @@ class Spelled(NamedTuple):
 
     Attributes:
         spelling: how its values are written.
-        open, close: stand around each value that is not null.
-        null: stands for null.
-        odd_open, odd_close: stand around the digits of a string that is no UTF-8, in SQL.
-        parameter: digits of a fraction, or the scale.
+        open, close: text around each non-null value.
+        null: text for null.
+        odd_open, odd_close: text around the digits of a string that is not UTF-8, in SQL.
+        parameter: fractional digits, or the scale.
     """
 
     spelling: Spelling
@@ -48,7 +48,7 @@ class Spelled(NamedTuple):
     parameter: int = 0
 
     def within(self, opening: bytes, closing: bytes) -> Spelled:
-        """The same with more around each value that is not null."""
+        """Return a copy with more text around each non-null value."""
         return self._replace(open=opening + self.open, close=self.close + closing)
 
 
@@ -56,12 +56,12 @@ class Part(NamedTuple):
     """A part of a row's text.
 
     Attributes:
-        lead: stands before the value, or for null.
-        spelled: the column; None where there is none.
-        rows: the rows of the column, one for each change; None for the first ones.
-        mask: for which changes the part is there.
-        otherwise: stands for it where it is not.
-        listed: whether it is an item of the row's list, with a comma before it unless it is the first.
+        lead: text before the value or null.
+        spelled: the column; None if there is none.
+        rows: row index in the column for each change; None for the first rows.
+        mask: the changes that have the part; None for all.
+        otherwise: text for the changes that do not have it.
+        listed: whether it is an item of the row's list, with a comma before each item except the first.
     """
 
     lead: bytes = b""
@@ -73,17 +73,17 @@ class Part(NamedTuple):
 
 
 Parts = Iterator[bytes | Part]
-"""Parts of a row's text, and texts between them."""
+"""Parts of a row's text and constant texts between them."""
 
 
 def columns(lead: bytes, values: Iterable[Spelled], rows: pa.Array | None) -> Iterator[Part]:
-    """The parts of one value, which may take several columns."""
+    """Yield the parts of one value, which may take several columns."""
     for number, spelled in enumerate(values):
         yield Part(b"" if number else lead, spelled, rows)
 
 
 def assembled(items: Iterable[bytes | Part]) -> list[Part]:
-    """Parts and texts between them; a text becomes the lead of the part behind it."""
+    """Merge constant texts into parts: a text becomes the lead of the next part."""
     parts: list[Part] = []
     lead = b""
     for item in items:
@@ -99,7 +99,7 @@ def assembled(items: Iterable[bytes | Part]) -> list[Part]:
 
 
 def kernel_part(part: Part) -> KernelPart:
-    """A part as the kernel takes it."""
+    """Convert a part for the kernel."""
     spelled = part.spelled or _NOTHING
     texts = (
         *(part.lead, spelled.open, spelled.close, spelled.null, part.otherwise),
@@ -120,7 +120,7 @@ _NOTHING = Spelled(Spelling.SPELL_NOTHING)
 
 
 def _memory(array: pa.Array) -> Column:
-    """A column's memory."""
+    """Return a column's memory."""
     kind = array.type
     validity, *buffers = array.buffers()
     if not array.null_count:
@@ -141,16 +141,16 @@ def _memory(array: pa.Array) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Row changes of one table that are written alike, in the log's order.
+    """Row changes of one table with the same structure, in log order.
 
     Attributes:
         versions: commit versions of a batch's rows, as memory of int64.
         numbers: their numbers within the transaction, as memory of int64.
-        rows: which rows of the batch; None for all.
-        marks: a small number for each change, uint8; None where all are 0.
-        statement: what stands before the first and behind the last of the changes that one statement takes
-            together, and behind their number, which is written if this is not empty; None where each stands
-            for itself.
+        rows: indexes of the rows in the batch; None for all.
+        marks: a small number for each change, uint8; None if all are 0.
+        statement: the texts before the first change of a multi-row statement, after the last one, and after
+            their number, which is written if this text is not empty; None if each change is a statement of
+            its own.
     """
 
     versions: memoryview
@@ -168,7 +168,7 @@ def changes_of(
     marks: Callable[[ChangeGroup], pa.Array] | None = None,
     statement: Callable[[ChangeGroup], tuple[bytes, bytes, bytes] | None] | None = None,
 ) -> list[Changes]:
-    """A batch's row changes, those that are written alike together."""
+    """Group a batch's row changes by structure."""
     versions, rows = images.integers("_commit_version"), images.integers("_row")
     return [
         Changes(
@@ -185,7 +185,7 @@ def changes_of(
 
 
 def gathered(chunks: Iterable[bytes | memoryview]) -> Iterator[bytearray]:
-    """Many short chunks as few longer ones: a call of the system for each would take longer than they do."""
+    """Join short chunks to longer ones, because a system call per chunk would dominate."""
     buffer = bytearray()
     for chunk in chunks:
         buffer += chunk
@@ -196,16 +196,16 @@ def gathered(chunks: Iterable[bytes | memoryview]) -> Iterator[bytearray]:
 
 
 class Piece:
-    """Row changes of several tables, merged by commit version and number.
+    """Row changes of several tables, merged by commit version and row number.
 
     Args:
-        separator: stands between two changes of one transaction.
-        last_version: the transaction of the change that was written before.
-        statement_bytes: bytes up to which a statement takes several changes together.
+        separator: written between two changes of one transaction.
+        last_version: commit version of the previously written change.
+        statement_bytes: maximum bytes of a statement of several changes.
 
     Attributes:
-        versions, marks, ends: of each run of changes of one transaction and one mark the commit version, the
-            mark and the place behind its last change.
+        versions, marks, ends: for each run of changes with the same transaction and mark, the commit version,
+            the mark and the index after its last change.
     """
 
     def __init__(
@@ -235,12 +235,12 @@ class Piece:
 
     @property
     def last_version(self) -> int:
-        """The transaction of the change that was written last."""
+        """Commit version of the last written change."""
         return self._texts.last_version
 
     @property
     def long_texts(self) -> int:
-        """How many changes or statements were written so far that are longer than a packet."""
+        """Number of changes or statements written so far that exceed a packet."""
         return self._texts.long_texts
 
     @property
@@ -249,16 +249,16 @@ class Piece:
         return self._texts.longest
 
     def text(self, first: int, last: int, ordinal: int = 0) -> Iterator[bytes]:
-        """The text of the changes from one place up to another, in chunks.
+        """Return the text of a range of changes, in chunks.
 
         Args:
-            ordinal: the first one's number in its rows event.
+            ordinal: the first change's number in its rows event.
         """
         self._texts.begin(first, last, ordinal)
         return self._chunks()
 
     def framed(self, first: int, last: int, head_ends: bytes, heads: bytes, foot: bytes) -> Iterator[bytes]:
-        """The text of some runs, each of which is a whole transaction, in chunks."""
+        """Return the text of some runs, each of them a whole transaction, in chunks."""
         self._texts.begin_framed(first, last, head_ends, heads, foot)
         return self._chunks()
 

@@ -1,13 +1,14 @@
 """``extract --format binlog --reverse``: a binary log that undoes transactions.
 
-It is for ``mysqlbinlog --skip-gtids | mysql``, or ``mariadb-binlog | mariadb``.
+Apply it with ``mysqlbinlog --skip-gtids | mysql`` or ``mariadb-binlog | mariadb``.
 
-As ``mariadb-binlog --flashback`` does, with the logs of both servers: images of rows are swapped, an insert
-becomes a delete and a delete an insert, and all is turned round. Servers apply such events without names,
-without triggers, and with the values of generated columns as they were. They have no GTIDs: each transaction
-gets a new one where it is run.
+It works like ``mariadb-binlog --flashback``, for the logs of both servers: row images are swapped, inserts
+become deletes and deletes inserts, and the order is reversed. Servers apply such events by column position,
+without triggers, and with the logged values of generated columns. The events have no GTIDs: each transaction
+gets a new one when it is applied.
 
-Only row images with all columns can be swapped; what else is selected is refused before a byte is written.
+Only row images with all columns can be swapped; any other selected change is refused before the first byte is
+written.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ _SAVEPOINTS = (b"SAVEPOINT ", b"RELEASE SAVEPOINT ")
 
 
 class ReverseReport(NamedTuple):
-    """What became of a request."""
+    """The result of writing a reversed binary log."""
 
     undone: int
     nothing: int
@@ -72,7 +73,7 @@ class ReverseReport(NamedTuple):
 
 
 class ReversePart(NamedTuple):
-    """Some of the transactions that are undone."""
+    """A part of the transactions to undo."""
 
     file: BinlogFile
     table: TransactionTable
@@ -81,10 +82,10 @@ class ReversePart(NamedTuple):
 
 
 def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
-    """The transactions that a search finds.
+    """Yield the transactions that a search finds.
 
-    MariaDB's old times have lengths that only definitions tell, so its logs are read as for SQL. Others need
-    no definitions, and logs before the wanted transactions are passed over.
+    The lengths of MariaDB's old temporal types are only known from table definitions, so MariaDB logs are
+    read as for SQL. Others need no definitions, and logs before the selected transactions are skipped.
 
     Raises:
         DamagedError, UnsupportedError: a file cannot be read.
@@ -111,13 +112,13 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
 def write_reversed(
     parts: Iterable[ReversePart], output: Sink, databases: DatabaseNames | None = None
 ) -> ReverseReport:
-    """Write a binary log that undoes transactions, the newest first.
+    """Write a binary log that undoes transactions, newest first.
 
     Raises:
-        AbsentError: the parts hold no transaction with row changes.
-        RefusedError: something cannot be undone; the message lists all of it, and nothing was written.
+        AbsentError: the parts have no transaction with row changes.
+        RefusedError: something cannot be undone; the message lists everything, and nothing was written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
-        OutputError: the output, or the temporary folder, cannot be written.
+        OutputError: the output or the temporary folder cannot be written.
     """
     with Backwards() as events:
         reversing = _Reversing(events, databases or DatabaseNames({}))
@@ -188,7 +189,7 @@ def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int,
 
 
 def _commands(events: Iterable[RawEvent], file: str, start: int) -> Iterator[tuple[str, str, str]]:
-    """What restores the tables that a schema statement dropped or emptied."""
+    """Yield the commands that restore tables dropped or emptied by a schema statement."""
     for raw in events:
         if isinstance(raw.event, Query):
             followed = Catalog().follow(raw.event.text, raw.event.database)
@@ -196,10 +197,10 @@ def _commands(events: Iterable[RawEvent], file: str, start: int) -> Iterator[tup
 
 
 class _Transaction:
-    """The events of one transaction, statement by statement.
+    """Reverses the events of one transaction, statement by statement.
 
-    Events are added to what is read backwards: first the transaction's end, and of each statement its rows
-    before its table maps.
+    Events are added to a file that is read in reverse: first the transaction's end, then the rows of each
+    statement before its table maps.
     """
 
     def __init__(
@@ -222,7 +223,7 @@ class _Transaction:
         self.has_rows = False
 
     def take(self, raw: RawEvent) -> str | None:
-        """Take in an event; gives why it cannot be undone, if so."""
+        """Add an event; return why it cannot be undone, or None."""
         event = raw.event
         if isinstance(event, TableMap):
             counted_rows(self._counter, raw, self._description)
@@ -267,10 +268,10 @@ class _Transaction:
         head = bytearray(body[: ends[0]])
         flags_at = 4 if length == _SHORT_POST_HEADER else 6
         flags = int.from_bytes(head[flags_at : flags_at + 2], "little") & ~RowsFlag.STATEMENT_END
-        # The first event of a statement is the last one of what undoes it.
+        # The first rows event of a statement becomes the last one of the reversed statement.
         flags |= RowsFlag.STATEMENT_END if self._is_first else 0
         head[flags_at : flags_at + 2] = flags.to_bytes(2, "little")
-        # Of an update the two images change places as well, as all are turned round.
+        # Reversing all images also swaps the two images of each update.
         return _made(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
 
     def _end_statement(self) -> None:
@@ -290,7 +291,7 @@ class _Transaction:
 
 
 def _made(like: bytes, number: EventType, body: bytes) -> bytes:
-    """An event with the time and the server of another one."""
+    """Return a new event with the timestamp and server ID of another."""
     timestamp, _, server, _, _, flags = _HEADER.unpack_from(like)
     return _HEADER.pack(timestamp, number, server, 0, 0, flags) + body
 

@@ -1,4 +1,4 @@
-"""The search for a selection's transactions through a chain of files."""
+"""Search a chain of files for the transactions of a selection."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 _Marked = tuple["TransactionScan", "TransactionTable", bytearray]
-"""A scan, some of its transactions, and a mark for each that passes."""
+"""A scan, some of its transactions, and a mask of those that pass."""
 
 
 class Run(NamedTuple):
-    """Some of the transactions that one pass over a file has found.
+    """Transactions found by one scan of a file.
 
     Attributes:
-        mask: a byte for each, 1 for those that are taken; None for all.
+        mask: a byte for each transaction, 1 if it is selected; None for all.
     """
 
     file: BinlogFile
@@ -42,15 +42,15 @@ class Run(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """Transactions of one file, as a scan at ``LEVEL_TABLES`` or more yields them.
+    """Transactions of one file, from a scan at ``LEVEL_TABLES`` or more.
 
     Attributes:
         scan: the scan; its file must stay open until the output is written.
-        mask: a mark for each, as :meth:`~binx.rows.decoder.ChangeDecoder.decode` takes them.
-        epoch: how many logs of the chain, up to this one, began with a server's start.
-        first_seqno: the number in the chain of the first of them; it orders them in any case.
-        is_numbered: whether nothing was passed over before, so that the number is that in the chain.
-        behind_damage: statements that define tables may have been lost right before.
+        mask: a mark for each transaction, see :meth:`~binx.rows.decoder.ChangeDecoder.decode`.
+        epoch: number of logs in the chain, up to this one, that began with a server start.
+        first_seqno: number of the first transaction in the chain; increasing in any case.
+        is_numbered: whether nothing was skipped before, so that ``first_seqno`` is the number in the chain.
+        behind_damage: whether statements that define tables may have been lost immediately before.
     """
 
     scan: TransactionScan
@@ -63,20 +63,20 @@ class Selected(NamedTuple):
 
     @property
     def file(self) -> BinlogFile:
-        """The file that the transactions are in."""
+        """The file that contains the transactions."""
         return self.scan.file
 
 
 class Search:
-    """A search for a selection's transactions through a chain of files.
+    """A search for the transactions of a selection in a chain of files.
 
     Args:
-        on_damage: what is done where a file is damaged; salvage reads files whole, without their index.
-        tells: whether to report what is done with each file; not so where another search does the same.
+        on_damage: what to do if a file is damaged; salvage reads whole files, without their index.
+        tells: report what is done with each file; false if another search reports the same files.
 
     Attributes:
-        taken: how many transactions passed so far.
-        passed_over: files that were ruled out so far, whose transactions nobody counted.
+        taken: number of transactions selected so far.
+        passed_over: number of files skipped so far, whose transactions are not counted.
 
     Raises:
         UsageError, AbsentError: as :class:`~binx.log.selection.selection.Selector`.
@@ -93,7 +93,7 @@ class Search:
         on_damage: OnDamage = OnDamage.STOP,
         tells: bool = True,
     ) -> None:
-        # What the rows decide comes before the limit.
+        # The row condition applies before the limit.
         unlimited = selection if where is None else selection._replace(limit=None)
         self.selector = Selector(unlimited, [ends.file.name for ends in chain])
         self._row_filter: RowFilter | None = None
@@ -118,7 +118,7 @@ class Search:
 
     @property
     def damage(self) -> list[str]:
-        """What was passed over so far as it could not be read, in sentences."""
+        """One sentence for each range skipped so far because it could not be read."""
         found = [f"{scan.file.path}: {one}" for scan in self._salvaged for one in scan.damage]
         return found + self._undecodable
 
@@ -129,34 +129,35 @@ class Search:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences about versions of tables to which the condition could not be applied so far."""
+        """Warnings about table versions to which the condition could not be applied so far."""
         return [] if self._row_filter is None else self._row_filter.warnings
 
     @property
     def complete(self) -> bool:
-        """Whether no later transaction can pass."""
+        """Whether no further transaction can be selected."""
         return self.selector.complete or (self._row_filter is not None and self._row_filter.complete)
 
     def leave_out_undecodable(self, tables: Catalog, *, intact: bool = False) -> None:
-        """Leave out transactions that cannot be decoded, where damage is salvaged, and list them.
+        """Leave out and list transactions that cannot be decoded, if damage is salvaged.
 
         Args:
-            tables: those known beforehand; left as they are.
-            intact: leave those out whose rows are intact and nothing tells how to decode them, in any case.
+            tables: the tables known beforehand; not modified.
+            intact: in any case, leave out transactions whose rows are intact but cannot be decoded for lack
+                of information.
         """
         if self._on_damage is OnDamage.SALVAGE or intact:
             self._check_tables = tables.copy()
 
     def check_columns(self) -> None:
-        """Raise AbsentError where no table had the condition's columns, UsageError where none fits it."""
+        """Raise AbsentError if no table had the condition's columns, UsageError if none fits it."""
         if self._row_filter is not None:
             self._row_filter.check()
 
     def runs(self) -> Iterator[Run]:
-        """Yield the places of the transactions that pass, in the order of the chain.
+        """Yield the positions of the selected transactions, in the order of the chain.
 
         Raises:
-            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
         level = Level.LEVEL_TABLES if self._row_filter else required_level(self.selector.selection)
         for scan, table, mask in self.walk(level, gtids=self.selector.sought):
@@ -164,14 +165,14 @@ class Search:
                 yield Run(scan.file, table, mask)
 
     def walk(self, level: Level, *, gtids: dict[bytes, bytes] | None = None) -> Iterator[_Marked]:
-        """Yield the transactions of the files that are not ruled out, with marks of those that pass.
+        """Yield the transactions of the files that are not ruled out, with masks of those selected.
 
         Args:
-            level: how much is read, at least :func:`~binx.log.selection.selection.required_level`.
-            gtids: transactions that have none of these may be left out.
+            level: how much to read, at least :func:`~binx.log.selection.selection.required_level`.
+            gtids: transactions without any of these may be left out.
 
         Raises:
-            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
         selector = self.selector
         for place, ends in enumerate(self._chain):
@@ -185,7 +186,7 @@ class Search:
                 yield from self._read(ends.file, level, gtids)
 
     def numbered(self, level: Level) -> Iterator[Selected]:
-        """The same as :meth:`walk` at a level, with the transactions' places in the chain."""
+        """Like :meth:`walk`, with the transactions' numbers in the chain."""
         epoch_of = self._epochs()
         seqno = 1
         for scan, table, mask in self.walk(level):
@@ -194,15 +195,15 @@ class Search:
             seqno += len(table)
 
     def selected(self, *, rolled_back: bool = True) -> Iterator[Selected]:
-        """Yield the transactions that pass, with all that their rows need to be decoded.
+        """Yield the selected transactions with everything that decoding their rows requires.
 
-        Transactions that do not pass are marked where their statements may define tables.
+        Other transactions are marked if their statements may define tables.
 
         Args:
-            rolled_back: whether the rows of transactions that pass are wanted where these were rolled back.
+            rolled_back: include the rows of selected transactions that were rolled back.
 
         Raises:
-            DamagedError, UnsupportedError: a file cannot be read as far as it must be.
+            DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
         epoch_of = self._epochs()
         seqno = 1
@@ -224,7 +225,7 @@ class Search:
     def _read(
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
     ) -> Iterator[_Marked]:
-        """The transactions of one file, with marks of those that pass."""
+        """Yield the transactions of one file, with masks of those selected."""
         seen, taken = 0, self.taken
         scan = self._transactions(file, level, gtids)
         for table in scan:
@@ -249,7 +250,7 @@ class Search:
     def _transactions(
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None
     ) -> TransactionScan:
-        """Find a file's transactions by the shortest way, or by the one that passes over damage."""
+        """Scan a file's transactions, through the index if possible, or salvaging damage."""
         if self._on_damage is OnDamage.STOP:
             return file.transactions(level, verify=self._verify, gtids=gtids)
         scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
@@ -270,7 +271,7 @@ class Search:
     def _leave_out_undecodable(
         self, scan: TransactionScan, table: TransactionTable, mask: bytearray, catalog: Catalog
     ) -> None:
-        """Unmark what cannot be decoded to its end, and find out whether definitions may have been lost."""
+        """Deselect transactions that cannot be decoded; detect possibly lost table definitions."""
         from binx.rows.following import DecodingCheck
 
         damages = sum(len(salvaged.damage) for salvaged in self._salvaged)
@@ -279,7 +280,7 @@ class Search:
         if self._behind_damage:
             check.forget_tables()
         salvages = self._on_damage is OnDamage.SALVAGE
-        # What can be counted can be decoded, but for damage.
+        # Rows that can be counted can be decoded, unless they are damaged.
         marks = bytearray(mask) if salvages or scan.uncounted_tables() else bytearray(len(mask))
         table.mark_statements(marks)
         errors = check.undecodable(table, marks)
@@ -295,7 +296,7 @@ class Search:
                 check.forget_tables()
 
     def _is_before_all(self, place: int) -> bool:
-        """Whether the next file, which follows without a gap, says that no missing GTID came before it."""
+        """Whether the next file, which follows without a gap, has none of the missing GTIDs before it."""
         if self.selector.selection.gtids is None or place + 1 == len(self._chain):
             return False
         ends, following = self._chain[place], self._chain[place + 1]

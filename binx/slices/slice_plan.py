@@ -1,7 +1,7 @@
-"""What a slice takes from which file, and whether it can be one binary log at all.
+"""Plan a slice: the ranges to take from each file, and whether they fit into one binary log.
 
-All runs are looked at before the first byte is written: only then is it known whether the slice is one
-contiguous run, and files that do not go together are refused while there is no output yet.
+All runs are read before the first byte is written: only then is it known whether the slice is one contiguous
+run, and incompatible files are refused before there is any output.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from binx.log.file import BinlogFile
 from binx.slices.search import Run
 
 _NUMBERS = 3
-"""Integers that a range takes: start, end, transactions (-1 for one that stands apart)."""
+"""Integers per range: start, end, transactions (-1 for a single one that is kept apart)."""
 
 
 class Range(NamedTuple):
-    """Whole transactions that follow each other without a gap.
+    """Consecutive whole transactions without a gap.
 
     Attributes:
-        apart: it is one transaction whose GTID event takes more than patching in place.
+        apart: whether it is one transaction whose GTID event cannot be patched in place.
     """
 
     start: int
@@ -37,7 +37,7 @@ class Range(NamedTuple):
 class Part:
     """Ranges of one file under one format description.
 
-    They are kept as plain numbers, 24 bytes a range: a selection of every other transaction has millions.
+    Ranges are kept as plain numbers, 24 bytes each: a selection of every other transaction has millions.
     """
 
     def __init__(self, file: BinlogFile, description: FormatDescription) -> None:
@@ -46,7 +46,7 @@ class Part:
         self._numbers = array("q")
 
     def add(self, ranges: bytes) -> None:
-        """Append what :func:`~binx.kernels.ranges.merged_ranges` gave."""
+        """Append the result of :func:`~binx.kernels.ranges.merged_ranges`."""
         added = array("q", ranges)
         last = self._numbers
         if last and last[-2] == added[0] and last[-1] > 0 and added[2] > 0:
@@ -56,7 +56,7 @@ class Part:
         last += added
 
     def __iter__(self) -> Iterator[Range]:
-        """Give the ranges in order."""
+        """Yield the ranges in order."""
         numbers = self._numbers
         for i in range(0, len(numbers), _NUMBERS):
             transactions = numbers[i + 2]
@@ -64,17 +64,17 @@ class Part:
 
     @property
     def end(self) -> int:
-        """Offset behind the last byte that any range has."""
+        """Offset after the last byte of any range."""
         return max(self._numbers[1::_NUMBERS])
 
     @property
     def transactions(self) -> int:
-        """How many are taken."""
+        """Number of transactions."""
         return sum(map(abs, self._numbers[2::_NUMBERS]))
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether no byte is left out between the first range and the last."""
+        """Whether no byte is left out between the first and the last range."""
         return all(before.end == after.start for before, after in pairwise(self))
 
 
@@ -82,7 +82,7 @@ class SlicePlan(NamedTuple):
     """A slice that can be written.
 
     Attributes:
-        contiguous: no transaction of the one file is left out between the first and the last.
+        contiguous: whether it is from one file, without a gap between the first and the last transaction.
     """
 
     parts: tuple[Part, ...]
@@ -91,21 +91,21 @@ class SlicePlan(NamedTuple):
 
     @property
     def transactions(self) -> int:
-        """How many are taken."""
+        """Number of transactions."""
         return sum(part.transactions for part in self.parts)
 
 
 def plan_slice(runs: Iterable[Run], *, verbatim: bool) -> SlicePlan:
-    """Collect what runs take.
+    """Collect the ranges of some runs.
 
     Args:
-        runs: in the order in which the slice shall have them.
-        verbatim: the bytes shall be copied as they are, so that all formats must be the very same.
+        runs: the runs in the order of the slice.
+        verbatim: bytes will be copied unchanged, so all formats must be identical.
 
     Raises:
-        AbsentError: they take nothing.
-        RefusedError: their formats cannot stand in one file.
-        BinxError: what the iteration of ``runs`` raises.
+        AbsentError: the runs have no transactions.
+        RefusedError: the formats cannot be mixed in one file.
+        BinxError: the iteration of ``runs`` failed.
     """
     parts: list[Part] = []
     for run in runs:
@@ -131,7 +131,7 @@ class _Format(NamedTuple):
 
 
 def _refuse_mixture(first: Part, other: Part, verbatim: bool) -> None:
-    """Events of different formats cannot stand behind one format description."""
+    """Refuse to mix events of different formats under one format description."""
     one, another = (
         _Format(
             *(part.description.flavour, part.description.version, part.description.post_header_lengths),

@@ -1,13 +1,13 @@
-"""``extract --format thl``: transactions as Tungsten Replicator's ``thl list`` prints them.
+"""``extract --format thl``: transactions in the format of Tungsten Replicator's ``thl list``.
 
-The shape is that of ``THLManagerCtrl`` (``printHeader``, ``printReplDBMSEvent``, ``printRowChangeData``,
-``formatColumn``) in the open sources of Tungsten Replicator; its manual, "THL Format", names the fields. What
-a binary log does not have, the name of the replication service and of the source's host, has something else
-in its place: docs/thl.md lists the differences.
+The format follows ``THLManagerCtrl`` (``printHeader``, ``printReplDBMSEvent``, ``printRowChangeData``,
+``formatColumn``) in Tungsten Replicator's open source code; the fields are described in its manual, "THL
+Format". A binary log lacks the names of the replication service and of the source host; docs/thl.md lists
+what is written instead.
 
-A transaction of more bytes than a fragment takes is cut between statements and rows events, as Tungsten's
-extractor does; only its last fragment says so. A fragment's text waits, on disk if it is long, until it is
-known whether it is the last.
+A transaction larger than a fragment is split between statements and rows events, like Tungsten's extractor
+does; only its last fragment is marked as such. A fragment's text is held, on disk if it is long, until it is
+known whether the fragment is the last.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from binx.source.wording import encoded
 from binx.storage.output import Sink
 
 FRAGMENT_BYTES = 1_000_000
-"""Bytes of events at which a fragment ends unless told otherwise, as Tungsten's ``transaction_frag_size``."""
+"""Default bytes of events at which a fragment ends; Tungsten's ``transaction_frag_size``."""
 
 _MEMORY = 8 * 1024 * 1024
-"""Bytes of a fragment's text that are kept in memory: as many as a usual fragment has."""
+"""Bytes of a fragment's text that are kept in memory, enough for most fragments."""
 
 _CHUNK = 1024 * 1024
 _POSITION_DIGITS = 16
@@ -58,7 +58,7 @@ _CHARSETS = {
     "latin1": "ISO8859_1",
     "ascii": "US-ASCII",
 }
-"""What Java calls the character sets of clients."""
+"""Java's names of client character sets."""
 
 
 def write_thl(
@@ -71,7 +71,7 @@ def write_thl(
     """Write transactions.
 
     Returns:
-        What is not known of names and types, in sentences.
+        Warnings about unknown names and types.
 
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be read.
@@ -89,13 +89,13 @@ def write_thl(
 
 
 _EVENT_CLASS = "com.continuent.tungsten.replicator.event.ReplDBMSEvent"
-"""What Tungsten calls the sort of its transactions; each names it."""
+"""Tungsten's event class, written in every transaction."""
 
 _VALUES = ThlValues()
 
 
 def _rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
-    """The row changes of a batch; those of a rows event stand behind what is said of them all."""
+    """Render the row changes of a batch; the changes of a rows event follow its heading."""
     images = BatchImages(changes)
     values = cache(lambda place: _VALUES.column(images, place))
     return changes_of(images, lambda group: _row(images, values, group))
@@ -153,7 +153,7 @@ class _Transaction:
                 self._numbered(text)
 
     def _setting(self, event: object) -> str | None:
-        """What an event that comes before a statement, or ends an XA transaction's first part, is as SQL."""
+        """Return an event that sets a variable for a statement, or prepares an XA transaction, as SQL."""
         if isinstance(event, Intvar):
             name = "INSERT_ID" if event.type == IntvarType.INSERT_ID else "LAST_INSERT_ID"
             return f"SET {name} = {event.value}"
@@ -171,7 +171,7 @@ class _Transaction:
         self._text.close()
 
     def _is_data(self, event: object) -> bool:
-        """Whether an event begins something that a fragment can begin with."""
+        """Whether an event is one that a fragment can start with."""
         return isinstance(event, RowsHeader | LoadBlock | Intvar | Rand | UserVar) or (
             isinstance(event, Query) and event.text not in _CONTROL
         )
@@ -185,7 +185,7 @@ class _Transaction:
         self._numbered(query.text)
 
     def _rows(self, event: RowsHeader, rows: EventRows) -> None:
-        """A rows event; those of one statement are one SQL."""
+        """Write a rows event; all rows events of a statement form one SQL entry."""
         if not rows.count:
             return
         if not self._in_rows:
@@ -244,7 +244,7 @@ class _Transaction:
 
 
 def _options(query: Query) -> Iterator[str]:
-    """The session as Tungsten's extractor notes it: numbers as the log has them, names in quotes."""
+    """Yield session options in the form of Tungsten's extractor: numbers as logged, names quoted."""
     status = query.status
     options = session_options(query)
     charset = query.charset.name
@@ -273,9 +273,9 @@ def _options(query: Query) -> Iterator[str]:
 
 
 def _java_time(moment: int) -> str:
-    """A moment in UTC as Java's Timestamp prints it: at least one digit of the fraction.
+    """Format a time in UTC like Java's Timestamp, with at least one fractional digit.
 
-    A damaged file's that no calendar has stays a number, in µs since 1970.
+    A time beyond the calendar, from a damaged file, is formatted as a number of µs since 1970.
     """
     try:
         shown = in_zone(moment, UTC)

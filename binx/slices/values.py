@@ -1,4 +1,4 @@
-"""Columns of values as text, whole columns at a time: how JSON, SQL and THL write each type.
+"""Write columns as text, whole columns at a time: the format of each type in JSON, SQL and THL.
 
 ========================================  ===========================================================
 in JSON
@@ -9,19 +9,18 @@ DECIMAL                                   strings, all digits
 BIT(1)                                    ``true`` and ``false``
 DATE, TIME, DATETIME                      strings as the server prints them: ``"2026-03-02 09:30:00.25"``
 TIMESTAMP                                 RFC 3339 in UTC: ``"2026-03-02T09:30:00.25Z"``
-text, ENUM, SET, INET4, INET6, UUID       strings, in SET with commas between
-BINARY, VARBINARY, BLOB                   strings in base64, as Debezium and Maxwell have them
+text, ENUM, SET, INET4, INET6, UUID       strings, members of a SET separated by commas
+BINARY, VARBINARY, BLOB                   base64 strings, as in Debezium and Maxwell
 JSON                                      the document itself
-GEOMETRY and kin                          ``{"srid": 4326, "wkb": "…base64…"}``
+GEOMETRY and its subtypes                 ``{"srid": 4326, "wkb": "…base64…"}``
 VECTOR                                    an array of numbers
 ========================================  ===========================================================
 
-What a type cannot hold (zero and partial dates, say) is the text that the server prints. NULL is ``null``,
-and so is a JSON document that is ``null``. THL has the same without quotes, bytes in hexadecimal, BIT(1) as 1
-or 0, and NULL as ``NULL``. How SQL writes them stands in :mod:`binx.slices.sql.literals`.
+A value that its Arrow type cannot hold (a zero or partial date, say) is the text that the server prints. NULL
+is ``null``, and so is a JSON document ``null``. THL has the same without quotes, bytes in hexadecimal, BIT(1)
+as 1 or 0, and NULL as ``NULL``. See :mod:`binx.slices.sql.literals` for SQL.
 
-Texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, and offsets of 32 bits end at
-2 GiB.
+Texts are ``large_binary`` in UTF-8: a value of 1 GiB doubles in hexadecimal, and 32-bit offsets end at 2 GiB.
 """
 
 from __future__ import annotations
@@ -45,30 +44,30 @@ from binx.slices.rendering import Spelled
 TEXT = pa.large_binary()
 _EMPTY = pa.scalar(b"", TEXT)
 _EXACT_DIGITS = 18
-"""Digits of a DECIMAL that 64 bits hold."""
+"""Digits of the largest DECIMAL that fits into 64 bits."""
 
 _LONG_BYTES = 1024 * 1024
 _INTEGERS = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR})
 _MEMBERS = frozenset({Kind.ENUM, Kind.SET})
 _INTEGER_TEXT = r"^-?[0-9]+$"
 ColumnTexts = Callable[[int], tuple[Spelled, ...]]
-"""Gives for the place of a column its values as text."""
+"""Returns the values of the column at an index as text."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 def plain_json(value: object) -> str:
-    """A plain value in one line."""
+    """Return a plain value as JSON on one line."""
     return _ENCODER.encode(value)
 
 
 class ValueWriter:
-    """How a format writes columns; this is how JSON does.
+    """Writes columns in a format; this base class writes JSON.
 
     Attributes:
-        null: stands for NULL.
-        quote: stands around what needs no escapes.
-        string: how text is spelled, with its quotes.
+        null: text for NULL.
+        quote: quote around values that need no escapes.
+        string: spelling of strings, with their quotes.
         true, false: BIT(1).
     """
 
@@ -78,7 +77,7 @@ class ValueWriter:
     true, false = b"true", b"false"
 
     def column(self, images: BatchImages, place: int) -> tuple[Spelled, ...]:
-        """A column of a batch with its misfits, of which it has nulls."""
+        """Write a column of a batch, including values that do not fit its type, which are null in it."""
         column, values = images.columns[place], images.column(place)
         spelled = self.spelled(values, column.type)
         misfits = images.misfits.get(column.name)
@@ -92,7 +91,7 @@ class ValueWriter:
         return (*(one._replace(null=b"") for one in spelled), others)
 
     def spelled(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
-        """Values of a type; one value may take several columns.
+        """Write values of a type; one value may take several columns.
 
         Args:
             array: the column, of the type's Arrow type; JSON as its storage; text as text, or as bytes in its
@@ -136,11 +135,11 @@ class ValueWriter:
                 return Spelled(self.string, array)
 
     def misfit(self, text: str, _: LogicalType) -> str:
-        """What a column could not take, which is no text."""
+        """Write a value that does not fit its column's type."""
         return plain_json(text)
 
     def quoted(self, spelling: Spelling, array: pa.Array, digits: int = 0) -> Spelled:
-        """Values between quotes that need no escapes; with the digits of a fraction, or a scale."""
+        """Write quoted values that need no escapes; ``digits`` are those of a fraction, or a scale."""
         return Spelled(spelling, array, self.quote, self.quote, parameter=digits)
 
     def decimals(self, array: pa.Array) -> Spelled:
@@ -156,11 +155,11 @@ class ValueWriter:
         return self.quoted(_TIMES[kind], array, digits)
 
     def members(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """ENUM and SET by name; by number where the members are not known."""
+        """ENUM and SET by name; by number if the members are not known."""
         return integers(array) if logical.members is None else Spelled(self.string, array)
 
     def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        r"""Text whatever its character set, with ``\xNN`` for bytes that are no character."""
+        r"""Text from any character set, with ``\xNN`` for invalid bytes."""
         charset = mapped_charset(array, logical)
         if charset is not None:
             texts = whole_text(array, charset)
@@ -178,12 +177,12 @@ class ValueWriter:
         return self.quoted(Spelling.SPELL_BASE64, array)
 
     def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """MySQL's documents are rendered by us; MariaDB's are whatever text the column took."""
+        """Documents: MySQL's as rendered by binx, MariaDB's as any text that the column accepted."""
         texts = array if logical.base == "json" else per_distinct(as_text(array), _in_one_line)
         return Spelled(Spelling.SPELL_TEXT, texts)
 
     def geometry(self, srid: pa.Array, wkb: pa.Array) -> tuple[Spelled, ...]:
-        """A reference system, and a shape in it."""
+        """A spatial reference system ID and a shape."""
         return (
             Spelled(Spelling.SPELL_UNSIGNED, srid, open=b'{"srid": '),
             Spelled(Spelling.SPELL_BASE64, wkb, open=b', "wkb": "', close=b'"}'),
@@ -210,7 +209,7 @@ _TIMES = {
 
 
 class JsonValues(ValueWriter):
-    """How JSON writes columns."""
+    """Writes columns as JSON."""
 
     def times(self, kind: Kind, array: pa.Array, digits: int) -> Spelled:
         """TIMESTAMP in RFC 3339."""
@@ -220,7 +219,7 @@ class JsonValues(ValueWriter):
 
 
 class ThlValues(JsonValues):
-    """How Tungsten's listing writes columns."""
+    """Writes columns as Tungsten's listing."""
 
     null = b"NULL"
     quote = b""
@@ -228,7 +227,7 @@ class ThlValues(JsonValues):
     true, false = b"1", b"0"
 
     def misfit(self, text: str, _: LogicalType) -> str:
-        """The text as it is."""
+        """The text, unquoted."""
         return text
 
     def binary(self, array: pa.Array) -> Spelled:
@@ -236,20 +235,20 @@ class ThlValues(JsonValues):
         return Spelled(Spelling.SPELL_HEXADECIMAL, array)
 
     def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """A document as the log has it."""
+        """A document as logged."""
         return Spelled(Spelling.SPELL_TEXT if logical.base == "json" else Spelling.SPELL_ESCAPED, array)
 
 
 class ReadableValues(JsonValues):
-    """JSON that is read again to be shown to people.
+    """JSON that is parsed again for display.
 
-    Bytes are ``{"hex": …}`` and documents ``{"document": …}`` with their text, so that they are told from
-    text and from each other. Of a value of 1 MiB or more there is the start,
-    ``{"start": …, "is_text": …, "bytes": …, "digest": …}``.
+    Bytes are ``{"hex": …}`` and documents ``{"document": …}`` with their text, which distinguishes them from
+    text and from each other. For a value of 1 MiB or more only the start is written, ``{"start": …,
+    "is_text": …, "bytes": …, "digest": …}``.
     """
 
     def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """Text, or the start of it."""
+        """Text, or its start."""
         if not is_long(array):
             return super().text(array, logical)
         charset = mapped_charset(array, logical) or _utf8()
@@ -278,7 +277,7 @@ _START_CHARACTERS, _START_BYTES = 1024, 4096
 
 
 def _long_starts(array: pa.Array, charset: Charset | None, short: Callable[[bytes], object]) -> Spelled:
-    """A column with some long values."""
+    """Write a column that has some long values."""
 
     def text(value: memoryview) -> bytes:
         document = short(bytes(value)) if len(value) < _LONG_BYTES else _long_start(value, charset)
@@ -300,12 +299,12 @@ def _long_start(value: memoryview, charset: Charset | None) -> dict[str, object]
 
 
 def constant(text: bytes) -> pa.Scalar:
-    """A text that stands beside every value."""
+    """Return a text to combine with every value."""
     return pa.scalar(text, TEXT)
 
 
 def mapped_charset(array: pa.Array, logical: LogicalType) -> Charset | None:
-    """The character set that a column's bytes are in; None where they are UTF-8."""
+    """Return the character set of a column's bytes; None if they are UTF-8."""
     charset = None if logical.charset is None else charset_of_name(logical.charset)
     if charset is None or charset.name in UNMAPPED_CHARSETS or not pa.types.is_binary(array.type):
         return None
@@ -313,13 +312,13 @@ def mapped_charset(array: pa.Array, logical: LogicalType) -> Charset | None:
 
 
 def integers(array: pa.Array) -> Spelled:
-    """Whole numbers."""
+    """Integers."""
     unsigned = pa.types.is_unsigned_integer(array.type)
     return Spelled(Spelling.SPELL_UNSIGNED if unsigned else Spelling.SPELL_SIGNED, array)
 
 
 def as_text(array: pa.Array) -> pa.Array:
-    """Numbers as digits, text as it is."""
+    """Return numbers as digits, and text unchanged."""
     if pa.types.is_large_binary(array.type):
         return array
     return array.cast(pa.large_string()).cast(TEXT)
@@ -336,13 +335,13 @@ def is_long(array: pa.Array) -> bool:
     """Whether a column of bytes or text has a value of 1 MiB or more."""
     if array.nbytes < _LONG_BYTES:
         return False
-    # Typing knows this function only by the name that pyarrow makes when it is loaded.
+    # pyarrow creates this function at import time, so type checkers do not know it.
     compute: Any = pc
     return bool((compute.max(compute.binary_length(array)).as_py() or 0) >= _LONG_BYTES)
 
 
 def _long_decimals(array: pa.Array) -> pa.Array:
-    """All digits of DECIMAL values, never with an exponent, which would make them floating-point."""
+    """All digits of DECIMAL values, without an exponent, which would make them floating-point."""
     texts = array.cast(pa.string())
     scientific = pc.fill_null(pc.match_substring(texts, "E"), False)
     if pc.any(scientific).as_py():
@@ -352,7 +351,7 @@ def _long_decimals(array: pa.Array) -> pa.Array:
 
 
 def _json_reals(array: pa.Array) -> pa.Array:
-    """Always with a point or an exponent, so that readers keep -0.0 and take no float for an integer.
+    """Write floats with a point or an exponent, so that readers keep -0.0 and do not parse them as integers.
 
     JSON has no numbers for NaN and infinity; no server stores them, so they are strings.
     """
@@ -367,10 +366,10 @@ def _json_reals(array: pa.Array) -> pa.Array:
 
 
 def _in_one_line(text: bytes) -> bytes:
-    """A document as text in one line where it is JSON; else as a string."""
+    """Return a document on one line if it is valid JSON; else as a string."""
     try:
-        # As text: of bytes Python would also take UTF-16 and UTF-32, and a mark of their order.
-        # Numbers are left alone: Python takes none of more than some thousand digits.
+        # Decoded first: from bytes, Python would also accept UTF-16, UTF-32 and a byte order mark.
+        # Integers are not converted: Python rejects those of more than a few thousand digits.
         json.loads(text.decode(), parse_constant=_refuse, parse_int=str)
     except (ValueError, RecursionError):
         return plain_json(text.decode()).encode()

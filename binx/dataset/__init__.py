@@ -1,1 +1,1 @@
-"""The Parquet data set: its layout, manifests, and how logs come into it."""
+"""The Parquet data set: layout, manifests, and the export of binary logs."""

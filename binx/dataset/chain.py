@@ -1,7 +1,6 @@
-"""Logs one after another: where in the chain each stands, and what it must know of those before it.
+"""The place of each log in the chain, and what a log needs from the logs before it.
 
-Which columns a table has, and how many transactions there were before, follows from headers of events and
-from statements; rows do not matter.
+Table definitions and transaction numbers follow from event headers and statements; rows are not needed.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from binx.source.plain import STANDARD_INPUT_NAME
 from binx.storage.store import MANIFESTS, Store
 
 Definition = tuple[str, str, StatementContext]
-"""A statement that defines tables: its text, its database, its session."""
+"""A statement that defines tables: text, default database, session context."""
 
 
 class Place(NamedTuple):
-    """Where in the chain a log stands.
+    """The position of a log in the chain.
 
     Attributes:
-        tables: the tables known at its beginning, packed.
-        epoch: logs before it that began with a server's start.
+        tables: the tables known at its beginning, from :func:`packed`.
+        epoch: number of earlier logs that began with a server start.
         seqno: the number of its first transaction.
-        passed: selected transactions before it, where their number is limited.
+        passed: number of selected transactions before it, if the selection has a limit.
     """
 
     tables: bytes
@@ -46,12 +45,12 @@ class Place(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """What the logs behind one must know of it.
+    """What the logs after a log need from it.
 
     Attributes:
-        passed: how many of them are selected, where that is limited.
+        passed: number of selected transactions, if the selection has a limit.
         definitions: its statements that define tables.
-        error: why it cannot be read to its end; None where it can.
+        error: why it cannot be read to its end, or None.
     """
 
     transactions: int
@@ -60,7 +59,7 @@ class Surveyed(NamedTuple):
     error: BinxError | None
 
     def place_behind(self, place: Place, file: BinlogFile) -> Place:
-        """Where the next log stands."""
+        """Return the place of the next log."""
         tables = place.tables
         if self.definitions:
             catalog = unpacked(tables)
@@ -76,7 +75,7 @@ class Surveyed(NamedTuple):
 
 
 class _Definitions(Catalog):
-    """Collects the statements that a catalog is moved on by."""
+    """Collects the statements that would change a catalog."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,13 +88,13 @@ class _Definitions(Catalog):
         context: StatementContext = DEFAULT_CONTEXT,
         provenance: Provenance = Provenance.DDL,
     ) -> Followed:
-        """Keep a statement."""
+        """Record a statement."""
         self.found.append((statement, default_db, context))
         return Followed(None, [])
 
 
 def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surveyed:
-    """Find out what the logs behind one must know of it."""
+    """Scan a log for what the logs after it need."""
     counts = selection.limit is not None
     selector = Selector(selection._replace(limit=None), names, in_parts=True) if counts else None
     level = max(Level.LEVEL_EVENTS, required_level(selection)) if counts else Level.LEVEL_EVENTS
@@ -116,15 +115,15 @@ def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surv
 
 
 def packed(catalog: Catalog) -> bytes:
-    """A catalog as few bytes, which are sent with a plan."""
+    """Pickle and compress a catalog, to send it with a plan."""
     return zlib.compress(pickle.dumps(catalog))
 
 
 def unpacked(tables: bytes) -> Catalog:
-    """The catalog that :func:`packed` was given; an empty one of no bytes."""
+    """Restore a catalog from :func:`packed`; empty bytes give an empty catalog."""
     if not tables:
         return Catalog()
-    # The driver of the same job has made it.
+    # Pickled by the driver of the same job.
     catalog: Catalog = pickle.loads(zlib.decompress(tables))
     return catalog
 
@@ -133,10 +132,10 @@ _SOURCE = re.compile(r"(?P<name>.+)\.[0-9a-f]{8}\.json")
 
 
 class SourceReport(NamedTuple):
-    """What became of one source.
+    """The result for one source.
 
     Attributes:
-        kept: it had been committed before, by the same request; nothing was written.
+        kept: the same request committed it earlier; nothing was written.
     """
 
     source: str
@@ -146,27 +145,27 @@ class SourceReport(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Rows in the changes' files."""
+        """Number of rows in the files of row changes."""
         return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "changes")
 
     @property
     def transactions(self) -> int:
-        """Transactions taken."""
+        """Number of exported transactions."""
         return sum(entry["rows"] for entry in self.manifest["files"] if entry["kind"] == "transactions")
 
 
 def source_name(file: BinlogFile) -> str:
-    """What a log is called in a data set."""
+    """Return the source name of a log in a data set."""
     return f"{escape_name(file.name)}.{file.identity}"
 
 
 def check_log_numbers(files: Sequence[BinlogFile], store: Store) -> None:
-    """See to it that the changes of all logs in a data set can be told apart and ordered.
+    """Check that the logs' numbers identify and order the changes of all logs in a data set.
 
-    A log whose name has no number counts as number 0: that may be one alone.
+    A log whose name has no number counts as number 0 and must be the only log.
 
     Raises:
-        RefusedError: a log comes from standard input; or it has no number, and is not alone in the data set.
+        RefusedError: a log comes from standard input, or has no number and is not the only log.
         OutputError: the data set cannot be read.
     """
     if any(file.name == STANDARD_INPUT_NAME for file in files):

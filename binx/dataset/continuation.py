@@ -1,10 +1,10 @@
-"""What is known at a log's end, kept in the data set for the log that comes next.
+"""The state at a log's end, kept in the data set so that a later export can continue from it.
 
-A log whose end was read has in its manifest, under ``behind``, what the log that comes next must know: the
-tables at its end, the epoch, the number of the next transaction. So logs that are exported one by one become
-what they would be if all were given at once. It is taken only from the log that the server wrote right
-before, which its ROTATE, the times and the GTIDs of both tell: behind a gap a table may be another one, and
-what was true once would look like a fact.
+If a log was read to its end, its manifest's ``behind`` holds what the next log needs: the tables, the epoch,
+and the number of the next transaction. Exporting logs one at a time thus gives the same result as exporting
+all of them at once. The state is used only for the log that the server wrote directly after, checked by the
+ROTATE event, the times and the GTIDs of both: after a gap, a table may have been redefined, and outdated
+definitions would be recorded as facts.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from binx.source.names import is_named_next
 from binx.storage.store import MANIFESTS, Store, open_store
 
 _TOLERANCE = 1
-"""Seconds between a ROTATE and the beginning of the next log: servers give both the same time."""
+"""Largest difference in seconds between a ROTATE and the next log's beginning; servers stamp both alike."""
 
 _NUMBER_DIGITS = 6
 _LEVEL = 6
 
 
 class ChainState:
-    """Where in the chain of the sources given the next transaction stands.
+    """The position of the next transaction in the chain.
 
     Attributes:
-        epoch: logs so far that a server began at its start.
+        epoch: number of logs, up to here, that began with a server start.
         seqno: number of the next transaction, from 1.
     """
 
@@ -47,10 +47,10 @@ class ChainState:
 
 
 class Beginning(NamedTuple):
-    """What an export begins with.
+    """The initial state of an export.
 
     Attributes:
-        behind: the log that it continues from, where the data set has that.
+        behind: the log that the export continues from, if the data set has it.
     """
 
     catalog: Catalog | None
@@ -61,9 +61,9 @@ class Beginning(NamedTuple):
 def behind_record(
     file: BinlogFile, catalog: Catalog, state: ChainState, rules: PersonalData | None
 ) -> tuple[dict[str, Any], tuple[str, bytes] | None]:
-    """What to leave for the log that comes next: for the manifest, and path and bytes of the tables known.
+    """Return the manifest's ``behind``, and path and bytes of the record of known tables.
 
-    The tables' record is called by its content: logs that change no table share it.
+    The record is named by its content, so logs that change no table share it.
     """
     ends = known_ends(file)
     tables = None
@@ -82,17 +82,17 @@ def behind_record(
 
 
 def _path_of(record: bytes) -> str:
-    """Where a record of tables is below the data set's folder."""
+    """Return the path of a record of tables, relative to the data set."""
     return f"schemas/tables-{hashlib.sha256(record).hexdigest()[:16]}.json.gz"
 
 
 def find_beginning(
     folder: str, files: Sequence[BinlogFile], catalog: Catalog | None, rules: PersonalData | None
 ) -> Beginning:
-    """Find where an export begins: with the given tables, or after the previous log if the data set has it.
+    """Find the initial state of an export: the given tables, or the end of the previous log if exported.
 
     Raises:
-        UsageError: the folder is a URI of an unknown file system, or the key is not that of the log before.
+        UsageError: the folder is a URI of an unknown file system, or the previous log used another key.
         OutputError: the record of the previous log cannot be read.
         SourceError: the data set cannot be read.
     """
@@ -101,12 +101,12 @@ def find_beginning(
 
 
 def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Beginning | None:
-    """What a data set tells of the logs before one; None where it does not have the log right before.
+    """Return the state at the end of the previous log; None if the data set does not have that log.
 
     Raises:
-        OutputError: the manifest or the record of the log before cannot be read.
+        OutputError: the manifest or the table record of the previous log cannot be read.
         SourceError: the data set cannot be read.
-        UsageError: members in the record are sealed with another key.
+        UsageError: ENUM or SET members in the record are sealed with another key.
     """
     name = _name_before(file)
     if name is None:
@@ -132,7 +132,7 @@ def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = Non
 
 
 def _name_before(file: BinlogFile) -> str | None:
-    """What the log is called that a server wrote before one; None where that is the first."""
+    """Return the name of the previous log; None for the first log or a name without number."""
     base, dot, number = file.name.rpartition(".")
     if not dot or not number.isdecimal() or int(number) < 2:
         return None
@@ -148,11 +148,11 @@ def _read(store: Store, path: str) -> dict[str, Any]:
 def _behind(
     store: Store, manifest: dict[str, Any], ends: FileEnds, rules: PersonalData | None, *, is_same_id: bool
 ) -> Beginning | None:
-    """What a manifest says for a log, where that is the one right behind."""
+    """Return a manifest's end state, if the log with these ends follows directly."""
     behind, source = manifest.get("behind"), manifest.get("source")
     if behind is None or source is None or not _follows(manifest, source, behind, ends):
         return None
-    # A server's id may change between two logs: then GTIDs must say that they are of one chain.
+    # The server id may change between two logs; then GTIDs must prove that they belong to one chain.
     if (source["server_id"] == ends.file.format.server_id) is not is_same_id:
         return None
     if not is_same_id and not _gtids_before(ends):
@@ -173,16 +173,16 @@ def _behind(
 def _follows(
     manifest: dict[str, Any], source: dict[str, Any], behind: dict[str, Any], ends: FileEnds
 ) -> bool:
-    """Whether a log is the one that its server wrote right behind another one."""
+    """Whether the server wrote a log directly after another one."""
     description = ends.file.format
     if source["flavour"] != description.flavour.value:
         return False
     if behind["ended"] is None:
-        # The server died, or goes on writing it: then only GTIDs tell that the export had all of it.
+        # The server crashed or is still writing the log: only GTIDs prove that the export covered all of it.
         follows = description.at_startup and bool(manifest["gtid_set"]) and ends.previous_gtids is not None
         follows = follows and not _is_selected(manifest)
     elif behind["next"] is None:
-        # The server was stopped: the next log is of its next start, whenever that was.
+        # The server was shut down: the next log begins at its next start, at any later time.
         follows = description.at_startup and ends.begun >= behind["ended"] - _TOLERANCE
     else:
         name = ends.file.name
@@ -192,7 +192,7 @@ def _follows(
 
 
 def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) -> bool:
-    """Whether the GTIDs before a log are those before another one and those in it."""
+    """Whether the GTIDs before a log are those before the other log plus those in it."""
     now = _gtids_before(ends)
     if before is None or now is None:
         return before == now
@@ -209,13 +209,13 @@ def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) 
 
 
 def _is_selected(manifest: dict[str, Any]) -> bool:
-    """Whether not all transactions of the log were exported."""
+    """Whether only a selection of the log's transactions was exported."""
     request = manifest["request"]
     return bool(request["selection"]) or request.get("where") is not None
 
 
 def _gtids_before(ends: FileEnds) -> str | None:
-    """The GTIDs before a log, as it says itself; None where it does not."""
+    """The GTIDs before a log, from its PREVIOUS_GTIDS or GTID_LIST event; None without either."""
     if ends.previous_gtids is not None:
         return str(ends.previous_gtids)
     return None if ends.gtid_list is None else ",".join(map(str, ends.gtid_list))

@@ -1,4 +1,4 @@
-"""The data set where it is kept: its folders' names, its manifests, and what killed runs have left."""
+"""A data set in its store: folder names, manifests, locking, and cleanup after killed runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STAGING = "_staging"
 ATTEMPTS = f"{STAGING}/attempts"
 
 _NAME_BYTES = 200
-"""Longest folder name made from a table's; file systems take 255 bytes."""
+"""Longest folder name for a table, in bytes; file systems allow 255."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*").fullmatch
 
@@ -27,10 +27,10 @@ _PLAIN_PUNCTUATION = frozenset("_-.$@+,")
 
 
 def escape_name(name: str) -> str:
-    """A database's or table's name as a folder's, percent-escaped where a file system or Spark needs it.
+    """Return a folder name for a database or table, percent-escaped where a file system or Spark requires it.
 
-    Letters and digits of any script stay. ``_`` and ``.`` are escaped at the beginning, where Spark takes
-    them for hidden files; all other characters but ``-$@+,`` are, as the bytes of their UTF-8.
+    Letters and digits of any script are kept. ``_`` and ``.`` are escaped at the beginning, where Spark takes
+    them for hidden files. All other characters except ``-$@+,`` are escaped as their UTF-8 bytes.
     """
     if _PLAIN_NAME(name) is not None and len(name) <= _NAME_BYTES:
         return name
@@ -52,7 +52,7 @@ class DataSet:
     """A data set.
 
     Raises:
-        UsageError: a file system that is not known.
+        UsageError: the file system of the URI is not supported.
         OutputError: the folder cannot be made.
     """
 
@@ -66,7 +66,7 @@ class DataSet:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the data set for one writer; the lock goes with the process, however it ends.
+        """Lock the data set for one writer. The lock is released when the process ends, even if it is killed.
 
         Raises:
             OutputError: another process is writing to it.
@@ -76,7 +76,7 @@ class DataSet:
             yield
 
     def tidy(self) -> None:
-        """Remove what a killed run left, as writers do; where one is at work, it does.
+        """Remove what a killed run left. If a writer holds the lock, do nothing: it cleans up itself.
 
         Raises:
             OutputError: it cannot be removed.
@@ -87,19 +87,19 @@ class DataSet:
                 pass
 
     def clear_staged(self, source: str) -> None:
-        """Remove all that is staged of a source, as it is committed."""
+        """Remove a committed source's staged files."""
         with output_errors(self.staging):
             shutil.rmtree(self.staging / source, ignore_errors=not isinstance(self.store, LocalStore))
         if not isinstance(self.store, LocalStore):
             self.store.remove(f"{STAGING}/{source}")
 
     def close_staging(self) -> None:
-        """Remove the folder of what is staged, if it is empty."""
+        """Remove the staging folder, if it is empty."""
         with suppress(OSError):
             self.staging.rmdir()
 
     def _clear_away(self) -> None:
-        """Remove what a killed run left; what it has moved goes with its source's next transaction."""
+        """Remove what a killed run left; files it moved are removed by the source's next transaction."""
         begun = self._begun()
         if not begun:
             self.close_staging()
@@ -113,7 +113,7 @@ class DataSet:
         self.close_staging()
 
     def _begun(self) -> list[str]:
-        """The sources that killed runs had begun."""
+        """Return the sources that killed runs had begun."""
         if isinstance(self.store, LocalStore):
             with output_errors(self.staging):
                 return sorted(os.listdir(self.staging)) if self.staging.is_dir() else []
@@ -127,10 +127,10 @@ class DataSet:
         return found
 
     def manifest(self, source: str) -> dict[str, Any] | None:
-        """A source's manifest, None where there is none.
+        """Return a source's manifest, or None.
 
         Raises:
-            OutputError: it is there and cannot be read.
+            OutputError: the manifest cannot be read.
         """
         name = manifest_name(source)
         try:
@@ -149,7 +149,7 @@ class DataSet:
         return manifest
 
     def manifests(self) -> Iterator[dict[str, Any]]:
-        """All manifests, in the order of their sources' names."""
+        """Yield all manifests, ordered by source name."""
         for name in self.store.names(MANIFESTS):
             if name.endswith(".json"):
                 manifest = self.manifest(name.removesuffix(".json"))
@@ -157,12 +157,12 @@ class DataSet:
                     yield manifest
 
     def forget(self, log: str) -> list[str]:
-        """Remove logs from the data set, by their name or that of a source; gives the sources' names.
+        """Remove logs from the data set, by log name or source name; return the source names.
 
         Raises:
-            AbsentError: there is none.
-            RefusedError: the next log of the server continues from it.
-            OutputError: something cannot be removed.
+            AbsentError: no such log.
+            RefusedError: the export of the server's next log continues from it.
+            OutputError: a file cannot be removed.
         """
         found = [one for one in self.manifests() if log in (one["source"]["name"], _source_of(one))]
         if not found:
@@ -173,7 +173,7 @@ class DataSet:
             if behind and not any(one.startswith(next_one) for one in self.store.names(MANIFESTS)):
                 raise RefusedError(f"{log} is the last log, and the export of {behind} continues from it")
         for manifest in found:
-            # From here on no reader believes its files.
+            # From here on, no reader uses its files.
             self.store.remove(manifest_name(_source_of(manifest)))
             for entry in manifest["files"]:
                 if entry["kind"] != "schema":
@@ -190,7 +190,7 @@ _OF_FILE: dict[str, type] = {"path": str, "kind": str}
 
 
 def _check_manifest(document: Any) -> None:
-    """Raise ValueError where a document lacks what is taken from a manifest without another look."""
+    """Raise ValueError if a document lacks members that other code reads from a manifest unchecked."""
     _check_members(document, _MEMBERS, "it")
     _check_members(document["source"], _OF_SOURCE, "its source")
     for entry in document["files"]:
@@ -206,7 +206,7 @@ def _check_members(document: Any, members: Mapping[str, type], whose: str) -> No
 
 
 def manifest_name(source: str) -> str:
-    """The name of a source's manifest below the data set's place."""
+    """Return the path of a source's manifest, relative to the data set."""
     return f"{MANIFESTS}/{source}.json"
 
 

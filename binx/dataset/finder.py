@@ -1,4 +1,4 @@
-"""A log's transactions on their way to be decoded: found, chosen, numbered, counted, and without damage."""
+"""Find, select, number and count a log's transactions for the decoder, and leave out damaged ones."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from binx.where.rows import RowFilter
 
 STEP_BYTES = 4 * 1024 * 1024
-"""How far the scan walks before what it found is decoded, so that it is still in the processor's cache."""
+"""Bytes scanned before decoding what was found, while it is still in the CPU cache."""
 
 _GROUP_ROWS = 65_536
-"""Transactions of a row group, at least, but for the last one."""
+"""Minimum number of transactions in a row group, except the last one."""
 
 
 class Finder:
-    """Finds the transactions of a log, and reports what is chosen of them. Iterate it once.
+    """Yields the transactions of a log, and reports the selected ones. Iterate it once.
 
     Args:
-        state: where in the chain the log stands; it is moved on.
-        row_filter: takes out transactions by what their rows hold; None for nothing.
+        state: the log's position in the chain; advanced.
+        row_filter: deselects transactions by their rows, or None.
     """
 
     def __init__(
@@ -60,20 +60,20 @@ class Finder:
         self._row_filter = row_filter
         self._gathered: list[tuple[TransactionTable, bytes]] = []
         self._first_seqno = 0
-        """Of the first transaction that is gathered."""
+        """Number of the first gathered transaction."""
         self._rows: list[pa.RecordBatch] = []
         self._payloads = payloads
         scan.step, scan.payloads = STEP_BYTES, payloads
 
     def __iter__(self) -> Iterator[tuple[TransactionTable, bytearray, tuple[bytes, bytes]]]:
-        """Yield the transactions in the file's order, with their marks and ids, as the decoder takes them."""
+        """Yield the transactions in file order, with their marks and ids, as the decoder expects them."""
         for table in self._scan:
             if len(table):
                 yield table, self._chosen(table), transaction_ids(self._scan.file, table)
                 self._payloads.clear()
 
     def take_group(self, *, is_last: bool = False) -> pa.RecordBatch | None:
-        """The chosen transactions of a row group; None while there are not enough, or none at the end."""
+        """Return the selected transactions of a full row group, else None; at the end, those left, if any."""
         if sum(len(table) for table, _ in self._gathered) >= (1 if is_last else _GROUP_ROWS):
             self._rows.append(self._gathered_rows())
         if sum(map(len, self._rows)) < (1 if is_last else _GROUP_ROWS):
@@ -82,7 +82,7 @@ class Finder:
         return rows[0] if len(rows) == 1 else concatenated(rows)
 
     def _gathered_rows(self) -> pa.RecordBatch:
-        """The transactions that were gathered, as rows; joined before, as few of them are slow."""
+        """Return the gathered transactions as rows; tables are joined first, as small ones are slow."""
         (whole, _), *others = self._gathered
         for table, _ in others:
             join(whole, table)
@@ -94,14 +94,14 @@ class Finder:
         return marked_rows(batch, marks)
 
     def _chosen(self, table: TransactionTable) -> bytearray:
-        """Number, choose and count transactions; gives what is to be done with each."""
+        """Number, select and count transactions; return the decoder's mark for each."""
         scan, file, state, report = self._scan, self._scan.file, self._state, self._report
         marks = self._selector.mask(file, scan, table)
         lost = self._salvaging.unmark_lost(table, marks)
         if self._row_filter is not None:
             self._row_filter.keep(file, table, marks, lost)
         self.gtids |= GtidSet(marked_gtids(table, marks))
-        # The last transaction stands behind all others.
+        # The last transaction has the highest offset.
         file.commit_version(table.value("start", len(table) - 1))
         span = table.extents(marks)
         if span is not None:
@@ -122,13 +122,12 @@ class Finder:
 
 
 class Salvaging:
-    """Sorts out transactions that cannot be decoded.
+    """Finds the transactions that cannot be decoded.
 
     Args:
-        check: decodes transactions to see whether they can be; None where damage is not salvaged, and then
-            nothing is left out.
-        forget: called where statements that define tables may have been lost, as no table's definition is
-            known any more behind.
+        check: decodes transactions on trial; None if damage is not salvaged, and then nothing is left out.
+        forget: called if statements that define tables may have been lost, so that no table definition can be
+            trusted from there on.
     """
 
     def __init__(self, scan: Scan, check: DecodingCheck | None, forget: Callable[[], None]) -> None:
@@ -139,7 +138,7 @@ class Salvaging:
         self._damage: list[dict[str, Any]] = []
 
     def undecodable(self, table: TransactionTable, marks: bytearray) -> dict[int, BinxError]:
-        """The marked transactions that cannot be decoded, by their index."""
+        """Return the errors of marked transactions that cannot be decoded, by index."""
         if self._check is None:
             return {}
         self.forget_behind_damage()
@@ -149,7 +148,7 @@ class Salvaging:
         return errors
 
     def unmark_lost(self, table: TransactionTable, mask: bytearray) -> dict[int, int]:
-        """Take out of a selection what cannot be decoded: by index, what it is to be counted as."""
+        """Deselect transactions that cannot be decoded; return, by index, the mark to count them under."""
         if self._check is None:
             return {}
         marks = bytearray(mask)
@@ -165,12 +164,12 @@ class Salvaging:
         return lost
 
     def forget_behind_damage(self) -> None:
-        """Forget tables where the scan has passed over damage since the last call."""
+        """Forget tables if the scan has skipped damage since the last call."""
         if len(self._scan.damage) > self._damages:
             self._forget_tables()
 
     def damage(self) -> list[dict[str, Any]]:
-        """All that was passed over and left out, in the log's order, for the manifest."""
+        """Return everything skipped or left out, in log order, for the manifest."""
         scanned = [
             _record(
                 one.start, one.end, one.offset, one.cause.value, str(one.lost) if one.lost else one.gtid,
@@ -196,7 +195,7 @@ def _record(
     transactions: int,
     message: str,
 ) -> dict[str, Any]:
-    """What the manifest says of a stretch of damage."""
+    """Return the manifest's entry for a damaged range."""
     return {
         "start": start,
         "end": end,
@@ -209,7 +208,7 @@ def _record(
 
 
 def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:
-    """What the manifest says of damage among the losses."""
+    """Return the manifest's sentences about damage, for its losses."""
     told = []
     for one in damage:
         gtid = "" if one["gtid"] is None else f" (transaction {one['gtid']})"

@@ -1,4 +1,4 @@
-"""One binary log on its way into a data set: decoded, counted, handed over to be written."""
+"""Export one binary log: decode it, count its rows, and write its files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class LogDigest:
-    """The SHA-256 of a log's bytes, taken as a scan reads them, while they are in the processor's cache."""
+    """The SHA-256 of a log, computed as a scan reads it, while the bytes are in the CPU cache."""
 
     def __init__(self, file: BinlogFile) -> None:
         self._source = file.source
@@ -42,13 +42,13 @@ class LogDigest:
         self._done = 0
 
     def saw(self, start: int, window: memoryview) -> None:
-        """Take in bytes of the log that were read; those that were not and stand before them are read."""
+        """Hash a window that was read. Bytes before it that were not read yet are read here."""
         if start + len(window) > self._done:
             self._read(start)
             self._update(window[self._done - start :])
 
     def hexdigest(self) -> str:
-        """Read what was not seen; gives the digest."""
+        """Read the bytes not seen yet, and return the digest."""
         self._read(self._source.size)
         return self._digest.hexdigest()
 
@@ -65,13 +65,13 @@ class LogDigest:
 
 
 class LogExport:
-    """One log on its way into a data set.
+    """The export of one log.
 
     Args:
-        selector: the search for the wanted transactions; it tells afterwards what was not found.
-        catalog: tables known beforehand; it is moved on.
-        state: where in the chain the log stands; it is moved on.
-        row_filter: takes out transactions and row changes by what the rows hold; None for nothing.
+        selector: selects transactions; afterwards it reports what was not found.
+        catalog: the tables known beforehand; updated.
+        state: the log's position in the chain; advanced.
+        row_filter: removes transactions and row changes by their rows, or None.
     """
 
     def __init__(
@@ -107,14 +107,14 @@ class LogExport:
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, decoding)
 
     def find_kept(self) -> dict[str, Any] | None:
-        """The manifest of before, where the same request wrote the log already."""
+        """Return the existing manifest, if the same request has already exported the log."""
         known = None if self._options.force else self._dataset.manifest(self.source)
         if known is None or known["contract"] != CONTRACT or known.get("request") != self._request:
             return None
         return known if known["source"]["sha256"] == self._digest.hexdigest() else None
 
     def pass_over(self, progress: Callable[[int], None]) -> None:
-        """Move catalog, chain and search on over a log that is written already."""
+        """Advance catalog, chain state and selector over a log that is already exported."""
         state, row_filter = self._state, self._row_filter
         scan, salvaging, payloads = self._begin_scan()
         scan.payloads = payloads
@@ -127,15 +127,15 @@ class LogExport:
             payloads.clear()
             progress(scan.position)
         if row_filter is not None:
-            # The manifest that is kept has them.
+            # The existing manifest has them.
             row_filter.take_warnings()
         salvaging.forget_behind_damage()
 
     def write(self, transaction: Transaction, progress: Callable[[int], None], *, has_thread: bool) -> Staged:
-        """Decode the log, and write its files.
+        """Decode the log and write its files.
 
         Args:
-            has_thread: whether files are written by a thread beside the one that decodes.
+            has_thread: whether a separate thread writes the files.
         """
         files = SourceFiles(transaction, self._options, has_thread=has_thread)
         try:
@@ -157,7 +157,7 @@ class LogExport:
                     report.take_statement(item)
                 else:
                     self._take_batch(item, files)
-                # Else its memory would be held until the next batch is full.
+                # Otherwise its memory is held until the next batch is full.
                 del item
             progress(scan.position)
         self.file.source.release(0, self.file.size)
@@ -191,7 +191,7 @@ class LogExport:
         return Staged(document, written, tuple(self._records.values()), tables)
 
     def _begin_scan(self) -> tuple[Scan, Salvaging, KeptPayloads]:
-        """A scan of all that is in the log, what sorts out that which cannot be decoded, and payloads."""
+        """Return a scan of the whole log, its salvaging, and the cache of decompressed payloads."""
         file, options = self.file, self._options
         scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
         check = None
@@ -211,7 +211,7 @@ class LogExport:
         self._report.sums.tables[name].written += batch.rows
 
     def _take_tables(self) -> None:
-        """Keep what decoder, filter and masks tell of tables, for the manifest."""
+        """Collect what decoder, filter and masks report about tables, for the manifest."""
         report = self._report
         if self._row_filter is not None:
             report.warnings |= self._row_filter.take_warnings()

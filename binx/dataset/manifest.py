@@ -1,4 +1,4 @@
-"""The manifest: what one source's part of a data set holds, the sums that prove it, and what is lost."""
+"""The manifest of a source: its files, the row counts that verify them, and losses."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from binx.rows.statements import Statement
 from binx.source.wording import counted
 
 CONTRACT = 1
-"""The version of a data set: readers refuse one that they do not know."""
+"""The version of the data set's format; readers refuse unknown versions."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CHANGES = ("inserts", "updates", "deletes")
 _ROLLED_BACK_ALONE_SINCE = (5, 5, 2)
-"""Since then (WL#2687; MariaDB 5.5) changes of tables without transactions are logged by themselves."""
+"""From this version on (WL#2687; MariaDB 5.5), changes of non-transactional tables are logged separately."""
 
 TableName = tuple[str, str]
 """Database and table."""
@@ -37,16 +37,16 @@ TableVersion = tuple[str, str, str]
 
 @dataclass(slots=True)
 class TableSums:
-    """The conservation sum of one table.
+    """The row counts of one table, which must add up: images = written + filtered + undecodable.
 
     Attributes:
         images: row images in the binary log, counted by the scan.
-        written: rows in Parquet, counted by their writer.
-        filtered: row images that the selection left out, counted by the decoder and by the mask.
+        written: rows in Parquet, counted by the writer.
+        filtered: row images outside the selection, counted by the decoder and the mask.
         undecodable: row images that could not be decoded.
-        uncounted: rows events whose images nobody can count, as the size of a column is not known; none of
-            them is among the images.
-        changes: inserts, updates and deletes of the transactions taken; None where none is taken.
+        uncounted: rows events whose images cannot be counted, because the size of a column is not known; not
+            included in ``images``.
+        changes: inserts, updates and deletes of the exported transactions; None if there are none.
     """
 
     images: int = 0
@@ -57,18 +57,18 @@ class TableSums:
     changes: list[int] | None = None
 
     def take_changes(self, counts: Iterable[int]) -> None:
-        """Count inserts, updates and deletes as taken."""
+        """Add counts of exported inserts, updates and deletes."""
         self.changes = list(map(add, self.changes or (0, 0, 0), counts))
 
 
 class Sums:
-    """Counts of a source.
+    """The counts of a source.
 
     Attributes:
-        tables: by (db, table).
-        first: first commit version and earliest commit time taken, None where there is none.
-        last: last commit version taken and latest commit time.
-        statements_left_out: transactions with statements that the selection left out.
+        tables: by database and table.
+        first: first commit version and earliest commit time exported, or None.
+        last: last commit version and latest commit time exported, or None.
+        statements_left_out: number of transactions with statements outside the selection.
     """
 
     def __init__(self) -> None:
@@ -78,17 +78,17 @@ class Sums:
         self.statements_left_out = 0
 
     def saw(self, first: int, last: int, earliest: int, latest: int) -> None:
-        """Take in the commit versions and times that a batch of transactions spans."""
+        """Extend the commit versions and times by those of a batch of transactions."""
         self.first = (
             (first, earliest) if self.first is None else (self.first[0], min(self.first[1], earliest))
         )
         self.last = (last, latest if self.last is None else max(self.last[1], latest))
 
     def check(self, path: str) -> None:
-        """Compare what went in with what came out.
+        """Check that the counts of scan and decoder agree.
 
         Raises:
-            DamagedError: the counts of scan and decoder disagree for a table; nothing must be committed.
+            DamagedError: they disagree for a table; nothing must be committed.
         """
         for (db, table), sums in self.tables.items():
             if sums.images != sums.written + sums.filtered + sums.undecodable:
@@ -101,7 +101,7 @@ class Sums:
 
 
 def source_record(file: BinlogFile, sha256: str, ending: Ending | None) -> dict[str, Any]:
-    """What the manifest says of the binary log itself."""
+    """Return the manifest's entry for the binary log."""
     description = file.format
     return {
         "name": file.name,
@@ -131,7 +131,7 @@ def manifest(
     damage: Sequence[Mapping[str, Any]] = (),
     behind: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole document."""
+    """Return a source's manifest."""
     first, last = sums.first or (None, None), sums.last or (None, None)
     tables = sorted(sums.tables.items())
     return {
@@ -178,7 +178,7 @@ def _time(microseconds: int | None) -> str | None:
 
 
 def undecodable_values(table: str, column: str, count: int) -> str:
-    """The loss that values with bytes are which their character set does not have."""
+    """Return the sentence about values with bytes that are invalid in their character set."""
     return (
         f"{table}: {counted(count, 'value')} of column {column} with bytes that are not valid"
         " in their character set; they appear as \\xNN in the text"
@@ -186,13 +186,13 @@ def undecodable_values(table: str, column: str, count: int) -> str:
 
 
 class LogReport:
-    """What a log has come to.
+    """The counts, losses and warnings of a log's export.
 
     Attributes:
         losses: sentences about single transactions, and about documents that are left out.
         warnings: sentences about names and types, each once.
-        undecodable: values that their character set does not have, by table's name and version, and column.
-        unnamed: tables with columns whose names nothing tells, each once.
+        undecodable: number of values that are invalid in their character set, by table version and column.
+        unnamed: tables with columns of unknown name, each once.
     """
 
     def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool]) -> None:
@@ -210,7 +210,7 @@ class LogReport:
         self._unknown: Mapping[int, int] = {}
 
     def take_counted(self, name: TableName, mark: int, counts: Sequence[int]) -> None:
-        """Take in the inserts, updates and deletes of a table in transactions with the same mark."""
+        """Add the inserts, updates and deletes of a table in transactions with the same mark."""
         sums = self.sums.tables[name]
         images = _images(counts)
         sums.images += images
@@ -224,13 +224,13 @@ class LogReport:
             sums.take_changes(counts)
 
     def filter_out(self, name: TableName, counts: Sequence[int]) -> None:
-        """Count inserts, updates and deletes of a table as filtered that counted as taken before."""
+        """Recount inserts, updates and deletes of a table as filtered that were counted as exported."""
         sums = self.sums.tables[name]
         sums.filtered += _images(counts)
         sums.take_changes(-count for count in counts)
 
     def take_statement(self, statement: Statement) -> None:
-        """Tell of what a statement read that is not in the data set."""
+        """Record a loss for data that a statement read and that the data set does not have."""
         if statement.file_bytes:
             self.losses.append(
                 f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
@@ -238,7 +238,7 @@ class LogReport:
             )
 
     def take_ends(self, scan: Scan, decoded: DecoderReport) -> None:
-        """Take in what scan and decoder have met beside rows."""
+        """Add what scan and decoder report besides rows."""
         totals = scan.totals()
         self._incidents = totals.events.get(EventType.INCIDENT, 0)
         self._unknown = totals.unknown
@@ -257,7 +257,7 @@ class LogReport:
         self.warnings |= decoded.warnings
 
     def all_losses(self) -> list[str]:
-        """Sentences about what may be missing, and about text that could not be read as its character set."""
+        """Return sentences about what may be missing, and about text that is invalid in its character set."""
         doubtful = [
             f"{db}.{table}: {counted(count, 'row change')} left out, undone by a ROLLBACK at the end;"
             " servers before 5.5 also log changes of non-transactional tables (MyISAM) this way: if it"
@@ -271,7 +271,7 @@ class LogReport:
         return self.losses + doubtful + undecodable
 
     def all_warnings(self) -> list[str]:
-        """Sentences about names and types, and about what nobody can decode, each once."""
+        """Return sentences about names and types, and about what cannot be decoded, each once."""
         warnings = [*self.warnings]
         if self.unnamed:
             warnings.append(unnamed_columns([f"{db}.{table}" for db, table in self.unnamed]))
@@ -298,6 +298,6 @@ class LogReport:
 
 
 def _images(counts: Sequence[int]) -> int:
-    """How many row images inserts, updates and deletes have."""
+    """Return the number of row images in inserts, updates and deletes."""
     inserts, updates, deletes = counts
     return inserts + 2 * updates + deletes

@@ -1,4 +1,4 @@
-"""How a data set is written."""
+"""Options for writing a data set."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ if TYPE_CHECKING:
     from binx.where.condition import Condition
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""What the rows of a log may take before those of the largest tables are written."""
+"""Memory for a log's decoded rows; beyond it, the rows of the largest tables are written."""
 
 DEFAULT_ZSTD_LEVEL = 1
-"""Level 3 takes a quarter to a third longer for files that are 6 % smaller at best."""
+"""Level 3 takes 25 to 33 % longer, for files at most 6 % smaller."""
 
 
 class StatementTexts(Enum):
-    """What a data set keeps of the texts that rows were logged with, in which there are values of rows."""
+    """How much of the logged statement texts of row changes to keep; these texts contain row values."""
 
     NONE = "none"
     DIGEST = "digest"
-    """Their normal form, without values."""
+    """The normalized statement, without values."""
     TEXT = "text"
 
 
 class ParquetOptions(NamedTuple):
-    """How a data set is written.
+    """Options for writing a data set.
 
     Attributes:
-        compression_level: of zstd; None for :data:`DEFAULT_ZSTD_LEVEL`.
-        jobs: how many logs are decoded at the same time; with more than one, files are written beside the
-            decoding too. None for as many as there are processors, but two at most, as each log takes memory.
-            What is written is the same.
-        where: a condition; only row changes that fulfil it are written, and the transactions that have some.
-        where_limit: how many transactions have some, at most.
+        compression_level: for zstd; None for :data:`DEFAULT_ZSTD_LEVEL`.
+        jobs: number of logs decoded in parallel; with more than one, files are also written in a separate
+            thread. None for the number of processors, but at most two, because each log takes memory. The
+            output is the same.
+        where: a condition; only matching row changes are written, and the transactions that have any.
+        where_limit: maximum number of transactions with matching row changes.
     """
 
     compression: str = "zstd"
@@ -54,7 +54,7 @@ class ParquetOptions(NamedTuple):
     statements: StatementTexts = StatementTexts.NONE
 
     def facts(self) -> dict[str, Any]:
-        """What of it decides the bytes written, for the manifest."""
+        """Return the options that determine the bytes written, for the manifest."""
         salvages = self.on_damage is OnDamage.SALVAGE
         return {
             **({"on_damage": self.on_damage.value} if salvages else {}),
@@ -70,14 +70,14 @@ class ParquetOptions(NamedTuple):
 
     @property
     def level(self) -> int | None:
-        """The compression level; None where there is none to choose."""
+        """The compression level; None if the codec has none."""
         if self.compression != "zstd":
             return None
         return DEFAULT_ZSTD_LEVEL if self.compression_level is None else self.compression_level
 
     @property
     def jobs_here(self) -> int:
-        """How many logs this machine decodes at the same time."""
+        """Number of logs decoded in parallel on this machine."""
         return self.jobs or min(_DEFAULT_JOBS, usable_processors())
 
 
@@ -85,6 +85,6 @@ _DEFAULT_JOBS = 2
 
 
 def usable_processors() -> int:
-    """How many processors this process may run on."""
-    # Only Linux and its like tell what this process may use; elsewhere all of them count.
+    """Return the number of processors this process may run on."""
+    # Not all platforms report a process's CPU affinity; without it, count all processors.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""``to-parquet``: binary logs as a data set of Parquet files, one commit a log."""
+"""``to-parquet``: export binary logs to a data set of Parquet files, one commit per log."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """What is asked of all logs of an export."""
+    """The parameters that all logs of an export share."""
 
     selection: Selection
     names: tuple[str, ...]
     options: ParquetOptions
 
     def row_filter(self, place: Place) -> RowFilter | None:
-        """What takes out row changes of the log at a place; None for nothing."""
+        """Return the row filter for the log at a place, or None."""
         options = self.options
         if options.where is None:
             return None
@@ -59,14 +59,14 @@ class Request(NamedTuple):
 
 
 class ExportedLog(NamedTuple):
-    """A log that is written, and not committed yet.
+    """A log whose files are written and not yet committed.
 
     Attributes:
-        staged: what is to be committed; None where nothing was written.
-        kept: the manifest of before, where the same request wrote the log already.
-        found: the GTIDs asked for that are in it.
-        notes: how positions were understood.
-        behind: where the next log stands, if that was to be known.
+        staged: what to commit; None if nothing was written.
+        kept: the existing manifest, if the same request has already exported the log.
+        found: the requested GTIDs that are in the log.
+        notes: how positions were interpreted.
+        behind: the place of the next log, if it was requested.
     """
 
     staged: Staged | None
@@ -77,7 +77,7 @@ class ExportedLog(NamedTuple):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest that is to be committed, or was before."""
+        """The manifest to commit, or the existing one."""
         return (self.kept or {}) if self.staged is None else self.staged.manifest
 
 
@@ -93,12 +93,12 @@ def export_log(
     needs_behind: bool = True,
     has_thread: bool = False,
 ) -> ExportedLog:
-    """Decode a log and write its files, for whoever commits them.
+    """Decode a log and write its files; the caller commits them.
 
     Args:
-        progress: called with the offset that is reached, now and then; what it raises ends the export.
-        row_filter: takes out row changes by what they hold; it is moved on.
-        needs_behind: whether it must be known where the next log stands, even if this one is written already.
+        progress: called at intervals with the offset reached; an exception it raises ends the export.
+        row_filter: removes row changes by their rows; updated.
+        needs_behind: whether the next log's place is needed, even if this log is already exported.
     """
     selector = Selector(request.selection, request.names, in_parts=True)
     selector.take_passed(place.passed)
@@ -124,25 +124,24 @@ def to_parquet(
     progress: Callable[[int], None] = lambda position: None,
     state: ChainState | None = None,
 ) -> Iterator[SourceReport]:
-    """Write the logs, and commit each, in the order given.
+    """Export the logs in the given order, with a commit after each.
 
     Args:
-        files: binary logs in the order of their chain, as DDL in one names the columns in the next.
-        folder: the data set's folder, made where it is not there; or a URI that ``pyarrow.fs`` knows.
-        selector: the search for the wanted transactions; it tells afterwards what was not found. All by
-            default.
-        catalog: tables known beforehand; it is moved on. Where neither it nor a state is given, the export
-            goes on from the log before the first one, if the data set has that.
-        progress: called with the bytes of all files that are done, now and then, by one thread at a time.
-        state: where in the chain the first file stands, where others were before; it is moved on.
+        files: binary logs in chain order, because DDL in one log names the columns in the next.
+        folder: the data set's folder, created if missing, or a URI supported by ``pyarrow.fs``.
+        selector: selects transactions, by default all; afterwards it reports what was not found.
+        catalog: the tables known beforehand; updated. If neither it nor a state is given, the export
+            continues from the log before the first one, if the data set has it.
+        progress: called at intervals with the number of bytes done in all files, by one thread at a time.
+        state: the first file's position in the chain, if logs came before it; advanced.
 
     Raises:
-        RefusedError: a log comes from standard input, or its name has no number and it is not alone.
-        UsageError: the folder is a URI of a file system that is not known.
+        RefusedError: a log comes from standard input, or has no number and is not the only log.
+        UsageError: the folder is a URI of an unknown file system.
         OutputError: the data set cannot be written, or another process is writing to it.
-        DamagedError, TruncatedError, UnsupportedError: a log cannot be read whole; logs before it are
-            committed, it is not.
-        AbsentError: rows were asked for by columns that no table has.
+        DamagedError, TruncatedError, UnsupportedError: a log cannot be read completely; it is not committed,
+            the logs before it are.
+        AbsentError: no table has the columns of the condition.
     """
     options = options or ParquetOptions()
     selector = selector or Selector(Selection(), in_parts=True)
@@ -163,11 +162,11 @@ def to_parquet(
 
 
 class _StoppedError(Exception):
-    """Nobody wants what would be written."""
+    """The export was stopped."""
 
 
 class _Begun(NamedTuple):
-    """A log that is decoded, or will be."""
+    """A log whose decoding is running or pending."""
 
     file: BinlogFile
     transaction: Transaction
@@ -179,7 +178,7 @@ class _Chain:
     """The logs of an export.
 
     Attributes:
-        behind: where in the chain a log stands that comes behind those committed; None before one is.
+        behind: the place of the log after the committed ones; None before the first commit.
     """
 
     def __init__(
@@ -204,16 +203,16 @@ class _Chain:
         self._is_stopped = False
 
     def export(self, place: Place) -> Iterator[SourceReport]:
-        """Write and commit the logs."""
+        """Export and commit the logs."""
         request, limit = self._request, self._request.options.where_limit
         all_rows = request.row_filter(place)
         jobs = min(request.options.jobs_here, len(self._files)) if self._can_be_shared() else 1
         begun: deque[_Begun] = deque()
-        # One log after the other needs no thread, which the system may not have to give.
+        # Decoding in sequence needs no thread, which the system might refuse to start.
         with ThreadPoolExecutor(jobs, "binx-log") if jobs > 1 else nullcontext() as pool:
             try:
                 for number, file in enumerate(self._files):
-                    # What is behind the last log is found out as it is decoded.
+                    # The place after the last log is determined by decoding it.
                     is_shared = jobs > 1 and number + 1 < len(self._files)
                     found = survey(file, request.selection, request.names) if is_shared else None
                     row_filter = all_rows if limit is not None else request.row_filter(place)
@@ -239,11 +238,11 @@ class _Chain:
             all_rows.check()
 
     def _can_be_shared(self) -> bool:
-        """Whether logs can be decoded side by side: nothing asks for one pass in order."""
+        """Whether logs can be decoded in parallel: nothing requires a single pass in order."""
         options = self._request.options
         return (
             options.where_limit is None
-            # What is behind damage is known only when the log is decoded.
+            # The state after damage is known only once the log is decoded.
             and options.on_damage is OnDamage.STOP
             and all(isinstance(file.source, PlainFile) for file in self._files)
             and len({source_name(file) for file in self._files}) == len(self._files)
@@ -258,7 +257,7 @@ class _Chain:
         *,
         needs_behind: bool,
     ) -> _Begun:
-        """Have a log decoded: beside others in the pool, or where there is none when it is committed."""
+        """Start decoding a log in the pool; without a pool, it is decoded when it is committed."""
         file = self._files[number]
         transaction = Transaction(self._dataset, source_name(file))
         work = partial(
@@ -282,7 +281,7 @@ class _Chain:
             raise ResourceError.of("threads", error) from error
 
     def _commit(self, begun: _Begun) -> tuple[ExportedLog, SourceReport]:
-        """Wait for a log, and commit it."""
+        """Wait until a log is decoded, and commit it."""
         exported = begun.exported()
         self._selector.take_found(exported.found)
         self._selector.notes.extend(exported.notes)
@@ -294,10 +293,10 @@ class _Chain:
         return exported, SourceReport(source_name(begun.file), begun.file.path, is_kept, exported.manifest)
 
     def _reach(self, number: int, position: int) -> None:
-        """Tell how far a log is.
+        """Report a log's progress.
 
         Raises:
-            _StoppedError: nobody wants it any more.
+            _StoppedError: the export was stopped.
         """
         if self._is_stopped:
             raise _StoppedError

@@ -1,7 +1,7 @@
-"""One Parquet file of a log on its way: its row groups are gathered, encoded and hashed by ``pyarrow``.
+"""Write one Parquet file of a log: collect row groups, choose encodings, and hash the file.
 
-Its first rows are written in each encoding, and the smallest wins. Only encodings are used that Spark's
-vectorized reader and DuckDB take.
+The first rows are written in each encoding, and the smallest result is chosen. Only encodings that Spark's
+vectorized reader and DuckDB support are used.
 """
 
 from __future__ import annotations
@@ -28,36 +28,35 @@ _IDENTIFIERS = {
     TRANSACTIONS: ("transaction", "gtid"),
     STATEMENTS: ("transaction",),
 }
-"""Columns of text that mostly ascend."""
+"""Text columns whose values mostly ascend."""
 
 _SAMPLE_ROWS = 4_096
-"""Rows that are written in each way. Text that repeats in a large table repeats among so many."""
+"""Rows written in each encoding to compare sizes; enough to show repetition in a large table's text."""
 
 _FEWEST_ROWS = 1_024
-"""Of fewer rows it does not matter, and there may be thousands of such files."""
+"""With fewer rows the encoding hardly matters, and there may be thousands of such files."""
 
 _DICTIONARY_BYTES = 4 * 1024 * 1024
-"""Where the words of a row group take more, pyarrow writes its other values plain."""
+"""Dictionary size limit; beyond it, pyarrow writes the rest of a row group plain."""
 
 _INTEGER_DECIMAL_DIGITS = 18
-"""Decimals of so many digits are written as integers."""
+"""Decimals of up to this precision are written as integers."""
 
 _WORTH = 0.9
-"""A dictionary takes longer to write than differences, and must be smaller by a tenth."""
+"""A dictionary takes longer to write than delta encoding, so it must be 10 % smaller."""
 
 
 def writer_settings(
     schema: pa.Schema, first: pa.Table | None, identifiers: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Arguments of ``pyarrow.parquet.ParquetWriter`` that say how columns are encoded.
+    """Return the encoding arguments for ``pyarrow.parquet.ParquetWriter``.
 
-    Whole numbers, times and short decimals are written as differences (``DELTA_BINARY_PACKED``), identifiers
-    as what differs from the value before (``DELTA_BYTE_ARRAY``), and text through a dictionary, where the
-    first rows are not smaller in another way.
+    By default, integers, times and short decimals use ``DELTA_BINARY_PACKED``, identifiers use
+    ``DELTA_BYTE_ARRAY``, and text uses a dictionary, unless the first rows are smaller in another encoding.
 
     Args:
-        first: the first rows; None where there are none.
-        identifiers: columns of text that mostly ascend, as GTIDs do.
+        first: the first rows, or None.
+        identifiers: text columns whose values mostly ascend, such as GTIDs.
     """
     differences = {
         field.name: "DELTA_BYTE_ARRAY" if field.name in identifiers else "DELTA_BINARY_PACKED"
@@ -76,7 +75,7 @@ def writer_settings(
 
 
 def _smallest(sample: pa.Table, differences: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """The columns to write through dictionaries, and those to write as differences; others are plain."""
+    """Return the columns to dictionary-encode and those to delta-encode; the others are plain."""
     in_words = _sizes(sample, use_dictionary=True)
     without = _sizes(sample, use_dictionary=False, column_encoding=differences or None)
     words = [
@@ -88,7 +87,7 @@ def _smallest(sample: pa.Table, differences: dict[str, str]) -> tuple[list[str],
 
 
 def _sizes(sample: pa.Table, **settings: Any) -> dict[str, int]:
-    """What the columns of a sample come to, by their paths."""
+    """Return the compressed size of each column of a sample, by column path."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,
@@ -106,14 +105,14 @@ def _sizes(sample: pa.Table, **settings: Any) -> dict[str, int]:
 
 
 def _is_whole(data_type: pa.DataType) -> bool:
-    """Whether values are written as whole numbers of 32 or 64 bits."""
+    """Whether values are written as 32-bit or 64-bit integers."""
     if pa.types.is_decimal(data_type):
         return bool(data_type.precision <= _INTEGER_DECIMAL_DIGITS)
     return bool(pa.types.is_integer(data_type) or pa.types.is_temporal(data_type))
 
 
 def _texts(path: str, data_type: pa.DataType) -> Iterator[str]:
-    """The paths of a column's leaves that are text."""
+    """Yield the paths of a column's text leaves."""
     if pa.types.is_list(data_type):
         yield from _texts(f"{path}.list.element", data_type.value_type)
     elif pa.types.is_struct(data_type):
@@ -124,9 +123,9 @@ def _texts(path: str, data_type: pa.DataType) -> Iterator[str]:
 
 
 def with_statistics(schema: pa.Schema, keys: Collection[str] = ()) -> list[str]:
-    """The columns whose least and largest values are kept: numbers, times, and the text of keys.
+    """Return the columns to write min/max statistics for: numbers, times, and text in keys.
 
-    They are what rows are looked up by in order; of other text they would cost more than they help.
+    Rows are looked up by these. For other text, statistics would cost more than they help.
     """
     return [
         field.name
@@ -136,7 +135,7 @@ def with_statistics(schema: pa.Schema, keys: Collection[str] = ()) -> list[str]:
 
 
 def _is_number(data_type: pa.DataType) -> bool:
-    """Whether values are numbers of some kind, times among them."""
+    """Whether values are numbers or times."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_temporal(data_type)
@@ -150,17 +149,17 @@ def _is_text(data_type: pa.DataType) -> bool:
 
 
 OPEN_FILES = 64
-"""Files that are written at the same time; the rows of other tables are set aside until the end."""
+"""Maximum number of files open at once; rows of further tables are spilled until the end."""
 
 _PARTS_OF_MEMORY = 32
-"""A batch smaller than this part of the memory for rows is set aside until there are more."""
+"""Batches smaller than this fraction of the memory for rows are spilled."""
 
 _SPILLED_PARTS = 8
-"""So many times as much, set aside for one file, makes a row group."""
+"""Spilled batches become a row group once they reach this many times that size."""
 
 
 class Shared:
-    """What the files of one log share."""
+    """State shared by the files of one log."""
 
     def __init__(self, transaction: Transaction, options: ParquetOptions) -> None:
         self.transaction = transaction
@@ -173,11 +172,11 @@ class Shared:
 class ParquetFile:
     """A Parquet file of a log.
 
-    Its rows come in batches. One that is worth it becomes a row group at once; small ones are set aside, so
-    that neither thousands of tables take memory nor large tables get small row groups.
+    A batch that is large enough becomes a row group at once. Small ones are spilled, so that thousands of
+    tables do not take memory, and large tables do not get small row groups.
     """
 
-    # A log of thousands of tables has as many.
+    # A log may have thousands of tables, and thus of these objects.
     __slots__ = (
         "_bytes", "_identifiers", "_keys", "_name", "_schema", "_shared", "_sink", "_spilled", "_writer",
         "facts", "is_finished", "kind", "versions", "written",
@@ -208,7 +207,7 @@ class ParquetFile:
         self._writer: pq.ParquetWriter | None = None
 
     def count(self, batch: ChangeBatch) -> None:
-        """Take row changes into what the manifest says of the file."""
+        """Count row changes for the manifest's entry."""
         first, last = batch.versions
         self.facts["rows"] += batch.rows
         self.facts["partial_rows"] += batch.partial_rows
@@ -216,7 +215,7 @@ class ParquetFile:
         self.versions = min(before[0], first), max(before[1], last)
 
     def entry(self) -> dict[str, Any]:
-        """The manifest's line about the file, which is closed."""
+        """Return the manifest's entry for the closed file."""
         assert self.written is not None
         path, size, sha256 = self.written
         entry = {"path": path, "kind": self.kind, "bytes": size, "sha256": sha256, **self.facts}
@@ -238,7 +237,7 @@ class ParquetFile:
                 self._write(self._take_spilled())
 
     def finish(self, last: pa.RecordBatch | None = None) -> None:
-        """Add the last rows, if there are some, and close the file."""
+        """Add the last rows, if any, and close the file."""
         with self._errors():
             self._write_last(last)
             writer, sink = self._writer or self._open(None), self._sink
@@ -250,13 +249,13 @@ class ParquetFile:
                 self.written = self._shared.transaction.written(self._name, sink.sha256)
 
     def abandon(self) -> None:
-        """Let go of the file; it is of no use."""
+        """Close the file without finishing it."""
         self._writer = None
         if self._sink is not None:
             self._sink.close()
 
     def _write_last(self, last: pa.RecordBatch | None) -> None:
-        """Write what was set aside in row groups, the last of them with the last rows."""
+        """Write the spilled batches as row groups; the last rows join the final one."""
         places, self._spilled = self._spilled, []
         group: list[pa.RecordBatch] = []
         size = 0
@@ -276,12 +275,12 @@ class ParquetFile:
         return list(self._shared.spill.read(places))
 
     def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
-        """Write batches as a row group, or as several where they have too many rows for one."""
+        """Write batches as one row group, or as several if they exceed its maximum number of rows."""
         table = pa.Table.from_batches(
             [_with_text(batch, self._identifiers, self._schema) for batch in batches]
         )
         if len(batches) > 1:
-            # A row group has one dictionary a column; values behind another one would be written plain.
+            # A row group has one dictionary per column; values of a second dictionary would be written plain.
             table = table.unify_dictionaries().combine_chunks()
         writer = self._writer or self._open(table)
         writer.write_table(table, row_group_size=self._shared.options.decoder.row_group_rows)
@@ -305,7 +304,7 @@ class ParquetFile:
 
 
 def _with_text_columns(schema: pa.Schema, identifiers: Collection[str]) -> pa.Schema:
-    """The schema in which identifiers that come as dictionaries are text."""
+    """Return the schema with dictionary-encoded identifiers as text."""
     for name in identifiers:
         place = schema.get_field_index(name)
         field = schema.field(place)
@@ -315,9 +314,9 @@ def _with_text_columns(schema: pa.Schema, identifiers: Collection[str]) -> pa.Sc
 
 
 def _with_text(batch: pa.RecordBatch, identifiers: Collection[str], schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with identifiers as text, as a file's schema has them.
+    """Return the batch with identifiers as text, as in the file's schema.
 
-    A GTID can be in a log twice, but Arrow's writer takes the words of a dictionary for distinct.
+    A GTID can occur twice in a log, but Arrow's writer assumes that dictionary values are distinct.
     """
     for name in identifiers:
         column = batch.column(name)
@@ -336,7 +335,7 @@ class Spill:
         self._size = 0
 
     def put(self, batch: pa.RecordBatch) -> tuple[int, int]:
-        """Set a batch aside; gives where it is."""
+        """Append a batch; return its offset and size."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
@@ -352,7 +351,7 @@ class Spill:
         return start, self._size - start
 
     def read(self, places: Iterable[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
-        """The batches at these places."""
+        """Yield the batches at these offsets."""
         for offset, size in places:
             if self._file is None:
                 raise ValueError("nothing was set aside")
@@ -360,7 +359,7 @@ class Spill:
             yield pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file, which deletes it."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,4 +1,4 @@
-"""The Parquet files of one log, written as its rows come."""
+"""Write the Parquet files of one log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.statements import Statement
 
 CHUNKS = 32_768
-"""Columns of all row groups that a file gets: what its foot says of each is held until it is closed."""
+"""Maximum number of column chunks in a file; their metadata is held in memory until it is closed."""
 
 _Key = tuple[object, ...]
 
@@ -29,10 +29,10 @@ _Key = tuple[object, ...]
 class SourceFiles:
     """The Parquet files of one log.
 
-    An OutputError about what was added before may come with any call.
+    Any call may raise an OutputError for data added earlier.
 
     Args:
-        has_thread: whether they are written by a thread of their own.
+        has_thread: whether a separate thread writes the files.
     """
 
     def __init__(self, transaction: Transaction, options: ParquetOptions, *, has_thread: bool) -> None:
@@ -58,7 +58,7 @@ class SourceFiles:
             self._write_statements()
 
     def write_changes(self, batch: ChangeBatch) -> None:
-        """Add row changes; each table and schema version has files of its own, mostly one."""
+        """Add row changes. Each table and schema version has its own files, usually one."""
         key = _key_of(batch.table)
         if self._chunks[key] + batch.batch.num_columns > CHUNKS:
             self._finish(self._open.pop(key))
@@ -74,15 +74,15 @@ class SourceFiles:
         self._background.do(lambda: work(batch.batch), batch.size)
 
     def end_files(self, tables: Iterable[TableChanges]) -> None:
-        """Have the file of each of these tables be closed behind the next rows that it gets.
+        """Close the file of each of these tables after the next rows that are added to it.
 
-        Where several of them have one file, that is left open, as each may have rows.
+        A file that several of the tables share stays open, as each of them may add rows.
         """
         counts = Counter(map(_key_of, tables))
         self._ending = {key for key, count in counts.items() if count == 1}
 
     def close(self) -> None:
-        """Have all files closed behind what was added; there is always one of transactions."""
+        """Close all files after what was added; a file of transactions is always written."""
         self._write_statements()
         self._file(TRANSACTIONS, index_schema())
         for file in self._files:
@@ -92,11 +92,11 @@ class SourceFiles:
     def finish(
         self, tables: Iterable[tuple[str, str, str]]
     ) -> tuple[list[dict[str, Any]], list[WrittenFile]]:
-        """Wait for the closed files; gives the manifest's entries, sorted by path, and the files.
+        """Wait for the closed files; return their manifest entries, sorted by path, and the written files.
 
         Args:
-            tables: database, name and schema version of those whose schema records are listed, where a file
-                has rows of them.
+            tables: database, name and schema version of each table whose schema record is listed if a file
+                has its rows.
         """
         self._background.join()
         self._shared.spill.close()
@@ -109,7 +109,7 @@ class SourceFiles:
         return sorted(entries, key=lambda entry: str(entry["path"])), written
 
     def abandon(self) -> None:
-        """Close what is open; files go with their folder."""
+        """Close open files; they are deleted with their folder."""
         self._background.close()
         for file in self._files:
             file.abandon()
@@ -132,7 +132,7 @@ class SourceFiles:
             self._write(STATEMENTS, statements_schema(), batch)
 
     def _file(self, kind: str, schema: pa.Schema) -> ParquetFile:
-        """The file of transactions, or that of statements."""
+        """Return the file of transactions or of statements."""
         if (kind,) not in self._open:
             file = ParquetFile(self._shared, f"{kind}/{self._source}.parquet", kind, schema)
             self._files.append(file)
@@ -140,7 +140,7 @@ class SourceFiles:
         return self._open[kind,]
 
     def _changes_file(self, batch: ChangeBatch) -> ParquetFile:
-        """The file of a table's row changes, whose first rows are given."""
+        """Create the file of a table's row changes for the given first rows."""
         changes = batch.table
         table = (changes.db, changes.name)
         part = self._parts[table]
@@ -158,11 +158,11 @@ def _key_of(changes: TableChanges) -> _Key:
 
 
 class Background:
-    """Does work in the order in which it comes.
+    """Runs tasks in order.
 
     Args:
-        limit: bytes that work which waits may hold; whoever hands over more waits for what came before.
-        has_thread: whether it is done in a thread; else it is done when it is handed over.
+        limit: bytes that waiting tasks may hold; beyond it, :meth:`do` waits for earlier tasks.
+        has_thread: whether tasks run in a thread; otherwise they run in :meth:`do`.
     """
 
     def __init__(self, limit: int, *, has_thread: bool) -> None:
@@ -172,11 +172,11 @@ class Background:
         self._held = 0
 
     def do(self, work: Callable[[], object], size: int = 0) -> None:
-        """Hand over work that holds so many bytes.
+        """Submit a task that holds ``size`` bytes.
 
         Raises:
-            ResourceError: the system starts no thread.
-            BaseException: what work that was handed over before has raised.
+            ResourceError: the system cannot start a thread.
+            BaseException: raised by an earlier task.
         """
         if self._pool is None:
             work()
@@ -191,16 +191,16 @@ class Background:
         self._held += size
 
     def join(self) -> None:
-        """Wait until all work is done.
+        """Wait until all tasks are done.
 
         Raises:
-            BaseException: what some of it has raised.
+            BaseException: raised by one of them.
         """
         while self._waiting:
             self._take_oldest()
 
     def close(self) -> None:
-        """Forget work that is not begun, and wait until nothing is worked on."""
+        """Cancel tasks that have not begun, and wait for the running one."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
         self._waiting.clear()

@@ -17,12 +17,12 @@ from binx.rows.ddl.effects import ColumnEffect, Effect, statement_effects
 from binx.rows.statements import ROWS, Statement
 
 STATEMENTS_BATCH = 10_000
-"""Statements that are held back before they are written."""
+"""Number of statements buffered before they are written."""
 
 
 @cache
 def statements_schema() -> pa.Schema:
-    """The columns of the data set's ``statements``."""
+    """Return the schema of the data set's ``statements``."""
     texts = pa.map_(pa.string(), pa.string())
     return pa.schema(
         [
@@ -37,7 +37,7 @@ def statements_schema() -> pa.Schema:
             pa.field("sql", pa.string(), nullable=False),
             pa.field("sql_is_text", pa.bool_(), nullable=False),
             pa.field("options", texts),
-            # The values reach 2^64 - 1, which no signed integer of Spark holds.
+            # Values reach 2^64 - 1, which Spark's signed integers cannot hold.
             pa.field("insert_id", pa.decimal128(20, 0)),
             pa.field("last_insert_id", pa.decimal128(20, 0)),
             pa.field("rand_seeds", pa.list_(pa.int64())),
@@ -53,7 +53,7 @@ def statements_schema() -> pa.Schema:
 
 
 def _effect_type() -> pa.DataType:
-    """What a statement did to one table, as :class:`~binx.rows.ddl.effects.Effect` has it."""
+    """The Arrow type of an :class:`~binx.rows.ddl.effects.Effect`: what a statement did to one table."""
     text, flag = pa.string(), pa.bool_()
     column = pa.struct(
         [
@@ -78,10 +78,10 @@ def statements_batch(
     personal: PersonalData | None = None,
     kept: StatementTexts = StatementTexts.NONE,
 ) -> pa.RecordBatch:
-    """The statements, one row each, without personal data.
+    """Return the statements as a batch, one row each, without personal data.
 
-    Changes of rows have a digest (see :mod:`binx.event.statement_digest`) unless their text is left out for
-    what is in it.
+    Statements that change rows have a digest (see :mod:`binx.event.statement_digest`), unless their text is
+    left out because of personal data.
     """
     told = [(statement, _effects(statement, options)) for statement in statements]
     if personal is not None:
@@ -130,12 +130,12 @@ def _effect(effect: Effect) -> dict[str, Any]:
 
 
 def _wrapped(seeds: tuple[int, int] | None) -> list[int] | None:
-    """Seeds are unsigned 64-bit in the log; a server's are below 2^30, so none that it made is cut."""
+    """Return seeds masked to 63 bits. The log has 64 unsigned bits; real seeds are below 2^30."""
     return None if seeds is None else [seed & 0x7FFFFFFFFFFFFFFF for seed in seeds]
 
 
 def _digest(statement: Statement) -> tuple[str | None, str | None]:
-    """The digest and the normal form of a statement that changes rows, as far as its text is there."""
+    """Return digest and normalized text of a statement that changes rows; None if its text is missing."""
     if statement.kind not in ("dml", ROWS) or not statement.sql:
         return None, None
     text = digest_text(statement.sql)

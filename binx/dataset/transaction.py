@@ -1,12 +1,11 @@
-"""One source's files on their way into a data set: staged, then moved to their places, the manifest last.
+"""Commit a source's files to a data set: staged first, then moved into place, the manifest last.
 
-At the commit the source's old manifest goes, the files are moved to their places, and the new manifest is
-written last. At any moment a manifest lists only whole files, and a run that was killed leaves none.
+A commit removes the source's old manifest, moves the files into place, and writes the new manifest last.
+At any moment a manifest lists only complete files, and a killed run leaves no manifest.
 
-A folder's own are staged below its ``_staging/``, from where they are renamed. Those for another file system
-are in a folder of this machine, from where they are put; an object in ``_staging/`` there says that a
-commit has begun. What other machines write for it is put below ``_staging/attempts/`` there, and moved at
-the commit.
+In a local folder, files are staged below ``_staging/`` and renamed. For other file systems, they are staged
+in a local folder and uploaded; there, an object in ``_staging/`` marks a commit that has begun. Files that
+other machines write are uploaded below ``_staging/attempts/`` and moved by the commit.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ class Transaction:
     """One source's files, staged until :meth:`commit`.
 
     Args:
-        attempt: of a process that shall not commit the files. Several attempts may be written side by side;
-            whoever began the source commits one of them.
+        attempt: name of an attempt, for a process that does not commit the files. Several attempts may be
+            written in parallel; the process that began the source commits one of them.
 
     Raises:
-        OutputError: the folder for them cannot be made; an attempt's source is not begun.
+        OutputError: the staging folder cannot be created, or an attempt's source is not begun.
     """
 
     def __init__(self, dataset: DataSet, source: str, attempt: str | None = None) -> None:
@@ -61,14 +60,14 @@ class Transaction:
         self.folder = folder = dataset.staging / source
         self._is_marked = False
         if attempt is None and isinstance(store, LocalStore):
-            # A folder that is there says so by itself.
+            # An existing folder is itself the mark.
             self._is_marked = folder.exists()
         elif attempt is None:
             self._is_marked = store.read(self._mark) is not None
         elif isinstance(store, LocalStore):
             self.folder = folder / attempt
         else:
-            # Beside the source's own folder, which whoever commits may remove while others write.
+            # Not in the source's own folder: the committing process may remove that during an attempt.
             self.folder = folder.with_name(f"{source}.{attempt}")
         if not isinstance(store, LocalStore):
             store.make_on_its_way()
@@ -81,19 +80,19 @@ class Transaction:
         self._shown_inside = f"{store.folder if isinstance(store, LocalStore) else self.folder}{os.sep}"
 
     def path(self, name: str) -> str:
-        """Where to write a file: all are in one folder, whatever folders their names have."""
-        # A log has thousands of files: paths are put together as texts.
+        """Return the path to write a file to; all files are in one folder."""
+        # A log may have thousands of files: joining strings is faster than pathlib.
         digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES)
         return self._inside + digest.hexdigest()
 
     def shown(self, name: str) -> str:
-        """What messages about the writing of a file call it: a path on this machine."""
+        """Return the local path to show in error messages about a file."""
         return self._shown_inside + name
 
     def written(self, name: str, sha256: str) -> WrittenFile:
-        """What to list in the manifest of a file that was written.
+        """Return the manifest's facts about a file that was written.
 
-        The commit makes its bytes durable, those of an attempt are so at once: another machine may commit it.
+        The commit syncs files to disk. An attempt's are synced here, as another machine may commit them.
         """
         path = self.path(name)
         if self._attempt is not None:
@@ -102,7 +101,7 @@ class Transaction:
             return WrittenFile(name, Path(path).stat().st_size, sha256)
 
     def place(self, files: Iterable[tuple[str, bytes]]) -> None:
-        """Write small files to their places before the commit, where no reader looks."""
+        """Write small files to their final places before the commit; readers do not see them yet."""
         names = []
         for name, data in files:
             with output_errors(self.shown(name)):
@@ -111,7 +110,7 @@ class Transaction:
         self._store.take((self.path(name), name) for name in names)
 
     def hand_in(self, files: Iterable[WrittenFile]) -> None:
-        """Leave what this attempt wrote to whoever commits it; the folder of a local one all see."""
+        """Upload this attempt's files for the committing process; a local folder needs no upload."""
         if not isinstance(self._store, LocalStore):
             handed = f"{ATTEMPTS}/{self.source}/{self._attempt}"
             self._store.take((self.path(file.path), f"{handed}/{file.path}") for file in files)
@@ -120,13 +119,13 @@ class Transaction:
     def commit(
         self, manifest: dict[str, Any], files: Iterable[WrittenFile], attempt: str | None = None
     ) -> None:
-        """Move the files to their places and write the manifest.
+        """Move the files into place and write the manifest.
 
         Args:
-            attempt: whose files these are; None for those that were written here.
+            attempt: the attempt that wrote the files; None for this transaction itself.
 
         Raises:
-            OutputError: something cannot be written; the source then has no manifest.
+            OutputError: a file cannot be written; the source then has no manifest.
         """
         names = sorted({file.path for file in files})
         store, own = self._store, manifest_name(self.source)
@@ -145,17 +144,17 @@ class Transaction:
         self.dataset.close_staging()
 
     def abandon(self) -> None:
-        """Remove what was written; the data set is as before, where no commit had begun."""
+        """Remove the staged files; unless a commit had begun, the data set is unchanged."""
         shutil.rmtree(self.folder, ignore_errors=True)
         if self._attempt is None:
             if self._is_marked and isinstance(self._store, LocalStore):
-                # The next run must know that there may be files that no manifest lists.
+                # Tells the next run that there may be files that no manifest lists.
                 with suppress(OSError):
                     self.folder.mkdir()
             self.dataset.close_staging()
 
     def _take(self, attempt: str | None, names: list[str]) -> None:
-        """Move files to their places; what else attempts handed in goes."""
+        """Move files into place, and remove other attempts' files."""
         store = self._store
         if attempt is None:
             store.take((self.path(name), name) for name in names)
@@ -169,7 +168,7 @@ class Transaction:
                 store.remove(name)
 
     def _remove_stale(self, old: dict[str, Any] | None, names: set[str]) -> None:
-        """Remove this source's files of before that the new manifest does not list."""
+        """Remove this source's old files that the new manifest does not list."""
         stale = {entry["path"] for entry in old["files"]} if old is not None else set()
         if self._was_killed:
             for kind in ("changes", "transactions", "statements"):
@@ -179,7 +178,7 @@ class Transaction:
                 self._store.remove(name)
 
     def _find(self, kind: str) -> Iterator[str]:
-        """This source's files of a kind, listed or not."""
+        """Yield this source's files of a kind, listed in a manifest or not."""
         for name in self._store.find(kind):
             own = name.rpartition("/")[2]
             if own == f"{self.source}.parquet" or own.startswith(f"{self.source}-"):
@@ -190,8 +189,8 @@ class SchemaRecord(NamedTuple):
     """The record of a table's schema version, as text.
 
     Attributes:
-        path: below the data set's folder, without its suffix.
-        valid_from: the commit version that it is valid from.
+        path: relative to the data set, without suffix.
+        valid_from: the first commit version it is valid for.
     """
 
     path: str
@@ -201,22 +200,23 @@ class SchemaRecord(NamedTuple):
 
 
 def schema_path(db: str, table: str, version: str) -> str:
-    """Where a schema version's records are below the data set's folder, without their suffixes."""
+    """Return the path of a schema version's records, relative to the data set, without suffix."""
     return f"schemas/{escape_name(db)}/{escape_name(table)}/{version}"
 
 
 def schema_record_of(changes: TableChanges) -> SchemaRecord:
-    """The schema record of a table."""
+    """Return the schema record of a table."""
     path = schema_path(changes.db, changes.name, changes.version)
     return SchemaRecord(path, changes.valid_from, changes.schema_record(), changes.avro_schema())
 
 
 class Staged(NamedTuple):
-    """A source that is written, and not committed yet.
+    """A source that is written and not yet committed.
 
     Attributes:
-        schemas: the records of its tables.
-        tables: path and bytes of what is known at its end, for the log that comes next; None for nothing.
+        schemas: the schema records of its tables.
+        tables: path and bytes of the record of tables known at its end, for the next log; None if there are
+            no tables.
     """
 
     manifest: dict[str, Any]
@@ -226,10 +226,10 @@ class Staged(NamedTuple):
 
 
 def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None = None) -> None:
-    """Commit a source that is written.
+    """Commit a written source.
 
     Raises:
-        OutputError: something cannot be written.
+        OutputError: a file cannot be written.
     """
     store = transaction.dataset.store
     records = list(_records_to_write(store, staged))
@@ -237,7 +237,7 @@ def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None 
         transaction.place((name, data) for name, data, _ in records)
         transaction.commit(staged.manifest, staged.files, attempt)
     except BaseException:
-        # A store that does not answer would let each removal wait for minutes.
+        # Stop at the first error: if the store does not answer, each removal would wait for minutes.
         with suppress(OutputError):
             for name, _, is_new in records:
                 if is_new and not transaction.committed:
@@ -246,21 +246,21 @@ def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None 
 
 
 def _records_to_write(store: Store, staged: Staged) -> Iterator[tuple[str, bytes, bool]]:
-    """Names and bytes of records, and whether none is there; of a version one stays that began earlier."""
+    """Yield names and bytes of records, and whether they are new; records valid from earlier are kept."""
     schemas, texts = [], []
     for one in staged.schemas:
         there = store.read(f"{one.path}.json")
         if one.valid_from < _valid_from(there):
             schemas.append((f"{one.path}.avsc", one.avro.encode("utf-8", "surrogatepass"), there is None))
             texts.append((f"{one.path}.json", one.text.encode("utf-8", "surrogatepass"), there is None))
-    # A record that is there tells that the schema is.
+    # Write schemas first: an existing record implies that its schema exists.
     yield from schemas + texts
     if staged.tables is not None and store.read(staged.tables[0]) is None:
         yield (*staged.tables, True)
 
 
 def _valid_from(record: bytes | None) -> float:
-    """The commit version that a schema record is valid from; infinite where there is none."""
+    """Return the first commit version a schema record is valid for; infinity without a readable record."""
     if record is None:
         return float("inf")
     try:
@@ -271,7 +271,7 @@ def _valid_from(record: bytes | None) -> float:
 
 
 def _json(document: dict[str, Any]) -> bytes:
-    """The document, a member a line, and of lists an item a line: there are thousands of them."""
+    """Encode the document with one line per member and per list item, as lists may have thousands."""
     buffer = io.BytesIO()
     text = io.TextIOWrapper(buffer, "utf-8", "surrogatepass", newline="\n")
     encode = json.JSONEncoder(ensure_ascii=False).encode
@@ -280,7 +280,7 @@ def _json(document: dict[str, Any]) -> bytes:
         text.write(f"{opening} {encode(name)}: ")
         opening = ",\n"
         if isinstance(value, list) and value:
-            # The lines of all at once would take as much as the text does.
+            # Joining all lines would take as much memory again as the text.
             text.writelines(f"{',' if place else '['}\n  {encode(item)}" for place, item in enumerate(value))
             text.write("\n ]")
         else:

@@ -1,1 +1,1 @@
-"""Personal data that does not come into a data set: columns and parts of documents, dropped or hashed."""
+"""Keep personal data out of a data set: drop or hash columns and parts of JSON documents."""

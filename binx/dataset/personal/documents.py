@@ -1,7 +1,7 @@
-"""Parts of JSON documents, and of differences between documents, that are dropped or hashed.
+"""Drop or hash parts of JSON documents and of the differences between documents.
 
-A document is written anew only where a rule changes it. What stands in an array becomes null where it is
-dropped, so that the elements behind it keep their places, which later differences name.
+A document is rewritten only if a rule changes it. A dropped array element becomes null, so that the elements
+after it keep their positions, which later differences refer to.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 _LEG = re.compile(r'\.(?P<name>[A-Za-z_$][\w$]*|\*|"(?:[^"\\]|\\.)*")|\[(?P<place>\d+|\*)\]')
 
 Path = tuple[str | int | None, ...]
-"""Names of members and places of elements; None for any of both."""
+"""Member names and array indexes; None matches any of either."""
 
 
 class Number(str):
-    """A number as it is spelled."""
+    """A number in its original spelling."""
 
     __slots__ = ()
 
 
 def parsed(text: str, members: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """A document; ValueError where it is no JSON.
+    """Parse a document; raise ValueError if it is not JSON.
 
     Args:
         text: as the server prints it.
-        members: makes an object of its members; by default a dictionary.
+        members: builds an object from its members; by default a dictionary.
     """
     return json.loads(
         text, parse_float=Number, parse_int=Number, parse_constant=_refused, object_pairs_hook=members
@@ -40,7 +40,7 @@ def _refused(constant: str) -> Any:
 
 
 def path_of(text: str) -> Path | None:
-    """The legs of a path such as ``$.lines[0]."unit price"`` or ``$.lines[*].*``; None where it is none."""
+    """Parse a path such as ``$.lines[0]."unit price"`` or ``$.lines[*].*`` into its legs; None if invalid."""
     found: list[str | int | None] = []
     place = 1
     while place < len(text):
@@ -59,7 +59,7 @@ def path_of(text: str) -> Path | None:
 
 
 def printed(value: Any) -> str:
-    """A document as the server prints it."""
+    """Format a document as the server prints it."""
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, dict):
@@ -77,14 +77,14 @@ def _text(value: str) -> str:
 Hash = Callable[[str], str]
 _Rules = Sequence[tuple[Path, bool]]
 NOT_APPLICABLE: dict[str, Any] = {"op": "unknown", "path": "$"}
-"""A difference that nobody can apply: the document is not known behind it."""
+"""A difference that cannot be applied: after it, the document is unknown."""
 
 
 class Documents:
     """Masks the documents of one column.
 
     Args:
-        rules: paths, and whether what they name is hashed.
+        rules: paths, each with whether its value is hashed (else dropped).
     """
 
     def __init__(self, rules: _Rules, hash_: Hash) -> None:
@@ -93,7 +93,7 @@ class Documents:
         self._is_changed = False
 
     def masked(self, document: str) -> str:
-        """The document without what the rules name; ValueError where it is no JSON."""
+        """Return the document with the rules applied; raise ValueError if it is not JSON."""
         self._is_changed = False
         found = parsed(document, self._members)
         for path, hashes in self._rules:
@@ -101,7 +101,7 @@ class Documents:
         return printed(found) if self._is_changed else document
 
     def differences(self, listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Differences as ``_json_diff`` has them, without what the rules name."""
+        """Return differences, in the form of ``_json_diff``, with the rules applied."""
         found = []
         for one in listed:
             kept: dict[str, Any] | None = one
@@ -113,7 +113,7 @@ class Documents:
 
     def _members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
-        # The text has a member that its parsed form lacks.
+        # The text has a duplicate member, which the parsed form lacks.
         self._is_changed |= len(members) < len(pairs)
         return members
 
@@ -124,7 +124,7 @@ class Documents:
         if any(leg not in (None, other) for leg, other in zip(path, legs, strict=False)):
             return one
         if len(legs) > len(path):
-            # Of a hash nobody knows what it was before; what was dropped is not there to be changed.
+            # A part of a hashed value cannot be changed; of a dropped value there is nothing to change.
             return NOT_APPLICABLE if hashes else None
         if len(legs) == len(path) and not hashes and isinstance(legs[-1], str):
             return None
@@ -133,7 +133,7 @@ class Documents:
         return {**one, "value": self._value(one["value"], path[len(legs) :], hashes)}
 
     def _value(self, value: Any, path: Path, hashes: bool) -> Any:
-        """A value without what is at a path in it."""
+        """Return the value with what is at the path dropped or hashed."""
         if not path:
             self._is_changed = True
             if not hashes or value is None:
@@ -147,7 +147,7 @@ class Documents:
                     value[place] = self._value(value[place], rest, hashes)
             return value
         if not isinstance(leg, str) and (rest or not isinstance(value, dict)):
-            # What is no array is one with a single element.
+            # As in MySQL's paths, a value that is not an array acts as an array with one element.
             value = self._value(value, rest, hashes)
         if isinstance(value, dict) and not isinstance(leg, int):
             for name in list(value) if leg is None else [leg]:

@@ -1,4 +1,4 @@
-"""Rows of tables with rules: columns that are dropped are gone, those that are hashed are text."""
+"""Mask rows of tables with rules: dropped columns are removed, hashed columns become text."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _TEXTS = (Kind.JSON, Kind.TEXT)
 
 
 def hashed_type(mysql_type: str) -> str:
-    """What the type of a column is called whose values are hashed; members of ENUM and SET are no part."""
+    """Return the type name of a hashed column; members of ENUM and SET are omitted."""
     base = mysql_type.partition("(")[0].strip().lower()
     return f"hash({base if base in ('enum', 'set') else mysql_type})"
 
 
 class MaskedTable(TableChanges):
-    """A table's rows as they come into the data set.
+    """A table with its columns masked, as in the data set.
 
     Raises:
-        RefusedError: the rules cannot be followed.
+        RefusedError: the rules cannot be applied.
     """
 
     def __init__(self, table: TableChanges, rules: TableRules) -> None:
@@ -93,7 +93,7 @@ class MaskedTable(TableChanges):
 
 
 def _masked_column(column: ResolvedColumn, masking: Masking | None) -> ResolvedColumn:
-    """A column as its record tells it: without values but NULL, and without a type's members."""
+    """Return the column for the schema record, without members and without defaults other than NULL."""
     if masking is None:
         return column
     absent = column.absent if column.absent is not None and column.absent.value is None else None
@@ -108,11 +108,11 @@ class Masks:
     """Masks the rows of one log.
 
     Args:
-        rules: all rules; None for none.
+        rules: all rules, or None.
 
     Attributes:
-        left_out: documents that are no JSON and are left out, by what the column is called.
-        unused: warnings about rules that name no column of their table.
+        left_out: number of values left out because they are not JSON, by column.
+        unused: warnings about rules that match no column of their table.
     """
 
     def __init__(self, rules: PersonalData | None) -> None:
@@ -122,11 +122,11 @@ class Masks:
         self.unused: dict[str, None] = {}
 
     def tables(self, tables: Iterable[TableChanges]) -> list[TableChanges]:
-        """Tables as their rows come into the data set."""
+        """Return the masked tables."""
         return [self.table(table) for table in tables]
 
     def table(self, table: TableChanges) -> TableChanges:
-        """A table as its rows come into the data set."""
+        """Return the masked table."""
         if self._rules is None:
             return table
         if table not in self._tables:
@@ -142,7 +142,7 @@ class Masks:
         return MaskedTable(table, rules)
 
     def batch(self, batch: ChangeBatch) -> ChangeBatch:
-        """Rows as they come into the data set."""
+        """Return the masked rows."""
         table = self.table(batch.table)
         if not isinstance(table, MaskedTable) or self._rules is None:
             return batch
@@ -202,7 +202,7 @@ class Masks:
         return printed(by_column) if by_column else None
 
     def told(self) -> list[str]:
-        """What of the rows is lost, in sentences."""
+        """Return sentences about what is lost."""
         return [
             f"{name}: {counted(count, 'value')} that are no JSON documents left out, as a rule about personal"
             " data speaks of a part of them"
@@ -211,7 +211,7 @@ class Masks:
 
 
 def _distinct(column: pa.Array, change: Callable[[str], str | None]) -> pa.Array:
-    """Texts, each changed; equal ones are changed once."""
+    """Apply a change to every text, once per distinct text."""
     words = column.dictionary_encode()
     changed = pa.array(
         [None if one is None else change(one) for one in words.dictionary.to_pylist()], pa.string()
@@ -220,7 +220,7 @@ def _distinct(column: pa.Array, change: Callable[[str], str | None]) -> pa.Array
 
 
 def _hashed(column: pa.Array, misfits: Sequence[str | None], rules: PersonalData) -> pa.Array:
-    """The hashes of values; of those that the type cannot hold the hashes of what the server prints."""
+    """Return the values' hashes; for values the type cannot hold, the hash of the server's text."""
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -238,7 +238,7 @@ def _hashed(column: pa.Array, misfits: Sequence[str | None], rules: PersonalData
 
 
 def _spelled(value: Any) -> bytes | str:
-    """What of a value is hashed: its text, or its bytes; of a geometry those of its WKB."""
+    """Return what is hashed of a value: its text or bytes; for a geometry, its WKB."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, dict):
@@ -253,7 +253,7 @@ def _spelled(value: Any) -> bytes | str:
 
 
 def _without_bits(present: pa.Array, maskings: Sequence[tuple[str, Masking | None]]) -> pa.Array:
-    """Which columns images have, without the dropped ones; NULL where none of the others is absent."""
+    """Return the presence bits without the dropped columns; NULL if all other columns are present."""
     kept = [place for place, (_, masking) in enumerate(maskings) if masking is None or not masking.drops]
     known: dict[bytes, bytes | None] = {}
 

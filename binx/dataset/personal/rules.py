@@ -1,4 +1,4 @@
-"""Rules about personal data: which columns and parts of JSON documents are dropped or hashed."""
+"""Rules for personal data: which columns and parts of JSON documents to drop or hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from binx.dataset.personal.documents import path_of
 from binx.errors import UsageError
 
 _COPY = re.compile(r"_+(?P<name>.+)_(?:gho|ghc|del|new|old)")
-"""What gh-ost and pt-online-schema-change call the copies of a table that they change."""
+"""Names that gh-ost and pt-online-schema-change give to copies of the table they alter."""
 
 _LEAST_KEY = 16
 _FINGERPRINT = 16
@@ -24,14 +24,14 @@ _TAG = 32
 
 
 class Rule(NamedTuple):
-    """Which values a rule is about.
+    """The values that a rule applies to.
 
     Attributes:
-        db: pattern of databases, in lower case; ``*`` and ``?`` match.
-        table: of tables.
-        column: of columns.
-        path: of the documents in the column; empty for the whole column.
-        text: the rule as it was given.
+        db: database pattern, in lower case; ``*`` and ``?`` match.
+        table: table pattern.
+        column: column pattern.
+        path: path within the column's documents; empty for the whole column.
+        text: the rule as given.
     """
 
     db: str
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     text: str
 
     def is_of_table(self, name: str) -> bool:
-        """Whether a table's name, in lower case, is meant: its own, or that of a copy."""
+        """Whether the rule applies to a table name in lower case: the table's own or that of a copy."""
         copied = _COPY.fullmatch(name)
         return fnmatchcase(name, self.table) or (
             copied is not None and fnmatchcase(copied["name"], self.table)
@@ -49,10 +49,10 @@ class Rule(NamedTuple):
 
 
 def parse_rule(text: str) -> Rule:
-    """A rule from ``DB.TABLE.COLUMN`` or ``DB.TABLE.COLUMN:PATH``.
+    """Parse a rule ``DB.TABLE.COLUMN`` or ``DB.TABLE.COLUMN:PATH``.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: it has another form.
     """
     names, colon, path = text.partition(":")
     parts = names.lower().split(".")
@@ -64,12 +64,12 @@ def parse_rule(text: str) -> Rule:
 
 
 class Masking(NamedTuple):
-    """What becomes of a column's values.
+    """How a column's values are masked.
 
     Attributes:
-        drops: whether the column goes.
+        drops: whether the column is dropped.
         hashes: whether its values are hashed.
-        paths: else the parts of its documents that go, or are hashed (True).
+        paths: otherwise, the parts of its documents, each with whether it is hashed (else dropped).
     """
 
     drops: bool = False
@@ -78,12 +78,12 @@ class Masking(NamedTuple):
 
 
 class TableRules(NamedTuple):
-    """The rules about one table, each with whether it hashes."""
+    """The rules for one table, each with whether it hashes."""
 
     rules: tuple[tuple[Rule, bool], ...]
 
     def masking(self, column: str) -> Masking | None:
-        """What becomes of a column's values; None where they stay as they are."""
+        """Return how a column is masked; None if it is unchanged."""
         found = [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
         whole = [hashes for rule, hashes in found if not rule.path]
         if whole:
@@ -92,7 +92,7 @@ class TableRules(NamedTuple):
         return Masking(paths=paths) if paths else None
 
     def alike(self) -> set[tuple[str, JsonPath, bool]]:
-        """What two tables have in common whose rules are the same."""
+        """Return a value that is equal for tables with the same rules."""
         return {(rule.column, rule.path, hashes) for rule, hashes in self.rules}
 
 
@@ -100,8 +100,9 @@ class PersonalData(NamedTuple):
     """The rules of an export.
 
     Attributes:
-        hashed: what becomes HMAC-SHA-256, 64 hexadecimal digits: the same value has the same ones everywhere.
-        key: that of the hashes.
+        hashed: values to replace by their HMAC-SHA-256 in 64 hexadecimal digits; equal values have equal
+            hashes everywhere.
+        key: the HMAC key.
     """
 
     dropped: tuple[Rule, ...] = ()
@@ -109,7 +110,7 @@ class PersonalData(NamedTuple):
     key: bytes = b""
 
     def of_table(self, db: str, name: str) -> TableRules | None:
-        """The rules about a table; None where there are none."""
+        """Return the rules for a table, or None."""
         both = [(rule, False) for rule in self.dropped] + [(rule, True) for rule in self.hashed]
         found = [
             (rule, hashes)
@@ -119,39 +120,39 @@ class PersonalData(NamedTuple):
         return TableRules(tuple(found)) if found else None
 
     def tells(self, word: str) -> bool:
-        """Whether a word of a statement, in lower case, may be the name of a table with rules."""
+        """Whether a word of a statement, in lower case, may name a table with rules."""
         return any(rule.is_of_table(word) for rule in (*self.dropped, *self.hashed))
 
     def is_asked(self, columns: Iterable[str]) -> bool:
-        """Whether some columns, of whatever table, may have personal data."""
+        """Whether any of the column names, in any table, may have personal data."""
         rules = (*self.dropped, *self.hashed)
         return any(fnmatchcase(name.lower(), rule.column) for name in columns for rule in rules)
 
     def hash(self, value: bytes | str) -> str:
-        """The hash of a value."""
+        """Return the hash of a value."""
         data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
         return hmac.digest(self.key, data, "sha256").hex()
 
     def seal(self, text: str) -> str:
-        """A text that only this key opens; the same for the same text."""
+        """Encrypt a text with the key; equal texts give equal results."""
         data = text.encode()
         tag = hmac.digest(self.key, b"binx sealed text\0" + data, "sha256")
         return (tag + self._masked(data, tag)).hex()
 
     def unseal(self, sealed: str) -> str | None:
-        """The text that was sealed; None where another key did."""
+        """Decrypt a sealed text; None if it was sealed with another key."""
         data = bytes.fromhex(sealed)
         tag, masked = data[:_TAG], data[_TAG:]
         text = self._masked(masked, tag).decode("utf-8", "replace")
         return text if self.seal(text) == sealed else None
 
     def _masked(self, data: bytes, tag: bytes) -> bytes:
-        """Some bytes, under those that follow from the key and their tag."""
+        """XOR the bytes with a stream derived from the key and the tag."""
         stream = hashlib.shake_256(self.key + tag).digest(len(data))
         return bytes(map(xor, data, stream))
 
     def facts(self) -> dict[str, Any]:
-        """The rules, for the manifest; of the key a fingerprint."""
+        """Return the rules and a fingerprint of the key, for the manifest."""
         key = hashlib.sha256(b"binx key fingerprint\0" + self.key).hexdigest()[:_FINGERPRINT]
         return {
             "drop_columns": sorted(rule.text for rule in self.dropped),
@@ -163,13 +164,13 @@ class PersonalData(NamedTuple):
 def personal_data(
     dropped: Iterable[Rule], hashed: Iterable[Rule], key_path: str | None
 ) -> PersonalData | None:
-    """The rules that options give; None for none.
+    """Return the rules given by options; None without any.
 
     Args:
-        key_path: the file with the key, of which line ends behind it are no part.
+        key_path: the file with the key; line ends after the key are ignored.
 
     Raises:
-        UsageError: the key is missing, cannot be read or is short.
+        UsageError: the key is missing, unreadable or too short.
     """
     rules = tuple(dropped), tuple(hashed)
     if not rules[1]:

@@ -1,4 +1,4 @@
-"""Statements about tables with rules: their texts go, and what they did is told as the rows have it."""
+"""Mask statements about tables with rules: remove their texts, and mask their effects like the rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from binx.rows.statements import ROWS, Statement
 
 _WORD = re.compile(r'`((?:[^`]|``)+)`|"((?:[^"]|"")+)"|([\w$]+)')
 _SEALED = "sealed"
-"""The type of a column whose members are sealed."""
+"""The recorded type of a column whose members are sealed."""
 
 _HIDDEN = "its text is left out, as it is about a table with personal data"
 
@@ -27,12 +27,12 @@ _HIDDEN = "its text is left out, as it is about a table with personal data"
 def masked_statement(
     statement: Statement, effects: list[Effect], rules: PersonalData
 ) -> tuple[Statement, list[Effect]]:
-    """A statement and what it did, as they come into a data set.
+    """Return a statement and its effects, masked.
 
-    The text of a change of rows goes whatever its table is: a view or a trigger may reach another one.
+    The text of a row change is removed for any table, because a view or trigger may reach another table.
 
     Raises:
-        RefusedError: it lets a table or a column have a name for which other rules hold.
+        RefusedError: it renames a table or column to a name with other rules.
     """
     found = [_masked_effect(effect, rules) for effect in effects]
     if statement.kind not in ("dml", ROWS) and not _tells(statement, effects, rules):
@@ -95,7 +95,7 @@ def _masked_columns(
 
 
 def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
-    """Let a catalog forget the texts of definitions and the defaults that rules are about."""
+    """Remove definition texts and defaults that rules apply to from a catalog."""
     if rules is None or not any(rules.of_table(table.db, table.name) for table in _all_tables(catalog)):
         return
     document: dict[str, Any] = json.loads(catalog_record(catalog))
@@ -109,7 +109,7 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
             if masking is None:
                 continue
             if masking.drops and column.get("members") is not None:
-                # Those of hashed columns are needed to read the next log; of others their number is.
+                # Members of hashed columns are needed to read the next log; of dropped ones, their number is.
                 column["members"] = [str(number) for number in range(len(column["members"]))]
                 column["mysql_type"] = f"{column['base']}({','.join(map(quote_text, column['members']))})"
             for fact in ("default", "added"):
@@ -122,7 +122,7 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
 
 
 def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:
-    """The record of a catalog, in which members of hashed columns are sealed with the key of the hashes."""
+    """Return the record of a catalog, with members of hashed columns sealed with the hash key."""
     record = catalog_record(catalog)
     if rules is None or not rules.hashed:
         return record
@@ -138,11 +138,11 @@ def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:
 
 
 def unsealed_catalog(record: bytes, rules: PersonalData | None) -> Catalog:
-    """The catalog of a record.
+    """Restore a catalog from its record.
 
     Raises:
         UsageError: members are sealed with another key.
-        ValueError, KeyError, TypeError, AttributeError, RecursionError: it is no such record.
+        ValueError, KeyError, TypeError, AttributeError, RecursionError: it is not a valid record.
     """
     document: dict[str, Any] = json.loads(record)
     for table in _tables_of(document):

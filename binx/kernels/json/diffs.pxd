@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""JSON diffs, as which partial updates of JSON columns are logged, for other kernels."""
+"""JSON diffs, the logged form of partial updates of JSON columns, for other kernels."""
 
 from libc.stdint cimport int64_t
 
@@ -7,13 +7,14 @@ from binx.kernels.cursor cimport Cursor
 from binx.kernels.output cimport Output
 
 cdef struct Patch:
-    # A document being changed: its nodes, the keys that paths spelled with escapes, what may still be read.
+    # A document being changed: its nodes, the quoted keys of paths without their escapes, and the bytes that may
+    # still be read.
     Cursor before
     Cursor diff
     Output nodes
     Output keys
     int64_t unspent
-    # 1 where the text of the changed document does not tell the SQL types of all its values.
+    # 1 if the changed document's text does not show the SQL types of all its values.
     int typed
 
 

@@ -44,11 +44,11 @@ cdef enum:  # enum_json_diff_operation
 
 cdef enum:
     ROOT = 0
-    NONE = 0  # the root is no container's member, so its number ends lists
-    KEPT_BYTES = 1 << 20  # of nodes, from one row to the next
+    NONE = 0  # the root is not a member of a container, so its number marks the end of a list
+    KEPT_BYTES = 1 << 20  # maximum memory of nodes and keys that is kept for the next row
 
 cdef struct Node:
-    # A value of the document: its bytes up to the end of what they stand in, or, once opened, its first member.
+    # A value of the document: its bytes up to the end of its container, or, once expanded, its first member.
     const uint8_t *key
     const uint8_t *value
     uint32_t size
@@ -71,7 +71,7 @@ cdef inline bint is_array(uint8_t kind) noexcept nogil:
 
 
 cdef Cursor bytes_of(Patch *patch, const Node *node) noexcept nogil:
-    """A cursor over a node's bytes whose origin is right, whichever document they stand in."""
+    """Return a cursor over a node's bytes, with the origin of the document that they are in."""
     cdef const Cursor *document = &patch.before
     if not document.base <= node.value <= document.base + document.size:
         document = &patch.diff
@@ -85,7 +85,7 @@ cdef int64_t add_node(Patch *patch) except -1 nogil:
 
 
 cdef int set_document(Patch *patch, Node *node, Cursor *document) except -1 nogil:
-    """Make a node the whole document in a cursor; an empty document is null."""
+    """Set a node to the document in a cursor; an empty document is null."""
     node.first = NONE
     node.is_opened = False
     node.is_inlined = remaining(document) == 0
@@ -101,7 +101,7 @@ cdef int set_document(Patch *patch, Node *node, Cursor *document) except -1 nogi
 
 
 cdef int open_node(Patch *patch, uint32_t number) except -1 nogil:
-    """Turn an array's or object's bytes into nodes, one a member, in their order."""
+    """Expand an array or object into nodes, one per member, in order."""
     cdef Container container
     cdef Member member
     cdef Cursor cursor = bytes_of(patch, at(patch, number))
@@ -134,14 +134,14 @@ cdef int open_node(Patch *patch, uint32_t number) except -1 nogil:
 
 
 cdef int key_order(const Node *node, const Leg *leg) noexcept nogil:
-    """Keys are ordered by length, then by bytes (``Json_key_comparator``, sql-common/json_dom.cc)."""
+    """Compare keys by length, then by bytes (``Json_key_comparator``, sql-common/json_dom.cc)."""
     if node.key_size != leg.size:
         return -1 if node.key_size < leg.size else 1
     return memcmp(node.key, leg.name, leg.size)
 
 
 cdef int settle_index(Patch *patch, uint32_t container, Leg *leg) noexcept nogil:
-    """Count an index from the last cell anew from the first; what lies before the first stays below 0."""
+    """Convert an index from the last cell to one from the first; below 0 if before the first."""
     cdef uint32_t number = at(patch, container).first
     leg.index = -1 - leg.index
     while number != NONE:
@@ -151,7 +151,7 @@ cdef int settle_index(Patch *patch, uint32_t container, Leg *leg) noexcept nogil
 
 
 cdef bint seek(Patch *patch, uint32_t container, const Leg *leg, uint32_t *previous, uint32_t *found) noexcept nogil:
-    """Find a member of an expanded container; ``previous`` is the one after which it is or would be."""
+    """Find a member of an expanded container; ``previous`` is the member after which it is or would be."""
     cdef uint32_t number = at(patch, container).first
     cdef int64_t place = 0
     cdef int order
@@ -182,7 +182,7 @@ cdef int link_behind(Patch *patch, uint32_t container, uint32_t previous, uint32
 cdef bint change_member(
     Patch *patch, uint32_t container, const Leg *leg, uint8_t operation, Cursor *document
 ) except -1 nogil:
-    """Do one operation on a container's member; False if the member is missing, or exists already."""
+    """Apply one operation to a container's member; False if the member is missing, or exists already."""
     cdef uint32_t previous = NONE, number = NONE
     cdef bint is_there = seek(patch, container, leg, &previous, &number)
     cdef uint32_t added
@@ -232,7 +232,7 @@ cdef bint apply_change(Patch *patch, uint8_t operation, Cursor *path, Cursor *do
 
 
 cdef uint8_t take_change(Cursor *diff, Cursor *path, Cursor *document) except? 255 nogil:
-    """Take the next change: its operation, and cursors over its path and document."""
+    """Parse the next diff: its operation, and cursors over its path and document."""
     cdef uint8_t operation = take(diff, 1)[0]
     cdef uint64_t length = 0
     cdef int64_t start
@@ -277,7 +277,7 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
 cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) except -1 nogil:
     """Append the text of the old document with the diffs applied; False if a path is not in it.
 
-    Both cursors must stay where they are meanwhile; ``diff`` is left as it was.
+    The cursors' memory must not move meanwhile; the cursors do not advance.
     """
     cdef Cursor changes = diff[0]
     cdef Cursor document = before[0]
@@ -288,7 +288,7 @@ cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) ex
     patch.nodes.size = 0
     patch.keys.size = 0
     patch.unspent = remaining(before) + remaining(diff)
-    # An escape is never shorter than its character: the names' memory does not move once nodes point into it.
+    # An escape is never shorter than its character, so the keys' memory does not move once nodes point into it.
     reserve(&patch.keys, remaining(diff) + 1)
     add_node(patch)
     set_document(patch, at(patch, ROOT), &document)
@@ -309,7 +309,7 @@ cdef void release_patch(Patch *patch) noexcept nogil:
 
 
 cdef int render_change(Cursor *diff, Output *out) except -1 nogil:
-    """Append one change as a JSON object."""
+    """Append one diff as a JSON object."""
     cdef Cursor path, document
     cdef uint8_t operation = take_change(diff, &path, &document)
     if operation == REPLACE:
@@ -326,7 +326,7 @@ cdef int render_change(Cursor *diff, Output *out) except -1 nogil:
 
 
 cdef int render_diff(Cursor *diff, Output *out) except -1 nogil:
-    """Append the changes that fill the rest of the cursor as a JSON array."""
+    """Append the diffs in the rest of the cursor as a JSON array."""
     cdef int64_t start = out.size
     append_byte(out, c"[")
     while remaining(diff):

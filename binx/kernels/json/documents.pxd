@@ -26,7 +26,7 @@ cdef enum:
     MAX_DEPTH = 100  # JSON_DOCUMENT_MAX_DEPTH: the server writes no deeper document
 
 cdef struct Container:
-    # An array or object: its bytes, how wide its counts and offsets are, and its entries.
+    # An array or object: its bytes, the width of its counts and offsets, and its entries.
     Cursor body
     const uint8_t *keys
     const uint8_t *values
@@ -37,7 +37,7 @@ cdef struct Container:
     bint is_object
 
 cdef struct Member:
-    # A value of a container. One that stands in its entry fills its cursor.
+    # A value of a container. The cursor of an inline value covers its entry without the type byte.
     Cursor value
     uint8_t kind
     bint is_inlined

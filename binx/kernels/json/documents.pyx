@@ -32,7 +32,7 @@ from binx.kernels.json.text cimport (
 
 from binx.errors import DamagedError
 
-cdef enum:  # enum_field_types, of the opaque values that JSON spells in a way of its own
+cdef enum:  # enum_field_types of opaque values that have their own format in JSON or SQL
     FIELD_TIMESTAMP = 7
     FIELD_DATE = 10
     FIELD_TIME = 11
@@ -42,11 +42,11 @@ cdef enum:  # enum_field_types, of the opaque values that JSON spells in a way o
 
 
 cdef enum:
-    LONGEST_VARCHAR = 65535  # what is longer becomes a LONGBLOB when it is cast
+    LONGEST_VARCHAR = 65535  # CAST turns longer values into a LONGBLOB
 
 
 cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 with gil:
-    """Raise with what stood before the cursor's position."""
+    """Raise DamagedError for what precedes the cursor's position."""
     raise DamagedError(
         f"expected {expected.decode('ascii')} in a JSON document, found {found}",
         offset=cursor.origin + cursor.position,
@@ -54,7 +54,7 @@ cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 
 
 
 cdef const uint8_t *spend(Cursor *cursor, int64_t count, int64_t *unspent) except NULL nogil:
-    """Take bytes and pay for them, so that no byte of a document is rendered twice."""
+    """Take bytes and charge them, so that no byte of a document is rendered twice."""
     if count > unspent[0]:
         damaged(cursor, b"values that share no bytes, in all as long as the document", count)
     unspent[0] -= count
@@ -81,7 +81,7 @@ cdef int render_double(Cursor *value, int64_t *unspent, Output *out) except -1 n
 
 
 cdef int take_length(Cursor *value, int64_t *unspent, int64_t *length) except -1 nogil:
-    """The length of a string or opaque value: seven bits a byte, at most five bytes and 32 bits."""
+    """Parse the length of a string or opaque value: seven bits per byte, at most five bytes."""
     cdef uint8_t byte = 0x80
     cdef int shift = 0
     length[0] = 0
@@ -101,7 +101,7 @@ cdef int render_string(Cursor *value, int64_t *unspent, Output *out) except -1 n
 
 
 cdef int render_clock(uint64_t hour, uint64_t rest, Output *out) except -1 nogil:
-    """Append ``HH:MM:SS.ffffff`` of minutes (6 bits), seconds (6) and microseconds (24)."""
+    """Append ``HH:MM:SS.ffffff``; ``rest`` packs minutes (6 bits), seconds (6) and microseconds (24)."""
     append_unsigned(out, hour, 2)
     append_byte(out, c":")
     append_unsigned(out, (rest >> 30) & 63, 2)
@@ -112,7 +112,7 @@ cdef int render_clock(uint64_t hour, uint64_t rest, Output *out) except -1 nogil
 
 
 cdef int render_temporal(Cursor *value, int field_type, int64_t packed, Output *out) except -1 nogil:
-    """Append a date, time or both, as ``TIME_to_longlong_packed`` (sql-common/my_time.cc) packs it.
+    """Append a date, time or both, packed as by ``TIME_to_longlong_packed`` (sql-common/my_time.cc).
 
     From the low end: microseconds (24 bits), seconds (6), minutes (6), then in a TIME
     the hours (10), in the others the hour (5), day (5) and year * 13 + month.
@@ -146,7 +146,7 @@ cdef int render_temporal(Cursor *value, int field_type, int64_t packed, Output *
 
 
 cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
-    """Append a value of an SQL type that JSON does not have: the type, a length, its bytes. Gives 1."""
+    """Append a value of an SQL type that JSON does not have: type, length, bytes. Returns 1."""
     cdef int field_type = spend(value, 1, unspent)[0]
     cdef int64_t length = 0
     cdef const uint8_t *data
@@ -174,7 +174,7 @@ cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 n
 
 
 cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil:
-    """Take the counts and entries of the array or object that begins at the cursor."""
+    """Parse the counts and entries of the array or object at the cursor."""
     cdef int64_t size, header
     cdef Cursor *body = &container.body
     container.is_object = kind == SMALL_OBJECT or kind == LARGE_OBJECT
@@ -196,7 +196,7 @@ cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container
 
 
 cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil:
-    """The bytes of the i-th key, whose offset and two-byte length stand in its entry."""
+    """Return the bytes of the i-th key; its entry holds an offset and a two-byte length."""
     cdef const uint8_t *entry = container.keys + i * container.key_entry
     cdef Cursor *body = &container.body
     length[0] = <int64_t> little(entry + container.width, 2)
@@ -207,7 +207,7 @@ cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, 
 
 
 cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil:
-    """Where the i-th value is: an entry holds a type byte and an offset, or the value itself where it fits."""
+    """Locate the i-th value: its entry holds a type byte and an offset, or the value itself if it fits."""
     cdef int width = container.width
     cdef const uint8_t *entry = container.values + i * (width + 1)
     cdef Cursor *body = &container.body
@@ -256,9 +256,9 @@ cdef int render_container(
 
 
 cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append the value that begins at the cursor; ``depth`` counts the containers around it.
+    """Append the value at the cursor; ``depth`` counts the containers around it.
 
-    Gives 1 where something in it has an SQL type that its text does not tell, else 0.
+    Returns 1 if anything in it has an SQL type that its text does not show, else 0.
     """
     if kind <= LARGE_ARRAY:
         return render_container(kind, value, unspent, depth + 1, out)
@@ -286,9 +286,9 @@ cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, 
 
 
 cdef int render(Cursor *document, Output *out) except -1 nogil:
-    """Append the text of the document that fills the rest of the cursor; an empty one is null.
+    """Append the text of the document in the rest of the cursor; an empty document is null.
 
-    Gives 1 where a value has an SQL type that the text does not tell (DECIMAL, DATE, binary …), else 0.
+    Returns 1 if a value has an SQL type that the text does not show (DECIMAL, DATE, binary …), else 0.
     """
     cdef int64_t unspent = remaining(document)
     cdef uint8_t kind
@@ -312,7 +312,7 @@ cdef int append_hexadecimal(const uint8_t *data, int64_t size, Output *out) exce
 
 
 cdef int append_sql_text(const uint8_t *text, int64_t size, Output *out) except -1 nogil:
-    """Append text in UTF-8 as a string of SQL that means the same in each session."""
+    """Append UTF-8 text as an SQL string that means the same in every session."""
     cdef int64_t i
     for i in range(size):
         if not 0x20 <= text[i] <= 0x7E or text[i] == c"'" or text[i] == c"\\":
@@ -324,7 +324,7 @@ cdef int append_sql_text(const uint8_t *text, int64_t size, Output *out) except 
 
 
 cdef bint is_calendar_day(int64_t packed) noexcept nogil:
-    """Whether a packed date is one that servers take whatever their SQL mode is."""
+    """Whether servers accept a packed date in any SQL mode."""
     cdef int64_t months = packed >> 46, day = (packed >> 41) & 31
     cdef int64_t year = months // 13, month = months % 13
     if month == 0 or day == 0 or year == 0:
@@ -335,7 +335,7 @@ cdef bint is_calendar_day(int64_t packed) noexcept nogil:
 
 
 cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
-    """Append a value of an SQL type as an expression of that type. Gives 1 where that is only its text."""
+    """Append a value of an SQL type as an expression of that type. Returns 1 if only its text can be written."""
     cdef Cursor inside = value[0]
     cdef int64_t left = remaining(value), length = 0, start
     cdef int field_type = spend(&inside, 1, &left)[0]
@@ -349,7 +349,7 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
     elif field_type == FIELD_VARCHAR and length > LONGEST_VARCHAR:
         field_type = 0
     if field_type == FIELD_NEWDECIMAL:
-        # A literal has as many digits as it shows; CAST makes whole groups of nine of those before the point.
+        # A literal has as many digits as it shows; CAST pads those before the point to whole groups of nine.
         is_cast = data[0] > data[1] and (data[0] - data[1]) % 9 == 0
         append_text(out, b"CAST(", 5 if is_cast else 0)
         render_opaque(value, unspent, out)
@@ -367,7 +367,7 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
         return append_text(out, b" AS BINARY)", 11)
     start = out.size
     render_opaque(value, unspent, out)
-    # Of what stands between the quotes SQL takes the ends of lines in base64 as JSON does, and all else as it is.
+    # Between the quotes, SQL reads base64's escaped line feeds as JSON does, and everything else unchanged.
     out.data[start] = out.data[out.size - 1] = c"'"
     if field_type == FIELD_DATE:
         return append_text(out, b" AS DATE)", 9)
@@ -406,7 +406,7 @@ cdef int express_container(
 
 
 cdef int express_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append a value that was rendered already as an argument of JSON_ARRAY, by which it keeps its type."""
+    """Append a value that was rendered before as an argument that keeps its type in JSON_ARRAY or JSON_OBJECT."""
     cdef int64_t length = 0, start = out.size
     cdef const uint8_t *text
     if kind <= LARGE_ARRAY:
@@ -428,9 +428,9 @@ cdef int express_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth,
 
 
 cdef int express(Cursor *document, Output *out) except -1 nogil:
-    """Append a document that was rendered already as an expression of SQL which gives it with all its types.
+    """Append a document that was rendered before as an SQL expression that evaluates to it with all its types.
 
-    It begins with ``JSON_`` or ``CAST(``, as no document's text does. Gives 1 where some type is not told.
+    It begins with ``JSON_`` or ``CAST(``, as no document's text does. Returns 1 if a type is lost.
     """
     cdef int64_t unspent = remaining(document)
     cdef uint8_t kind = spend(document, 1, &unspent)[0]

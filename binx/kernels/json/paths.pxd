@@ -12,7 +12,7 @@ cdef enum:
     MAX_INDEX = 0xFFFFFFFF
 
 cdef struct Leg:
-    # A step of a path: a member's name, or the index of an array's cell, which may count back from the last.
+    # A leg of a path: a member's name, or an array index, which may count back from the last cell.
     const uint8_t *name
     int64_t size
     int64_t index
@@ -26,7 +26,7 @@ cdef inline int bad_path(Cursor *path) except -1 nogil:
 
 
 cdef inline int hexadecimal(Cursor *path, uint32_t *value) except -1 nogil:
-    """Four hexadecimal digits of an escape."""
+    """Parse four hexadecimal digits of an escape."""
     cdef const uint8_t *digits = take(path, 4)
     cdef int i
     value[0] = 0
@@ -42,7 +42,7 @@ cdef inline int hexadecimal(Cursor *path, uint32_t *value) except -1 nogil:
 
 
 cdef inline int take_escape(Cursor *path, Output *keys) except -1 nogil:
-    """Append the character that is escaped by a backslash."""
+    """Parse an escape after its backslash, and append its character."""
     cdef uint8_t escape = take(path, 1)[0]
     cdef uint32_t point = 0, low = 0
     if escape == c"b":
@@ -78,7 +78,7 @@ cdef inline int take_escape(Cursor *path, Output *keys) except -1 nogil:
 
 
 cdef inline int take_quoted(Cursor *path, Output *keys, Leg *leg) except -1 nogil:
-    """The name in quotes at the cursor; room for all names of a difference was reserved before."""
+    """Parse the quoted name at the cursor; space for all names of a diff is reserved."""
     cdef int64_t start = keys.size
     cdef uint8_t byte
     take(path, 1)
@@ -120,7 +120,7 @@ cdef inline int take_index(Cursor *path, Leg *leg) except -1 nogil:
 
 
 cdef inline int take_leg(Cursor *path, Output *keys, Leg *leg) except -1 nogil:
-    """One step of a path, as ``Json_path_leg::to_string`` (sql-common/json_path.cc) writes it."""
+    """Parse one leg of a path, as ``Json_path_leg::to_string`` (sql-common/json_path.cc) writes it."""
     cdef uint8_t byte = take(path, 1)[0]
     leg.is_cell = byte == c"["
     if leg.is_cell:

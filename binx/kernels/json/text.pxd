@@ -20,7 +20,7 @@ cdef inline int append_text(Output *out, const char *text, int64_t size) except 
 
 
 cdef inline int append_unsigned(Output *out, uint64_t value, int width) except -1 nogil:
-    """Append a number in decimal, with zeros before it up to ``width`` digits."""
+    """Append a number in decimal, with leading zeros up to ``width`` digits."""
     cdef uint8_t digits[20]
     cdef int first = 20
     while value or width > 20 - first or first == 20:
@@ -38,7 +38,7 @@ cdef inline int append_signed(Output *out, int64_t value) except -1 nogil:
 
 
 cdef inline int64_t sequence_size(const uint8_t *text, int64_t size) noexcept nogil:
-    """The bytes of the UTF-8 sequence that begins with a byte above 0x7F; 0 where it is none."""
+    """Return the size of the UTF-8 sequence that begins with a byte above 0x7F; 0 if it is invalid."""
     cdef uint8_t first = text[0], low = 0x80, high = 0xBF
     cdef int64_t length, i
     if 0xC2 <= first <= 0xDF:
@@ -124,11 +124,11 @@ cdef inline int append_zeros(Output *out, int64_t count) except -1 nogil:
 
 
 cdef inline int append_digits(Output *out, const uint8_t *digits, int count, int point) except -1 nogil:
-    """Lay out 0.DIGITS times 10^point as ``my_gcvt`` (strings/dtoa.cc) does.
+    """Format 0.DIGITS times 10^point as ``my_gcvt`` (strings/dtoa.cc) does.
 
-    JSON adds ``.0`` to what looks like an integer. A number of at most 15 digits
-    before the point, or 14 zeros behind it, is written out, and so is any with a
-    fraction; all else takes an exponent, without plus sign.
+    JSON adds ``.0`` to numbers that look like integers. A number with at most 15 digits
+    before the point, or 14 zeros after it, is written out, and so is a larger one with a
+    fraction; all others have an exponent, without plus sign.
     """
     if point < -14 or (point > 15 and count <= point):
         append_byte(out, digits[0])
@@ -151,7 +151,7 @@ cdef inline int append_digits(Output *out, const uint8_t *digits, int count, int
 
 
 cdef inline int append_double(Output *out, double value) except -1 with gil:
-    """Append the shortest decimal that reads back as the same number, as the server lays it out."""
+    """Append the shortest decimal that reads back as the same number, formatted as by the server."""
     cdef char *text
     cdef uint8_t digits[40]
     cdef int count = 0, point = -1, exponent = 0, leading = 0, i = 0
@@ -183,7 +183,7 @@ cdef inline int append_double(Output *out, double value) except -1 with gil:
 
 
 cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
-    """Bytes in base64, for which there is room, with padding where their number is no multiple of three."""
+    """Append bytes in base64 with padding; the caller has reserved the space."""
     cdef const uint8_t *alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     cdef uint8_t *target = out.data + out.size
     cdef int64_t whole = size - size % 3
@@ -209,7 +209,7 @@ cdef inline void put_base64(Output *out, const uint8_t *data, int64_t size) noex
 
 
 cdef inline int append_base64(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
-    """Append bytes in base64; the server's encoder breaks lines, which JSON spells ``\\n``."""
+    """Append bytes in base64; the server's encoder breaks lines, written as ``\\n`` in JSON."""
     cdef int64_t line
     while size:
         line = size if size < BASE64_LINE else BASE64_LINE

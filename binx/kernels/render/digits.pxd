@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Format numbers and times as text into space that the caller has reserved."""
+"""Format numbers and times as text; the caller reserves the space."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -12,17 +12,17 @@ cdef enum:
     SECONDS_SIZE = 19
     MICROSECONDS = 1000000
     DAY_SECONDS = 86400
-    # The zone is asked anew for each minute: no zone has changed its offset within one since 1972.
+    # The time zone's offset is looked up once per minute: no zone has changed it within a minute since 1972.
     ZONE_SECONDS = 60
     ERA_DAYS = 719468
-    # The last µs of the year 9999, behind which calendars end.
+    # The last µs of the year 9999; later times are written as numbers.
     MOMENT_LAST = 253402300799999999
 
 cdef struct Clock:
-    # The text of the last second that was written: transactions come in the order of time, and most ask again.
+    # The last second written, and its text: transactions are in order of time, so most repeat it.
     int64_t second
     uint8_t text[SECONDS_SIZE]
-    # Where in time the offset below holds, in units of ZONE_SECONDS.
+    # The time for which the offset below is valid, in units of ZONE_SECONDS.
     int64_t slot
     int64_t offset
     uint8_t suffix[SUFFIX_MAXIMUM]
@@ -30,7 +30,7 @@ cdef struct Clock:
 
 
 cdef inline uint8_t *lay_bytes(uint8_t *target, const void *data, int64_t size) noexcept nogil:
-    """Copy some bytes, and return where they end; few of them without a call, which would cost more than they do."""
+    """Copy bytes and return the end of the copy; up to 32 without a call, which would cost more than the copy."""
     cdef const uint8_t *source = <const uint8_t *> data
     if size > 32:
         memcpy(target, source, size)
@@ -51,7 +51,7 @@ cdef inline uint8_t *lay_bytes(uint8_t *target, const void *data, int64_t size) 
 
 
 cdef inline void lay_pair(uint8_t *text, int64_t value) noexcept nogil:
-    """Two digits of a number below 100."""
+    """Write a number below 100 as two digits."""
     cdef const char *pairs = (
         b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
         b"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
@@ -89,7 +89,7 @@ cdef inline uint8_t *lay_signed(uint8_t *target, int64_t value) noexcept nogil:
 
 
 cdef inline uint8_t *lay_padded(uint8_t *target, uint64_t value, int digits) noexcept nogil:
-    """So many digits, with zeros in front of those that the number has."""
+    """Write a number as ``digits`` digits, with leading zeros."""
     cdef int place = digits
     while place >= 2:
         place -= 2
@@ -101,7 +101,7 @@ cdef inline uint8_t *lay_padded(uint8_t *target, uint64_t value, int digits) noe
 
 
 cdef inline void put(Output *out, const void *data, int64_t size) noexcept nogil:
-    """Add bytes for which there is room."""
+    """Append bytes; the caller has reserved the space."""
     out.size = lay_bytes(out.data + out.size, data, size) - out.data
 
 
@@ -119,7 +119,7 @@ cdef inline void put_signed(Output *out, int64_t value) noexcept nogil:
 
 
 cdef inline void lay_out_date(int64_t day, uint8_t *text) noexcept nogil:
-    """``YYYY-MM-DD`` of days since 1970; the years 1 to 9999 (H. Hinnant, civil_from_days)."""
+    """Write a day since 1970 as ``YYYY-MM-DD``; the years 1 to 9999 (H. Hinnant, civil_from_days)."""
     cdef int64_t shifted = day + ERA_DAYS
     cdef int64_t era = shifted // 146097
     cdef int day_of_era = <int> (shifted - era * 146097)
@@ -138,7 +138,7 @@ cdef inline void lay_out_date(int64_t day, uint8_t *text) noexcept nogil:
 
 
 cdef inline void lay_out_clock(int second, uint8_t *text) noexcept nogil:
-    """``HH:MM:SS`` of the seconds of a day."""
+    """Write a second of a day as ``HH:MM:SS``."""
     lay_pair(text, second // 3600)
     text[2] = c":"
     lay_pair(text + 3, second // 60 % 60)
@@ -147,7 +147,7 @@ cdef inline void lay_out_clock(int second, uint8_t *text) noexcept nogil:
 
 
 cdef inline void lay_out_second(int64_t second, uint8_t *text) noexcept nogil:
-    """``YYYY-MM-DDTHH:MM:SS`` of seconds since 1970; the years 1 to 9999."""
+    """Write a second since 1970 as ``YYYY-MM-DDTHH:MM:SS``; the years 1 to 9999."""
     cdef int64_t day = (second + <int64_t> ERA_DAYS * DAY_SECONDS) // DAY_SECONDS - ERA_DAYS
     lay_out_date(day, text)
     text[10] = c"T"

@@ -31,7 +31,7 @@ cpdef enum State:
     STATE_FULL = 1
 
 cdef enum:
-    # Bytes of a long value that are spelled at a time; a multiple of three, for base64.
+    # Bytes of a long value that are formatted at a time; a multiple of three, for base64.
     STEP = 49152
     LEAD = 0
     OPEN = 1
@@ -71,26 +71,26 @@ cdef struct Part:
 
 cdef struct Writer:
     Output out
-    # Bytes at which a piece of the output is handed over.
+    # Size in bytes at which a piece of the output is returned.
     int64_t limit
-    # Where in a value the writing stands; -1 where none is begun.
+    # Position within the value being written; -1 if none is begun.
     int64_t byte
     TextClass text_class
-    # Whether the row's list has an item.
+    # Whether the row's list already has an item.
     bint listed
     # The row's number in its event.
     int64_t ordinal
 
 cdef struct Group:
-    # Changes that are written alike, in order.
+    # Changes with the same parts, in order.
     const int64_t *versions
     const int64_t *numbers
     const int64_t *rows
     const uint8_t *marks
-    # What stands before the first and behind the last of the changes that a statement takes together; else empty.
+    # Text before the first and after the last change of a statement that combines several; else empty.
     Bytes head
     Bytes tail
-    # What stands behind their number, which follows the tail; empty where the number is not wanted.
+    # Text after the number of changes, which follows the tail; empty if the number is not written.
     Bytes behind_count
     int64_t length
     int32_t count

@@ -15,9 +15,9 @@ from binx.kernels.render.digits cimport lay_signed
 from binx.kernels.render.row_values cimport *
 
 cdef enum:
-    # Bytes that a value of fixed length takes at most as text.
+    # Maximum bytes of text of a fixed-width value.
     SHORT_VALUE = 48
-    # Bytes of text for each byte of a string in SQL, at most.
+    # Maximum bytes of text per byte of a string in SQL.
     HEXADECIMAL = 2
 
 
@@ -48,23 +48,23 @@ cdef class ChangeTexts:
     cdef Output parts
     cdef Output groups
     cdef int64_t total
-    # Versions, numbers and marks of each group's changes.
+    # Versions, numbers, rows, marks and count of each group's changes, until they are merged.
     cdef list orders
-    # The changes in their order; NULL where a change's number is its row.
+    # The changes in output order; NULL if that is the order of the only group.
     cdef const Place *places
     cdef const int64_t *run_ends
     cdef int64_t runs
     cdef list held
     cdef Writer writer
     cdef Bytes separator
-    # Where the writing stands: row and part.
+    # The current change, the end of the changes, and the current change's part.
     cdef int64_t at
     cdef int64_t stop
     cdef int64_t part
-    # Bytes written of the row, or of the statement that takes several rows together.
+    # Bytes written of the current row, or of the current statement that combines several rows.
     cdef int64_t written
     cdef bint row_begun
-    # Around whole transactions: the run at hand, and what stands before and behind each.
+    # With begin_framed: the current run, and the texts before and after each transaction.
     cdef bint framed
     cdef bint headed
     cdef int64_t run
@@ -72,9 +72,9 @@ cdef class ChangeTexts:
     cdef Bytes head_ends
     cdef Bytes foot
     cdef list frame
-    # The head that comes next.
+    # Index of the next head.
     cdef int64_t head
-    # The group of the statement that is open for more rows, and the bytes up to which it takes them.
+    # The open statement, to which rows can be added: its group, its number of rows, and its maximum bytes.
     cdef const Group *open
     cdef int64_t rows
     cdef int64_t statement_bytes
@@ -106,7 +106,7 @@ cdef class ChangeTexts:
         release(&self.groups)
 
     cdef Bytes hold(self, object memory):
-        """The address of some memory, which stays there as long as this object does; none for None."""
+        """Keep a buffer alive as long as this object, and return its address and size; NULL for None."""
         cdef Bytes bytes_
         cdef Held held
         bytes_.data = NULL
@@ -292,7 +292,7 @@ cdef class ChangeTexts:
         return piece
 
     cdef inline Place place_at(self, int64_t at) noexcept nogil:
-        """The change at a position of the order."""
+        """Return the change at a position in output order."""
         cdef Place place
         if self.places != NULL:
             return self.places[at]
@@ -355,7 +355,7 @@ cdef class ChangeTexts:
         return 0
 
     cdef int open_statement(self, Place place) except -1 nogil:
-        """Let the open statement take the row as well, or close it and begin another."""
+        """Add the row to the open statement, or close that and open another."""
         cdef Output *out = &self.writer.out
         cdef const Group *group = self.group_at(place)
         if self.open != NULL:
@@ -384,7 +384,7 @@ cdef class ChangeTexts:
         return self.measure()
 
     cdef int64_t most_bytes(self, Place place) except -1 nogil:
-        """At least as many bytes as the row and what ends its statement will take."""
+        """Return an upper bound of the bytes that the row and its statement's end take."""
         cdef const Group *group = self.group_at(place)
         cdef Part *part = self.first_part(place)
         cdef int64_t size = group.tail.size
@@ -404,7 +404,7 @@ cdef class ChangeTexts:
         return size
 
     cdef int measure(self) noexcept nogil:
-        """Count a text that is complete."""
+        """Compare a complete text's size with the packet size and the longest text."""
         if self.written > self.packet:
             self.long_texts += 1
         if self.written > self.longest:

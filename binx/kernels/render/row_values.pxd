@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Render one part of a row change: a column's value in its format, and the text around it.
 
-A long value is written in steps, so that no piece of the output grows with it.
+A long value is written in steps, so that no piece of the output grows with its size.
 """
 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
@@ -30,7 +30,7 @@ cdef inline uint8_t *say(uint8_t *target, const Part *part, int which) noexcept 
 
 
 cdef inline uint8_t *begin_item(Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
-    """A comma before all items of a list but the first."""
+    """Write a comma before each item of a list except the first."""
     if part.listed:
         if writer.listed:
             target = lay_bytes(target, b", ", 2)
@@ -39,7 +39,7 @@ cdef inline uint8_t *begin_item(Writer *writer, uint8_t *target, const Part *par
 
 
 cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogil:
-    """Write one part of a row change, or go on with it: a State."""
+    """Write one part of a row change, or continue it; returns a State."""
     cdef Output *out = &writer.out
     cdef uint8_t *target
     cdef int64_t i
@@ -101,7 +101,7 @@ cdef inline uint8_t *lay_place(const Writer *writer, uint8_t *target, const Part
 
 
 cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 nogil:
-    """The bytes of a value, by its place in the column's memory."""
+    """Find a value's bytes, by its index in the column's buffers."""
     cdef int64_t first
     cdef int64_t last
     if part.codes != NULL:
@@ -128,7 +128,7 @@ cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 no
 
 
 cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *value) except -1 nogil:
-    """Write a value of bytes on, until it ends or the piece is full."""
+    """Continue writing a value's bytes, until they end or the piece is full."""
     cdef Output *out = &writer.out
     cdef int64_t stop
     while writer.byte < value.size:
@@ -155,7 +155,7 @@ cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *va
 cdef inline int64_t spell_bytes(
     Output *out, int spelling, TextClass text_class, const Bytes *value, int64_t first, int64_t stop
 ) except -1 nogil:
-    """Write some bytes of a value; returns where it ended, which may be after ``stop``."""
+    """Write some bytes of a value; returns their end, which may be after ``stop``."""
     cdef const uint8_t *data = value.data + first
     if spelling == SPELL_TEXT or spelling == SPELL_REAL or (spelling == SPELL_SQL and text_class == TEXT_PLAIN):
         put(out, data, stop - first)
@@ -175,7 +175,7 @@ cdef inline int64_t spell_bytes(
 
 
 cdef inline uint8_t *lay_number(uint8_t *target, Part *part, const uint8_t *data) noexcept nogil:
-    """Write a value of fixed width."""
+    """Write a fixed-width value."""
     cdef int64_t value
     if part.width == 8 or part.width == 16:
         value = (<const int64_t *> data)[0]

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Format one value as SQL or JSON into space that the caller has reserved."""
+"""Format one value as SQL or JSON; the caller reserves the space."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memchr
@@ -18,9 +18,9 @@ from binx.kernels.output cimport Output
 from binx.kernels.json.text cimport append_escaped, put_base64, sequence_size
 
 cdef enum:
-    # What a byte of a value becomes at most: \u00NN, or \\xNN where it is no UTF-8.
+    # Maximum bytes of output per byte of a value: \u00NN, or \\xNN for invalid UTF-8.
     EXPANSION = 6
-    # The longest number, moment or span of time.
+    # Maximum size of a number, date, timestamp or TIME.
     SHORT_MAXIMUM = 48
     SECOND = 1000000
     DATE_SIZE = 10
@@ -31,8 +31,8 @@ cdef enum:
     DAY = 86400000000
 
 cdef enum TextClass:
-    # A string that stands between quotes as it is; one that has quotes itself; one with backslashes, ends of lines, tabs
-    # or zeros, which have escapes; one with other control characters; one that is no UTF-8.
+    # Strings by how they are written as SQL literals: unchanged between quotes; with single quotes inside; with
+    # backslashes, line breaks, tabs or zero bytes, which have escapes; with other control characters; invalid UTF-8.
     TEXT_PLAIN = 0
     TEXT_QUOTES = 1
     TEXT_ESCAPES = 2
@@ -40,14 +40,14 @@ cdef enum TextClass:
     TEXT_ASTRAY = 4
 
 cdef struct Date:
-    # The text of the day that was written last: most rows of a column ask for the same again.
+    # The last day written, and its text: most rows of a column repeat it.
     bint written
     int64_t day
     uint8_t text[DATE_SIZE]
 
 
 cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nogil:
-    """What kind of a string literal a text needs in SQL."""
+    """Return how a text must be written as an SQL string literal."""
     cdef int64_t at = 0
     cdef int64_t length
     cdef uint8_t byte
@@ -83,7 +83,7 @@ cdef inline TextClass text_class(const uint8_t *text, int64_t size) noexcept nog
 
 
 cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
-    """A text with its single quotes doubled."""
+    """Append a text with its single quotes doubled."""
     cdef const uint8_t *quote
     cdef int64_t run
     while size:
@@ -97,7 +97,7 @@ cdef inline void put_doubled(Output *out, const uint8_t *text, int64_t size) noe
 
 
 cdef inline void put_with_escapes(Output *out, const uint8_t *text, int64_t size) noexcept nogil:
-    """A text within single quotes, for sessions in which backslashes escape."""
+    """Append the inside of a single-quoted literal, for sessions in which backslashes escape."""
     cdef int64_t at
     cdef uint8_t byte
     for at in range(size):
@@ -115,9 +115,10 @@ cdef inline void put_with_escapes(Output *out, const uint8_t *text, int64_t size
 cdef inline int64_t put_text(
     Output *out, const uint8_t *text, int64_t at, int64_t stop, int64_t size, bint json
 ) except -1 nogil:
-    r"""A text's bytes from ``at`` to ``stop``, as they stand within a JSON string or alone; ``\xNN`` for what is no UTF-8.
+    r"""Append a text's bytes from ``at`` to ``stop``, as part of a JSON string or as they are.
 
-    Returns where it ended: a character that begins before ``stop`` is written whole.
+    Bytes that are not UTF-8 become ``\xNN``. Returns the end of the bytes written, which may be after ``stop``:
+    characters are written whole.
     """
     cdef const char *digits = b"0123456789abcdef"
     cdef int64_t plain = at
@@ -159,13 +160,13 @@ cdef inline void put_hexadecimal(Output *out, const uint8_t *data, int64_t size)
 
 
 cdef inline int64_t floored(int64_t value, int64_t by) noexcept nogil:
-    """The quotient, rounded down also where the value is negative."""
+    """Divide, rounding down even if the value is negative."""
     cdef int64_t quotient = value // by
     return quotient - 1 if value % by < 0 else quotient
 
 
 cdef inline uint8_t *lay_fraction(uint8_t *target, int64_t microseconds, int fraction) noexcept nogil:
-    """A point and the first digits of a second's fraction; nothing where there are none."""
+    """Write a point and the first ``fraction`` digits of a second's fraction; nothing if that is 0."""
     cdef int place
     if fraction == 0:
         return target
@@ -176,7 +177,7 @@ cdef inline uint8_t *lay_fraction(uint8_t *target, int64_t microseconds, int fra
 
 
 cdef inline uint8_t *lay_date(uint8_t *target, int64_t day, Date *last) noexcept nogil:
-    """A day since 1970, of the years 1 to 9999."""
+    """Write a day since 1970; the years 1 to 9999."""
     if day != last.day or not last.written:
         lay_out_date(day, last.text)
         last.day = day
@@ -185,7 +186,7 @@ cdef inline uint8_t *lay_date(uint8_t *target, int64_t day, Date *last) noexcept
 
 
 cdef inline uint8_t *lay_moment(uint8_t *target, int64_t value, int fraction, uint8_t separator, Date *last) noexcept nogil:
-    """A moment in µs since 1970, of the years 1 to 9999."""
+    """Write a time in µs since 1970; the years 1 to 9999."""
     cdef int64_t day = floored(value, DAY)
     cdef int64_t rest = value - day * DAY
     target = lay_date(target, day, last)
@@ -195,7 +196,7 @@ cdef inline uint8_t *lay_moment(uint8_t *target, int64_t value, int fraction, ui
 
 
 cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noexcept nogil:
-    """A span of time in µs as ``-838:59:59.999999``; at least two digits of hours."""
+    """Write a TIME in µs as ``-838:59:59.999999``, with at least two digits of hours."""
     cdef int64_t seconds
     if value < 0:
         target[0] = c"-"
@@ -214,7 +215,7 @@ cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noex
 
 
 cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noexcept nogil:
-    """An unscaled DECIMAL of up to 18 digits with all digits after the point."""
+    """Write an unscaled DECIMAL of up to 18 digits, with ``scale`` digits after the point."""
     cdef uint64_t size = <uint64_t> value
     cdef uint64_t one = 1
     cdef int place

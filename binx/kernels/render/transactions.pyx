@@ -18,7 +18,7 @@ from binx.kernels.transactions.table cimport *
 
 cdef enum:
     KINDS = 9
-    # A GTID, or the UUID that stands for one; names come with their own size.
+    # Maximum bytes of a GTID, or of the UUID that replaces one; space for names is reserved by their size.
     VALUE_MAXIMUM = 160
 
 cpdef enum TextColumn:
@@ -48,7 +48,8 @@ cpdef enum TextColumn:
     COLUMN_STATEMENTS = 23
     COLUMN_TABLES = 24
     COLUMN_DURATION = 25
-    # For scripts: the second in which it began, unless the one before did; the parts of MariaDB's GTID; MySQL's; no value.
+    # For scripts: the second of the begin time, if the previous transaction has another; the parts of a MariaDB GTID;
+    # a MySQL GTID; no value.
     COLUMN_BEGIN_SECOND = 26
     COLUMN_GTID_DOMAIN = 27
     COLUMN_GTID_SERVER = 28
@@ -76,13 +77,13 @@ cdef class TransactionTexts:
     cdef Output texts
     cdef Output fields
     cdef int64_t widest
-    # Names of tables, by number.
+    # Table names by number: each one's place in name_bytes.
     cdef Output names
     cdef Output name_bytes
     cdef Clock clock
     cdef bint json
     cdef object zone
-    # Each text with its address, for what runs without the GIL.
+    # Texts with their addresses, for code that runs without the GIL.
     cdef bytes absent
     cdef const char *absent_text
     cdef int64_t absent_size
@@ -95,7 +96,7 @@ cdef class TransactionTexts:
     cdef object name_of
     cdef object identify
     cdef object tell
-    # Whether a field without value is left out, and whether the one at hand is.
+    # Whether fields without a value are omitted, and whether the current one is.
     cdef bint leaves_out
     cdef bint left_out
     cdef public int64_t second
@@ -218,17 +219,17 @@ cdef class TransactionTexts:
 
     cdef inline void put_piece(self, Output *texts, Piece piece) noexcept nogil:
         if piece.size:
-            # Where there is no text there are no bytes to point at.
+            # Without text, there may be no address.
             put(&self.out, texts.data + piece.start, piece.size)
 
     cdef int value(self, TransactionTable table, Transaction *record, uint8_t code, int64_t seqno) except -1 nogil:
-        """Add one value, for which there is room but where it is a list of tables."""
+        """Append one value into reserved space; lists of tables reserve their own."""
         cdef Output *out = &self.out
         cdef int flags = record.flags
         cdef bint counted = (flags & HAS_COUNTS) != 0
         cdef int64_t size
         cdef uint32_t[2] source
-        # A compressed transaction's own events are seen only by a scan that looks inside.
+        # Only a scan that decompresses payloads sees a compressed transaction's events.
         cdef bint walked = record.events > 0 and (counted or not flags & COMPRESSED)
         if code == COLUMN_COMMIT_VERSION:
             self.number(record.start >> 32 == 0, self.base | record.start)
@@ -236,7 +237,7 @@ cdef class TransactionTexts:
             if record.gtid_kind == GTID_MYSQL or (record.gtid_kind == GTID_MARIADB and code != COLUMN_GTID_NEXT):
                 self.quote()
                 render_gtid(record, table.sources, out)
-                # render_gtid makes room for itself alone.
+                # render_gtid reserves space only for itself.
                 reserve(out, VALUE_MAXIMUM)
                 self.quote()
             elif code != COLUMN_TRANSACTION:
@@ -327,7 +328,7 @@ cdef class TransactionTexts:
         return 0
 
     cdef void seconds(self, int64_t microseconds) noexcept nogil:
-        """Add a number of µs as seconds."""
+        """Append a number of µs as seconds with six decimals."""
         cdef int64_t unit = MICROSECONDS // 10
         put_signed(&self.out, microseconds // MICROSECONDS)
         put_byte(&self.out, c".")
@@ -344,13 +345,13 @@ cdef class TransactionTexts:
         return 0
 
     cdef int statement(self, int64_t start, int64_t end) except -1 with gil:
-        """Add the text of a schema statement in place of tables."""
+        """Append a DDL statement's text in place of tables."""
         cdef bytes text = b"-" if self.tell is None else self.tell(start, end)
         append(&self.out, PyBytes_AS_STRING(text), len(text))
         return 0
 
     cdef int tables(self, TransactionTable table, Transaction *record) except -1 nogil:
-        """What a transaction did to which table."""
+        """Append a transaction's row counts by table."""
         cdef Output *out = &self.out
         cdef TableCount *count = (<TableCount *> table.counts.data) + record.first_count
         cdef Piece name
@@ -391,14 +392,14 @@ cdef class TransactionTexts:
             put_signed(&self.out, rows)
 
     cdef int table_name(self, int32_t number, Piece *name) except -1 nogil:
-        """The position of a table's name in ``name_bytes``."""
+        """Look up the place of a table's name in ``name_bytes``."""
         if number >= self.names.size // <int64_t> sizeof(Piece):
             self.learn_names(number)
         name[0] = (<Piece *> self.names.data)[number]
         return 0
 
     cdef int learn_names(self, int32_t last) except -1 with gil:
-        """Ask for the names of the tables up to this one."""
+        """Fetch the names of all tables up to this number from Python."""
         cdef Piece piece
         cdef int32_t number
         for number in range(<int32_t> (self.names.size // <int64_t> sizeof(Piece)), last + 1):
@@ -429,7 +430,7 @@ cdef class TransactionTexts:
         self.quote()
 
     cdef int moment(self, int64_t moment) except -1 nogil:
-        """A moment in RFC 3339; one that no calendar has stays a number, in µs since 1970."""
+        """Append a time in RFC 3339; one before 1970 or after 9999 as a number of µs since 1970."""
         cdef int64_t second
         cdef int microsecond
         cdef Clock *clock = &self.clock

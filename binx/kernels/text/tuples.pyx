@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Split the rows of a dump, SQL's VALUES or lines of fields, into columns of text values.
+"""Split the rows of a dump (SQL VALUES or tab-separated lines) into columns of text values.
 
 Sources: MySQL manual, "String Literals" and "Hexadecimal Literals"; ``mysql_real_escape_string_quote`` (what dumps
 escape); MySQL Shell's tab-separated files, which LOAD DATA reads ("LOAD DATA Statement").
@@ -22,7 +22,7 @@ cpdef enum Encoding:
 
 cdef enum:
     SHOWN = 40
-    # What was cut is whole; the window ends within what comes next; the statement is ended.
+    # A complete row or value; the window ends within the next one; the statement has ended.
     ROW = 0
     MORE = 1
     ENDED = 2
@@ -65,7 +65,7 @@ cdef inline bint is_blank(uint8_t byte) noexcept nogil:
 
 
 cdef inline uint8_t unescaped(uint8_t byte) noexcept nogil:
-    """The meaning of a byte after a backslash."""
+    """Return the byte that an escape with ``byte`` after the backslash stands for."""
     if byte == b"0":
         return 0
     if byte == b"n":
@@ -80,7 +80,7 @@ cdef inline uint8_t unescaped(uint8_t byte) noexcept nogil:
 
 
 cdef inline int add_bit(Output *validity, int64_t row, bint bit) except -1 nogil:
-    """Have a bitmap tell of one more row."""
+    """Append one bit to a validity bitmap."""
     if row & 7 == 0:
         append_byte(validity, 0)
     validity.data[row >> 3] |= <uint8_t> bit << (row & 7)
@@ -171,7 +171,7 @@ cdef class TupleColumns:
         return whole
 
     cdef int tuple(self, Cursor *cursor) except -1 nogil:
-        """The next row in parentheses, or the statement's end."""
+        """Parse the next row in parentheses, or the statement's end."""
         cdef uint8_t byte
         cdef int32_t place
         cdef Token token
@@ -202,7 +202,7 @@ cdef class TupleColumns:
         return ROW
 
     cdef int value(self, Cursor *cursor, Token *token) except -1 nogil:
-        """The next value: a string, a number, NULL, or digits in hexadecimal or binary."""
+        """Parse the next value: a string, a number, NULL, or a hexadecimal or bit literal."""
         cdef uint8_t byte
         cdef int64_t start
         cdef bint named
@@ -211,7 +211,7 @@ cdef class TupleColumns:
             return MORE
         byte = cursor.base[cursor.position]
         if byte == b"_":
-            # The character set of a string, as in _binary.
+            # A character set introducer, such as _binary.
             while cursor.position < cursor.size and is_word(cursor.base[cursor.position]):
                 cursor.position += 1
             if skip_blanks(cursor) == MORE:
@@ -244,7 +244,7 @@ cdef class TupleColumns:
         return ROW
 
     cdef int quoted(self, Cursor *cursor, uint8_t quote, Token *token) except -1 nogil:
-        """A string in quotes; its bytes are where they are unless something in it is escaped."""
+        """Parse a quoted string; its bytes are copied only if it contains escapes."""
         cdef int64_t start
         cdef uint8_t byte
         cdef bint escaped = False
@@ -273,7 +273,7 @@ cdef class TupleColumns:
         return ROW
 
     cdef int end_token(self, Cursor *cursor, int64_t start, bint escaped, Token *token) except -1 nogil:
-        """A value from ``start`` on; what stands before it was escaped and is unescaped already."""
+        """Set ``token`` to the value that ends here; if ``escaped``, its part before ``start`` is in ``scratch``."""
         token.data = cursor.base + start
         token.size = cursor.position - start
         if escaped:
@@ -283,7 +283,7 @@ cdef class TupleColumns:
         return 0
 
     cdef int digits(self, Token *token, bint hexadecimal, Cursor *cursor) except -1 nogil:
-        """Hexadecimal or binary digits as bytes; an incomplete byte comes first."""
+        """Decode hexadecimal or binary digits; the first byte may have fewer digits."""
         cdef int each = 2 if hexadecimal else 8
         cdef int64_t missing = (each - token.size % each) % each
         cdef int64_t place
@@ -304,7 +304,7 @@ cdef class TupleColumns:
         return ROW
 
     cdef int line(self, Cursor *cursor) except -1 nogil:
-        """The next line of fields with tabs between."""
+        """Parse the next line of tab-separated fields."""
         cdef int32_t place
         cdef int64_t start
         cdef uint8_t byte = 0
@@ -347,7 +347,7 @@ cdef class TupleColumns:
         return ROW
 
     cdef int put(self, int32_t place, Token *token, Cursor *cursor) except -1 nogil:
-        """Add a value to its column."""
+        """Append a value to its column."""
         cdef Column *column = &self.columns[place]
         cdef int32_t offset
         if token.is_null:
@@ -365,7 +365,7 @@ cdef class TupleColumns:
         return 0
 
     cdef int decode(self, int encoding, Token *token, Cursor *cursor) except -1 nogil:
-        """A value's bytes, which stand as base64 or hexadecimal digits."""
+        """Decode a value from base64 or hexadecimal digits."""
         cdef int64_t place
         cdef int digit
         cdef unsigned int word = 0
@@ -389,7 +389,7 @@ cdef class TupleColumns:
         return 0
 
     cdef void take_back(self) noexcept nogil:
-        """Forget the values of a row that is not whole yet."""
+        """Discard the values of an incomplete row."""
         cdef int32_t place
         cdef Column *column
         cdef int64_t held = self.rows * <int64_t> sizeof(int32_t)
@@ -414,7 +414,7 @@ cdef class TupleColumns:
 
 
 cdef inline bint is_word(uint8_t byte) noexcept nogil:
-    """Whether a byte may be of a number, of NULL, or of a character set's name."""
+    """Whether a byte can be part of a number, NULL, or a character set's name."""
     return (
         48 <= byte <= 57 or 65 <= byte <= 90 or 97 <= byte <= 122 or byte == 95 or byte == 43 or byte == 45 or byte == 46
     )

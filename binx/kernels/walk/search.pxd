@@ -16,7 +16,7 @@ from binx.kernels.walk.scan cimport Scanner
 from binx.kernels.transactions.wanted cimport is_wanted
 
 cdef enum:
-    # In place of a transaction's length.
+    # Instead of a transaction's length: its end is uncertain, or after the window.
     UNKNOWN_LENGTH = -1
     LENGTH_BEYOND = -2
 
@@ -24,7 +24,7 @@ cdef enum:
 cdef inline bint is_placed(
     const Header *header, int64_t position, int64_t file_size, int checksum_size, bint inside
 ) noexcept nogil:
-    """Whether a header tells that its event stands where it does, and fits there.
+    """Whether a header is plausible here: known type, matching position, and a size that fits the file.
 
     MariaDB 11.4 and later write no position ``inside`` a transaction.
     """
@@ -40,7 +40,7 @@ cdef inline bint is_placed(
 
 
 cdef inline int64_t length_by_events(Scanner walk, const Header *first, const uint8_t *event, int64_t available) noexcept nogil:
-    """The bytes up to the next event that begins a transaction, by the sizes of the events between."""
+    """Return the bytes up to the next event that begins a transaction, from the sizes of the events between."""
     cdef int64_t length = first.size
     cdef int64_t file_size = walk.file_size
     cdef int checksum_size = walk.checksum_size
@@ -62,7 +62,7 @@ cdef inline int pass_over(
 ) except -1 nogil:
     """Skip the transaction at ``position``, whose GTID event this is, if its GTID is not wanted.
 
-    ``JUMP_NOT``: it is, or where it ends is not certain. ``JUMP_BEYOND``: the window does not show its end.
+    Returns ``JUMP_NOT`` if it is wanted or its end is uncertain, ``JUMP_BEYOND`` if its end is after the window.
     """
     cdef int64_t length
     cdef Header landing
@@ -92,11 +92,11 @@ cdef inline int pass_over(
 
 
 cdef inline bint skips(Scanner walk, Cursor *body, Header *header) except -1 nogil:
-    """Whether an event is passed over while the beginning of a transaction is looked for.
+    """Whether to skip an event in the search for the start of a transaction.
 
-    Where every transaction is ``named`` (has a GTID event, if an anonymous one), only such an event begins
-    one. Where not, BEGIN and XA START do, and whatever follows the end of another. ROTATE and STOP as the
-    file's last event stand between transactions.
+    If every transaction is ``named`` (has a GTID event, maybe an anonymous one), only a GTID event begins
+    one. Otherwise BEGIN and XA START do as well, and so does any event after the end of another transaction.
+    ROTATE or STOP as the file's last event is between transactions.
     """
     cdef uint8_t event_class = CLASS_UNKNOWN
     cdef uint32_t thread = 0

@@ -43,7 +43,7 @@ cpdef enum Codec:
     CODEC_GEOMETRY = 29
 
 cdef enum:
-    # The columns that every table has besides its own.
+    # The system columns, which every table has besides its own.
     CHANGE_TYPE = 0
     COMMIT_VERSION = 1
     COMMIT_TIMESTAMP = 2
@@ -60,24 +60,24 @@ cdef struct Column:
     bint is_common
     int32_t width
     int32_t parameter
-    # Bytes of a value in `values`, which holds offsets into `data` where values have no fixed width.
+    # Bytes per value in `values`, which holds offsets into `data` if values have no fixed width.
     int32_t item
     int64_t nulls
     Output values
     Output data
     # A geometry's SRIDs.
     Output extra
-    # Without memory until the first null.
+    # Allocated at the first null.
     Output validity
-    # Of JSON: how many such columns stand before it; the document of the image that was decoded last, without base where that had none.
+    # For JSON: the number of JSON columns before it; the document of the last decoded image, its base NULL if there is none.
     int32_t json_place
     Cursor document
-    # 1 where the text of that document does not tell the SQL types of all its values.
+    # 1 if that document's text does not show the SQL types of all its values.
     int typed
-    # The day of the last date, and when it began.
+    # The last date as packed in row images, and in days since 1970.
     int64_t last_day
     int64_t midnight
-    # Of a DECIMAL in at most eight bytes, its groups of digits.
+    # For a DECIMAL of at most eight bytes, its groups of digits.
     int64_t high_limit
     int64_t middle_limit
     int64_t low_limit
@@ -85,14 +85,14 @@ cdef struct Column:
     int32_t low_bits
 
 cdef struct Note:
-    # A text about one value: what the server prints where Arrow has no such value, or the changes of a JSON document.
+    # A text about one value: what the server prints if Arrow has no such value, or the diffs of a JSON document.
     int64_t row
     int32_t column
     int32_t size
     int64_t start
 
 cdef struct Origin:
-    # What all rows of an event have in common; ordinal: the number of their transaction.
+    # What all rows of an event have in common. ordinal: their transaction's number.
     int64_t ordinal
     const uint8_t *identifier
     int64_t identifier_size
@@ -109,7 +109,7 @@ cdef class RowBuilder:
     cdef readonly int32_t columns
     cdef int64_t capacity
     cdef int64_t row_bytes
-    # Rows of the batch before: a table that has filled a batch fills the next one.
+    # Rows of the previous batch, for which the next one allocates: a table that filled a batch fills the next one.
     cdef int64_t rows_before
     cdef int64_t variable_bytes
     cdef Column *column
@@ -117,7 +117,7 @@ cdef class RowBuilder:
     cdef Output present_offsets
     cdef Output present_bits
     cdef Output present_validity
-    # Which columns the row at hand has, and whether it lacks any.
+    # Bitmap of the columns that the current row has, and whether it lacks any.
     cdef Output bits
     cdef bint absent
     cdef int64_t partial_rows
@@ -161,7 +161,7 @@ cdef class RowBuilder:
 
     @cython.final
     cdef inline int64_t bytes_held(self) noexcept nogil:
-        """Bytes that the rows take, nearly."""
+        """Return the approximate bytes that the rows take."""
         return self.rows * self.row_bytes + self.variable_bytes
 
 

@@ -2,8 +2,8 @@
 """Decode row images directly into Arrow buffers.
 
 Fixed-width columns are arrays of their Arrow width; columns of bytes have 32-bit offsets and data; a validity bitmap
-is allocated at a column's first null. What needs more than the bytes (character sets, names of ENUM and SET members)
-is done afterwards for the whole column, see ``binx/rows/columns/arrays.py``.
+is allocated at a column's first null. Conversions that need more than the bytes (character sets, names of ENUM and SET
+members) are done afterwards for the whole column, see ``binx/rows/columns/arrays.py``.
 """
 
 from cython cimport final
@@ -29,7 +29,7 @@ cdef enum:
     CHANGE_UPDATE_PREIMAGE = 1
     CHANGE_DELETE = 3
 
-# Bytes of a value in the first buffer, and fewest and most bytes of a value in a row image.
+# Bytes per value in the first buffer, and minimum and maximum bytes of a value in a row image.
 FIXED_WIDTHS = {
     CODEC_NULL: (1, 0, 0),
     CODEC_COPY1: (1, 1, 1),
@@ -54,7 +54,7 @@ FIXED_WIDTHS = {
     CODEC_SET: (8, 1, 8),
 }
 
-# Bytes of a time without its second's fraction.
+# Bytes of a temporal value without fractional seconds.
 TIMES = {CODEC_DATETIME: 5, CODEC_TIMESTAMP: 4, CODEC_TIME: 3}
 
 SYSTEM_NAMES = (
@@ -65,7 +65,7 @@ cdef int *SYSTEM_WIDTHS = [1, 8, 8, 8, 4, 8, 8, 4]
 
 
 cdef int item_size(int place, int codec, int prefix, int width, int parameter) except -1:
-    """Bytes of a value in the first buffer of a column; what is copied there must be what row images hold."""
+    """Return the bytes per value in a column's first buffer; UnsupportedError if the width does not fit the codec."""
     cdef bint fits
     cdef int item
     if codec in TIMES:
@@ -148,7 +148,7 @@ cdef class RowBuilder:
         cdef Column *column
         for i in range(self.columns):
             column = &self.column[i]
-            # One value more: offsets have an end after the last row.
+            # One more value: offsets include the end of the last row.
             keep(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
             if self.capacity == 0:
                 memset(column.values.data, 0, column.item)
@@ -165,7 +165,7 @@ cdef class RowBuilder:
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil:
         """Discard everything after the first ``rows`` rows, including an unfinished row.
 
-        ``variable_bytes`` is what was held beside the fixed widths when there were so many rows.
+        ``variable_bytes`` is the attribute's value from when there were as many rows.
         """
         cdef int64_t last = self.rows if self.rows < self.capacity else self.capacity - 1
         cdef int64_t row
@@ -233,7 +233,7 @@ cdef class RowBuilder:
                 hand_over(&self.present_bits, self.present_bits.size),
                 rows - self.partial_rows,
             )
-        # A table that has filled a batch will fill the next one: it gets its memory at once, and copies nothing.
+        # A table that filled a batch fills the next one: allocating as much at once avoids copies.
         self.rows_before = rows
         self.rows = self.capacity = self.variable_bytes = self.partial_rows = self.typed_documents = 0
         self.ids = 0
@@ -249,10 +249,10 @@ cdef class RowBuilder:
         int64_t number,
         int64_t byte_limit,
     ) except -1 nogil:
-        """Decode the row images of an event, the first change of which has a number; returns how many changes these are.
+        """Decode an event's row images, numbering its changes from ``number``; returns the number of changes.
 
-        Where the rows come to ``byte_limit`` bytes before the event's end, ``body`` is left at the next change: a row of
-        one byte may be of 4,096 columns.
+        If the rows reach ``byte_limit`` bytes before the event's end, ``body`` is left at the next change: a row of
+        one byte may have 4,096 columns.
         """
         cdef int64_t first = self.rows
         cdef int64_t count = 0
@@ -276,7 +276,7 @@ cdef class RowBuilder:
         return count
 
     cdef int begin_transaction(self, const Origin *origin) except -1 nogil:
-        """Take a transaction's identifier where its first rows come."""
+        """Store a transaction's identifier before its first rows."""
         cdef int32_t end = 0
         if origin.ordinal == self.last_ordinal:
             return 0
@@ -293,7 +293,7 @@ cdef class RowBuilder:
     cdef void fill_system_columns(
         self, int64_t first, int operation, const Origin *origin, int64_t number
     ) noexcept nogil:
-        """Write what the rows from the first on have in common, and their changes' numbers; two images are an update."""
+        """Fill the system columns of the rows from ``first`` on; an update's two images share a number."""
         cdef int64_t count = self.rows - first
         cdef uint8_t *changes = self.system[CHANGE_TYPE].data + first
         cdef int64_t *versions = (<int64_t *> self.system[COMMIT_VERSION].data) + first
@@ -323,7 +323,7 @@ cdef class RowBuilder:
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil:
-        """Decode one row image as the next row; ``partial`` has a bit for each JSON column, NULL where all are whole."""
+        """Decode one row image as the next row; ``partial`` has a bit for each JSON column, or is NULL if all are whole."""
         cdef int64_t row = self.rows
         if row == self.capacity:
             self.grow()
@@ -344,7 +344,7 @@ cdef class RowBuilder:
     cdef int append_values(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil:
-        # A cursor of its own, whose address goes nowhere, stays in registers.
+        # A local cursor whose address is not taken stays in registers.
         cdef Cursor at = image[0]
         cdef int64_t row = self.rows
         cdef int64_t held = 0
@@ -402,7 +402,7 @@ cdef class RowBuilder:
         return 0
 
     cdef int end_present_bits(self) except -1 nogil:
-        """Write which columns the row has; all rows before the first that lacks one are null here."""
+        """Append the bitmap of the columns that the row has; it is null for rows that have all columns."""
         cdef int64_t row = self.rows
         if self.present_offsets.data == NULL:
             reserve(&self.present_offsets, (self.capacity + 1) * OFFSET_SIZE)
@@ -417,9 +417,9 @@ cdef class RowBuilder:
         return 0
 
     cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
-        """Take a JSON value that is logged as changes: apply them to the document of the image before.
+        """Decode a JSON value that is logged as diffs: apply them to the document of the before image.
 
-        Where that lacks the document, the changes are kept and the column counts as absent.
+        If they cannot be applied, the diffs are kept and the column counts as absent.
         """
         cdef int64_t size = <int64_t> little(take(image, column.prefix), column.prefix)
         cdef Cursor changes = cursor_over(take(image, size), size, image.origin + image.position - size)
@@ -454,7 +454,7 @@ cdef class RowBuilder:
         return 0
 
     cdef int note(self, Output *notes, Output *text, int32_t column, int64_t start) except -1 nogil:
-        """Say that the text from ``start`` on is about a column's value in this row."""
+        """Record that the text from ``start`` on is about a column's value in this row."""
         cdef Note note
         note.row = self.rows
         note.column = column
@@ -466,7 +466,7 @@ cdef class RowBuilder:
 
 
 cdef int keep(Output *output, int64_t held, int64_t size) except -1 nogil:
-    """Make a buffer hold ``size`` bytes, of which the first ``held`` are kept; the rest is written later."""
+    """Reserve ``size`` bytes in a buffer, keeping the first ``held``; the rest is written later."""
     output.size = held
     return reserve(output, size - held)
 
@@ -477,7 +477,7 @@ cdef void forget_notes(Output *notes, Output *text, int64_t rows) noexcept nogil
     while notes.size:
         note = (<Note *> (notes.data + notes.size)) - 1
         if note.row < rows:
-            # A text that was begun when the error came has no note yet.
+            # A text that was being written when an error occurred has no note yet.
             text.size = note.start + note.size
             return
         notes.size -= <int64_t> sizeof(Note)
@@ -485,7 +485,7 @@ cdef void forget_notes(Output *notes, Output *text, int64_t rows) noexcept nogil
 
 
 cdef list take_notes(Output *notes, Output *text):
-    """(row, column, text) of each note; both buffers are emptied."""
+    """Return each note as (row, column, text), and empty both buffers."""
     cdef int64_t i
     cdef Note *note
     taken = []
@@ -498,7 +498,7 @@ cdef list take_notes(Output *notes, Output *text):
 
 
 cdef int widen_validity(Output *validity, int64_t rows) except -1 nogil:
-    """Make a bitmap hold ``rows`` bits; new ones say that the value is there."""
+    """Extend a bitmap to ``rows`` bits; new bits are set (not null)."""
     cdef int64_t size = (rows + 7) >> 3
     cdef int64_t held = validity.size
     if size > held:

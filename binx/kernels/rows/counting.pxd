@@ -11,7 +11,7 @@ from binx.kernels.walk.events cimport PARTIAL_UPDATE_ROWS_EVENT, PRE_GA_UPDATE_R
 from binx.kernels.rows.layouts cimport TableLayout, TableMaps, count_bits, skip_image
 
 cdef enum:
-    # Rows_log_event of no table, written only to end a statement.
+    # Table ID of rows events without a table, which only end a statement.
     DUMMY_TABLE_ID = 0xFFFFFF
     PARTIAL_JSON_UPDATES = 1
 
@@ -35,7 +35,7 @@ cdef inline int bad_rows(Cursor *body, str message) except -1 with gil:
 cdef inline int open_rows(
     TableMaps maps, Cursor *body, uint8_t type, int post_header, int64_t ordinal, RowsEvent *rows
 ) except -1 nogil:
-    """Read everything before the first row; ``rows.map`` is -1 for an event without a table."""
+    """Parse everything before the first row; ``rows.map`` is -1 for an event without a table."""
     cdef int id_width = 4 if post_header == 6 else 6
     cdef uint64_t table_id = little(take(body, id_width), id_width)
     cdef uint64_t columns
@@ -68,9 +68,9 @@ cdef inline int open_rows(
 
 
 cdef inline int open_after_image(Cursor *body, const TableLayout *layout, RowsEvent *rows, const uint8_t **partial) except -1 nogil:
-    """Read what PARTIAL_UPDATE_ROWS writes before an after image: options and a bit for each JSON column.
+    """Parse what PARTIAL_UPDATE_ROWS has before an after image: options and a bit for each JSON column.
 
-    ``partial`` is left NULL where all values are whole.
+    ``partial`` is NULL if all values are whole.
     """
     cdef uint64_t options
     partial[0] = NULL
@@ -93,10 +93,10 @@ cdef inline int check_null_bits(Cursor *body, int32_t present_count) except -1 n
 
 
 cdef inline int64_t count_old_times(Cursor body, const TableLayout *layout, RowsEvent *rows) except -2 with gil:
-    """How many changes there are where MariaDB may keep more bytes of a value than its table map tells of.
+    """Count the changes of an event in which MariaDB may store more bytes of a value than its table map shows.
 
-    -1 where the rows have other widths than the layout: a value ends behind the event, or null bits stand where there
-    are none.
+    Returns -1 if the rows do not match the layout's widths: a value ends after the event, or unused null bits are
+    not set.
     """
     from binx.errors import DamagedError
 
@@ -119,9 +119,9 @@ cdef inline int64_t count_old_times(Cursor body, const TableLayout *layout, Rows
 
 
 cdef inline int64_t count_images(TableMaps maps, Cursor *body, RowsEvent *rows) except -2 nogil:
-    """How many changes a rows event has (an update's two images are one).
+    """Count a rows event's changes (an update's two images are one).
 
-    -1 where nothing tells how many bytes a column's values take.
+    Returns -1 if the width of a column's values is unknown.
     """
     cdef TableLayout *layout = maps.layout(rows.map)
     cdef const uint8_t *partial

@@ -2,7 +2,7 @@
 """Decode MySQL's binary DECIMAL, for row images and JSON.
 
 ``decimal2bin`` (strings/decimal.cc) writes groups of nine decimal digits as
-four big-endian bytes each, the digits that fill no group in as few bytes as
+four big-endian bytes each, and the remaining digits in as few bytes as
 they need: those of the integer part first, those of the fraction last. The
 first bit is inverted so that the bytes sort as the numbers do, and a negative
 number has every bit inverted.
@@ -14,25 +14,25 @@ from binx.kernels.cursor cimport big
 from binx.kernels.output cimport Output, reserve
 
 cdef enum:
-    MAX_PRECISION = 81  # nine groups: a column has 65 digits at most, but JSON counts whole groups
+    MAX_PRECISION = 81  # nine groups: a column has at most 65 digits, but JSON counts whole groups
     MAX_BYTES = 40
     GROUP = 9  # digits in four bytes
 
 
 cdef inline int bytes_of_digits(int digits) noexcept nogil:
-    """The bytes of a group of 0 to 9 digits: 0, 1, 1, 2, 2, 3, 3, 4, 4, 4."""
+    """Return the bytes of a group of 0 to 9 digits: 0, 1, 1, 2, 2, 3, 3, 4, 4, 4."""
     return 4 if digits == GROUP else (digits + 1) >> 1
 
 
 cdef inline int decimal_size(int precision, int scale) noexcept nogil:
-    """The bytes that a DECIMAL(precision, scale) takes (``decimal_bin_size``)."""
+    """Return the bytes that a DECIMAL(precision, scale) takes (``decimal_bin_size``)."""
     cdef int whole = precision - scale
     cdef int full_groups = whole // GROUP + scale // GROUP
     return full_groups * 4 + bytes_of_digits(whole % GROUP) + bytes_of_digits(scale % GROUP)
 
 
 cdef inline int check_decimal(int precision, int scale) except -1 nogil:
-    """Refuse a precision and scale that no DECIMAL has; they come out of the file too."""
+    """Raise DamagedError for a precision and scale that no DECIMAL has; they may come from the file."""
     if precision < 1 or precision > MAX_PRECISION or scale < 0 or scale > precision:
         bad_precision(precision, scale)
     return 0
@@ -54,7 +54,7 @@ cdef inline int bad_group(uint64_t group, int digits) except -1 with gil:
 
 
 cdef inline bint plain_bytes(const uint8_t *data, int size, uint8_t *plain) noexcept nogil:
-    """Undo the inversions; whether the number is negative."""
+    """Undo the inversions; returns whether the number is negative."""
     cdef bint negative = (data[0] & 0x80) == 0
     cdef uint8_t inverted = 0xFF if negative else 0
     cdef int i
@@ -65,7 +65,7 @@ cdef inline bint plain_bytes(const uint8_t *data, int size, uint8_t *plain) noex
 
 
 cdef inline int digits_before(int precision, int scale, int done) noexcept nogil:
-    """The size in digits of the group that follows ``done`` digits, 0 at the end."""
+    """Return the digits in the group after the first ``done`` digits, 0 at the end."""
     cdef int left = precision - done
     if left > scale:
         left = (left - scale) % GROUP
@@ -74,7 +74,7 @@ cdef inline int digits_before(int precision, int scale, int done) noexcept nogil
 
 
 cdef inline int take_group(const uint8_t **plain, int digits, uint64_t *group) except -1 nogil:
-    """The number in the next group's bytes, which must have no more than ``digits`` digits."""
+    """Parse the next group's number, which must have at most ``digits`` digits."""
     cdef int size = bytes_of_digits(digits)
     group[0] = big(plain[0], size)
     plain[0] += size
@@ -93,7 +93,7 @@ cdef extern from *:
 
 
 cdef inline uint64_t power_of_ten(int exponent) noexcept nogil:
-    """Of the digits of one group, 0 to 9."""
+    """Return 10^exponent; the exponent is at most a group's digits, 0 to 9."""
     return binx_powers_of_ten[exponent]
 
 

@@ -43,8 +43,8 @@ cdef enum:
 cdef struct Target:
     void *builder
     bint known
-    # Row images that were passed over; changes that were undone, by operation; rows events that a scan could not count,
-    # and their changes, by operation.
+    # Row images that were skipped; undone changes, by operation; rows events that a scan could not count; the changes
+    # of those, by operation.
     int64_t counts[COUNTS]
 
 cdef struct Undone:
@@ -66,7 +66,7 @@ cdef class RowDecoder:
     cdef public bint resolves_only
     cdef public bint with_texts
     cdef public int64_t table_limit
-    # Number of the statement that the next event is of, within its transaction.
+    # Number of the next event's statement within its transaction.
     cdef public int32_t next_statement
     cdef int32_t statement
     cdef int64_t tables_held
@@ -101,7 +101,7 @@ cdef class RowDecoder:
     cdef bint decoding
     cdef int64_t rows_before
     cdef int64_t bytes_before
-    # Where in its body the rows event at hand goes on, when the rows before that were handed over; else 0.
+    # Position in the current rows event's body at which decoding resumes after a flush; else 0.
     cdef int64_t resumed_at
 
     def __init__(self, int64_t file_number, int64_t row_limit, int64_t byte_limit, int64_t memory_limit):
@@ -176,7 +176,7 @@ cdef class RowDecoder:
         return need, at
 
     cdef int drop_event(self) except -1:
-        """Take back the rows of the event whose decoding failed, so that no builder keeps a part of it."""
+        """Discard the rows of the event whose decoding failed, so that no builder keeps a part of it."""
         self.resumed_at = 0
         if self.decoding:
             (<RowBuilder> self.filled).rewind(self.rows_before, self.bytes_before)
@@ -228,7 +228,7 @@ cdef class RowDecoder:
         return (<Target *> self.targets.data) + map
 
     cdef int add_targets(self, int32_t map) except -1 nogil:
-        """Have a target for every table map up to one."""
+        """Add targets for all table maps up to this number."""
         cdef Target blank
         memset(&blank, 0, sizeof(Target))
         while self.targets.size // <int64_t> sizeof(Target) <= map:
@@ -273,7 +273,7 @@ cdef class RowDecoder:
                 return NEED_WINDOW
             self.event_size = header.size
             if header.type == TRANSACTION_PAYLOAD_EVENT:
-                # It may be larger than any window, and is read piece by piece.
+                # It may be larger than any window, so it is read in pieces.
                 return NEED_PAYLOAD
             if header.size > available:
                 return NEED_WINDOW
@@ -291,7 +291,7 @@ cdef class RowDecoder:
             return need
 
     cdef int take_event(self, Header *header, Cursor *body, int64_t position) except -1 nogil:
-        """Deal with one event, or say what is needed for it. After a flush it is done, unless it is to be resumed."""
+        """Process one event and return a Need; after a flush the event is complete, unless ``resumed_at`` is set."""
         cdef uint8_t type = header.type
         cdef int statement
         if type == TABLE_MAP_EVENT:
@@ -373,7 +373,7 @@ cdef class RowDecoder:
     cdef int check_widths(self, Cursor *body, RowsEvent *rows, Target *target) except -1 nogil:
         """Reject rows whose widths differ from the table's definition.
 
-        Those that a scan could not count, as it has no definitions, are counted.
+        Count those that a scan could not count, as it has no definitions.
         """
         cdef TableLayout layout = self.maps.layout(rows.map)[0]
         cdef int64_t count

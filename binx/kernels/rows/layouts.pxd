@@ -48,9 +48,9 @@ cdef enum:
     COLUMNS_MAXIMUM = 4096
 
 cdef struct ColumnLayout:
-    # prefix = 0: the value has `width` bytes; else `prefix` bytes of length precede it.
-    # run: the bytes of the columns of fixed width that begin here, up to the next column with a length, whose prefix
-    # is `stop` (0 where there is none); run_columns: how many columns that is, the one with a length included.
+    # prefix: bytes of the length before a value; 0 if values have the fixed width `width`.
+    # run: bytes of the fixed-width columns from this one to the next column with a length prefix, whose size is `stop`
+    # (0 if there is none); run_columns: the number of these columns, including the one with a length prefix.
     uint8_t type
     uint8_t prefix
     uint8_t stop
@@ -60,10 +60,10 @@ cdef struct ColumnLayout:
     int32_t run_columns
 
 cdef struct TableLayout:
-    # old_times: there are columns of TIME, DATETIME or TIMESTAMP as before MySQL 5.6, whose width MariaDB may not tell;
-    # logged: the columns as the table map alone tells of them, where a definition has told their widths, else NULL.
-    # unknown: the number from 1 of the first column of a type of which no width is known, and 0 where there is none;
-    # rows of such a table cannot be told apart, and the layout ends before that column.
+    # old_times: has TIME, DATETIME or TIMESTAMP columns in the format before MySQL 5.6, whose width MariaDB may not log.
+    # logged: the columns from the table map alone, if widths from a definition replaced them; else NULL.
+    # unknown: number (from 1) of the first column whose type has no known width, 0 if there is none; the rows of such a
+    # table cannot be told apart, and the layout ends before that column.
     int32_t columns
     int32_t json_columns
     int32_t table
@@ -74,19 +74,19 @@ cdef struct TableLayout:
     ColumnLayout *logged
 
 cdef struct Meaning:
-    # owner: the number of the transaction that wrote the table map last.
+    # owner: number of the transaction that last wrote the table map.
     uint64_t table_id
     int32_t number
     int32_t owner
 
 
 cdef class TableMaps:
-    """Every distinct table map of a file, numbered; and which of them a table id means now."""
+    """The distinct table maps of a file, numbered, and the current one of each table ID."""
 
     cdef Slots bodies
     cdef Slots names
     cdef Output layouts
-    # Table ids; the number of each is its place among the meanings.
+    # Table IDs; each one's number is its index in the meanings.
     cdef Slots ids
     cdef Output meanings
     cdef int64_t latest
@@ -94,7 +94,7 @@ cdef class TableMaps:
 
     @cython.final
     cdef inline TableLayout *layout(self, int32_t number) noexcept nogil:
-        """The layout of a numbered table map; the pointer holds until the next new one is seen."""
+        """Return a table map's layout; the pointer is valid until the next new table map."""
         return (<TableLayout *> self.layouts.data) + number
 
     cdef void set_format(self, int64_t types) noexcept
@@ -138,7 +138,7 @@ cdef inline bint bit_at(const uint8_t *bitmap, int32_t index) noexcept nogil:
 
 
 cdef inline uint64_t null_word(const uint8_t *nulls, int32_t count) noexcept nogil:
-    """The first bits of a null bitmap, at most 64; servers set the unused bits after them."""
+    """Return the first ``count`` bits of a null bitmap, at most 64, without the unused bits, which servers set."""
     cdef uint64_t word = little(nulls, (count + 7) >> 3)
     return word if count == 64 else word & ((<uint64_t> 1 << count) - 1)
 
@@ -146,7 +146,7 @@ cdef inline uint64_t null_word(const uint8_t *nulls, int32_t count) noexcept nog
 cdef inline int skip_image(
     Cursor *image, const TableLayout *layout, const uint8_t *present, int32_t present_count
 ) except -1 nogil:
-    """Step over one row image: the null bitmap of the present columns, then their values."""
+    """Skip one row image: the null bitmap of the present columns, then their values."""
     cdef Cursor at = image[0]
     cdef const uint8_t *nulls = take(&at, (present_count + 7) >> 3)
     cdef const uint8_t *data
@@ -159,7 +159,7 @@ cdef inline int skip_image(
         word = null_word(nulls, present_count)
         while column < end:
             if word & (((<uint64_t> 2) << (column.run_columns - 1)) - 1) == 0:
-                # Columns of fixed width and the length prefix after them at once.
+                # Skip fixed-width columns and the length prefix after them at once.
                 data = take(&at, column.run + column.stop)
                 if column.stop:
                     take(&at, <int64_t> little(data + column.run, column.stop))

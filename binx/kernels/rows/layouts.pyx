@@ -40,7 +40,7 @@ cdef int refuse(Cursor *body, str message) except -1 with gil:
 
 
 cdef int lay_out_members(Cursor *body, const uint8_t *meta, ColumnLayout *column) except -1 nogil:
-    """Fill the layout of an ENUM or a SET by its metadata: the type, and the bytes of a value."""
+    """Fill the layout of an ENUM or SET from its metadata: the type, and the bytes per value."""
     column.type = meta[0]
     column.metadata = meta[1]
     column.width = meta[1]
@@ -50,7 +50,7 @@ cdef int lay_out_members(Cursor *body, const uint8_t *meta, ColumnLayout *column
 
 
 cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *column) except -1 nogil:
-    """Fill one column's layout; consumes its part of the metadata block. Gives 1 where no width of the type is known."""
+    """Fill one column's layout, consuming its part of the metadata block; returns 1 if the type's width is unknown."""
     cdef const uint8_t *meta
     cdef int32_t length
     column.type = type
@@ -123,7 +123,7 @@ cdef int lay_out(Cursor *body, uint8_t type, Cursor *metadata, ColumnLayout *col
 
 
 cdef void join_columns(ColumnLayout *column, int32_t columns) noexcept nogil:
-    """Tell of each column how many bytes can be stepped over from it at once."""
+    """Compute for each column how many bytes can be skipped from it at once."""
     cdef int32_t i
     for i in range(columns - 1, -1, -1):
         column[i].run = 0 if column[i].prefix else column[i].width
@@ -136,10 +136,10 @@ cdef void join_columns(ColumnLayout *column, int32_t columns) noexcept nogil:
 
 
 def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
-    """Number from 1 and type of a table map's first column of a type of which no width is known; None without one.
+    """Return the number (from 1) and type of a table map's first column of unknown width; None if there is none.
 
-    ``body`` is all that follows the table id and the flags; DamagedError and UnsupportedError are raised where it
-    cannot be read otherwise.
+    ``body`` is everything after table ID and flags. Raises DamagedError or UnsupportedError if it cannot be parsed
+    for other reasons.
     """
     cdef TableMaps maps = TableMaps()
     cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], 0)
@@ -149,7 +149,7 @@ def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
 
 
 cdef inline Meaning *meaning_of(TableMaps maps, uint64_t table_id) noexcept nogil:
-    """What a table id means now, NULL where no table map had it; mostly it is that of the latest table map."""
+    """Return a table ID's current meaning, NULL if no table map had it; usually that of the latest table map."""
     cdef Meaning *meanings = <Meaning *> maps.meanings.data
     cdef int32_t place
     if maps.latest >= 0 and meanings[maps.latest].table_id == table_id:
@@ -183,10 +183,10 @@ cdef class TableMaps:
         self.of_mariadb = types >= MARIADB_ANNOTATE_ROWS_EVENT
 
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil:
-        """Number the table map in an event's body, and remember that its table id now means it.
+        """Return the number of the table map in an event's body, and make it its table ID's current one.
 
-        ``id_width`` is 6 (4 in logs of early 5.1). Bodies are told apart by all that follows the table id
-        and the flags.
+        ``id_width`` is 6 (4 in logs of early 5.1). Table maps are the same if everything after table ID and
+        flags is equal.
         """
         cdef uint64_t table_id = little(take(body, id_width), id_width)
         take(body, 2)
@@ -216,7 +216,7 @@ cdef class TableMaps:
         return number
 
     cdef int learn(self, Cursor *body) except -1 nogil:
-        """Parse a table map that was not seen before: names, types, metadata."""
+        """Parse a new table map: names, types, metadata."""
         cdef Cursor metadata
         cdef TableLayout layout
         cdef const uint8_t *types
@@ -229,7 +229,7 @@ cdef class TableMaps:
         cdef int32_t i
         memset(&layout, 0, sizeof(TableLayout))
         layout.table = -1
-        # Appended before it is filled: a map that is refused keeps its number, and is marked by table -1.
+        # Appended before it is filled: a rejected map keeps its number, with table -1.
         append(&self.layouts, &layout, sizeof(TableLayout))
         db_size = take(body, 1)[0]
         take(body, db_size + 1)
@@ -263,9 +263,9 @@ cdef class TableMaps:
         return 0
 
     cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil:
-        """The number of the table map that a rows event's table id means.
+        """Return the number of the table map that a rows event's table ID refers to.
 
-        A server writes it in the same transaction, always; a map of an earlier one may be of another table.
+        Servers always write it in the same transaction; a map from an earlier one may be of another table.
         """
         cdef const Meaning *meaning = meaning_of(self, table_id)
         if meaning == NULL or meaning.owner != <int32_t> (transaction & 0x7FFFFFFF):
@@ -320,7 +320,7 @@ cdef class TableMaps:
         )
 
     def unknown(self, int32_t number) -> tuple[int, int] | None:
-        """Number from 1 and type of the first column of a type of which no width is known; None without one."""
+        """Return the number (from 1) and type of the first column of unknown width; None if there is none."""
         if not 0 <= number < self.bodies.count:
             raise IndexError(number)
         if self.layout(number).table < 0 or not self.layout(number).unknown:
@@ -330,8 +330,8 @@ cdef class TableMaps:
     def set_widths(self, int32_t number, list widths):
         """Set column widths of a numbered table map that MariaDB does not log, from the table's definition.
 
-        ``widths`` has for each column the bytes of a value, None where the table map tells them. It does of all but TIME,
-        DATETIME and TIMESTAMP as before MariaDB 10.1.
+        ``widths`` has each column's bytes per value; None if the table map gives them, as for all types except TIME,
+        DATETIME and TIMESTAMP in the format before MariaDB 10.1.
         """
         cdef TableLayout *layout
         cdef int32_t i
@@ -351,7 +351,7 @@ cdef class TableMaps:
 
     @property
     def count(self) -> int:
-        """How many distinct table maps were seen."""
+        """Number of distinct table maps seen."""
         return self.bodies.count
 
     def body(self, int32_t number) -> bytes:
@@ -361,7 +361,7 @@ cdef class TableMaps:
         return slot_bytes(&self.bodies, number)[: slot_entry(&self.bodies, number).size]
 
     def columns(self, int32_t number) -> list[tuple[int, int, int, int]]:
-        """Each column's type, metadata, bytes of the length prefix (0: fixed width) and width."""
+        """Return each column's type, metadata, bytes of the length prefix (0: fixed width) and width."""
         cdef TableLayout *layout
         cdef int32_t i
         if not 0 <= number < self.bodies.count:
@@ -373,13 +373,13 @@ cdef class TableMaps:
         ]
 
     def table_of(self, int32_t number) -> int:
-        """The number of the table (database and name) that a table map is about."""
+        """Return the number of a table map's table (database and name)."""
         if not 0 <= number < self.bodies.count:
             raise IndexError(number)
         return self.layout(number).table
 
     def name(self, int32_t table) -> tuple[bytes, bytes]:
-        """A table's database and name, as logged."""
+        """Return a table's database and name, as logged."""
         if not 0 <= table < self.names.count:
             raise IndexError(table)
         data = slot_bytes(&self.names, table)[: slot_entry(&self.names, table).size]
@@ -388,5 +388,5 @@ cdef class TableMaps:
 
     @property
     def tables(self) -> int:
-        """How many distinct tables (database and name) were seen."""
+        """Number of distinct tables (database and name) seen."""
         return self.names.count

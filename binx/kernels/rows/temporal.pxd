@@ -14,7 +14,7 @@ from binx.kernels.cursor cimport big, little
 cdef enum:
     TEXT_SIZE = 64
     SECOND = 1000000
-    # The seconds of 839 hours, of which a TIME has fewer.
+    # Seconds of 839 hours; a TIME is shorter.
     MOST_SECONDS = 3020400
 
 cdef struct DateTime:
@@ -28,7 +28,7 @@ cdef struct DateTime:
 
 
 cdef inline int64_t days_of(int64_t year, int month, int day) noexcept nogil:
-    """Days since 1970-01-01 of a date of the proleptic Gregorian calendar (H. Hinnant, days_from_civil)."""
+    """Return the days since 1970-01-01 of a proleptic Gregorian date (H. Hinnant, days_from_civil)."""
     cdef int64_t era
     cdef int64_t year_of_era
     cdef int64_t day_of_year
@@ -44,7 +44,7 @@ cdef inline bint leap(int year) noexcept nogil:
 
 
 cdef inline bint real_date(int year, int month, int day) noexcept nogil:
-    """Whether the calendar has that day: years 1 to 9999, no zero parts, no 30 February."""
+    """Whether a date exists: years 1 to 9999, no zero parts, no 30 February."""
     cdef int last = 31
     if month == 4 or month == 6 or month == 9 or month == 11:
         last = 30
@@ -64,7 +64,7 @@ cdef inline int64_t microseconds_of(const DateTime *value) noexcept nogil:
 
 
 cdef inline int64_t fraction_of(const uint8_t *data, int digits) noexcept nogil:
-    """Microseconds of a second's fraction: 1 to 3 bytes hold hundredths, ten-thousandths or millionths."""
+    """Return the µs of a second's fraction; 1 to 3 bytes hold hundredths, ten-thousandths or millionths."""
     if digits == 0:
         return 0
     if digits <= 2:
@@ -75,7 +75,7 @@ cdef inline int64_t fraction_of(const uint8_t *data, int digits) noexcept nogil:
 
 
 cdef inline void read_date(const uint8_t *data, DateTime *value) noexcept nogil:
-    """DATE: 24 bits, little-endian: year × 512 + month × 32 + day."""
+    """Decode a DATE: 24 bits, little-endian: year × 512 + month × 32 + day."""
     cdef int packed = <int> little(data, 3)
     value.year = packed >> 9
     value.month = (packed >> 5) & 15
@@ -84,8 +84,10 @@ cdef inline void read_date(const uint8_t *data, DateTime *value) noexcept nogil:
 
 
 cdef inline void read_datetime2(const uint8_t *data, int digits, DateTime *value) noexcept nogil:
-    """DATETIME of 5.6.4 and later: 40 bits, big-endian: sign, year × 13 + month (17), day (5), hour (5), minute (6),
-    second (6); then the fraction."""
+    """Decode a DATETIME of 5.6.4 and later.
+
+    40 bits, big-endian: sign, year × 13 + month (17), day (5), hour (5), minute (6), second (6); then the fraction.
+    """
     cdef uint64_t packed = big(data, 5) ^ (<uint64_t> 1 << 39)
     cdef int year_month = <int> ((packed >> 22) & 0x1FFFF)
     value.year = year_month // 13
@@ -98,7 +100,7 @@ cdef inline void read_datetime2(const uint8_t *data, int digits, DateTime *value
 
 
 cdef inline int64_t scale_of(int digits) noexcept nogil:
-    """Microseconds in the last of so many digits of a second's fraction."""
+    """Return the µs in the last of ``digits`` digits of a second's fraction."""
     cdef int64_t scale = SECOND
     cdef int i
     for i in range(digits):
@@ -107,8 +109,11 @@ cdef inline int64_t scale_of(int digits) noexcept nogil:
 
 
 cdef inline void read_packed_datetime(const uint8_t *data, int width, int digits, DateTime *value) noexcept nogil:
-    """DATETIME(n) of MariaDB before 10.1: units of the last digit, big-endian, as if all months had 32 days and all
-    years 13 months (``pack_time`` in sql-common/my_time.c, ``Field_datetime_hires``)."""
+    """Decode a DATETIME(n) of MariaDB before 10.1.
+
+    Big-endian units of the last digit, as if all months had 32 days and all years 13 months (``pack_time`` in
+    sql-common/my_time.c, ``Field_datetime_hires``).
+    """
     cdef uint64_t packed = big(data, width) * <uint64_t> scale_of(digits)
     value.microsecond = <int> (packed % SECOND)
     packed //= SECOND
@@ -125,15 +130,18 @@ cdef inline void read_packed_datetime(const uint8_t *data, int width, int digits
 
 
 cdef inline int64_t old_timestamp_of(const uint8_t *data, int width, int digits) noexcept nogil:
-    """TIMESTAMP before 5.6.4 in microseconds: seconds, little-endian; with a fraction, as MariaDB before 10.1 had it,
-    big-endian, and units of the last digit behind them (``Field_timestamp_hires``)."""
+    """Decode a TIMESTAMP before 5.6.4 to µs: seconds, little-endian.
+
+    With a fraction, in MariaDB before 10.1: seconds, big-endian, then units of the last digit
+    (``Field_timestamp_hires``).
+    """
     if digits == 0:
         return <int64_t> little(data, 4) * SECOND
     return <int64_t> big(data, 4) * SECOND + <int64_t> big(data + 4, width - 4) * scale_of(digits)
 
 
 cdef inline void read_old_datetime(const uint8_t *data, int width, int digits, DateTime *value) noexcept nogil:
-    """DATETIME before 5.6.4: the decimal number YYYYMMDDhhmmss in 64 bits, or what MariaDB had with a fraction."""
+    """Decode a DATETIME before 5.6.4: the decimal number YYYYMMDDhhmmss in 64 bits, or MariaDB's form with a fraction."""
     cdef uint64_t packed = little(data, 8) if digits == 0 else 0
     cdef uint64_t date = packed // 1000000
     cdef uint64_t time = packed % 1000000
@@ -150,7 +158,7 @@ cdef inline void read_old_datetime(const uint8_t *data, int width, int digits, D
 
 
 cdef inline int64_t time2_of(const uint8_t *data, int digits) noexcept nogil:
-    """TIME of 5.6.4 and later in microseconds: 24 bits, big-endian, biased by 2^23, then the fraction.
+    """Decode a TIME of 5.6.4 and later to µs: 24 bits, big-endian, biased by 2^23, then the fraction.
 
     Hour (10 bits), minute (6), second (6); a negative time is the two's complement of the whole, fraction included.
     """
@@ -171,9 +179,9 @@ cdef inline int64_t time2_of(const uint8_t *data, int digits) noexcept nogil:
 
 
 cdef inline int64_t old_time_of(const uint8_t *data, int width, int digits) noexcept nogil:
-    """TIME before 5.6.4 in microseconds: the decimal number hhmmss, 24 bits with sign.
+    """Decode a TIME before 5.6.4 to µs: the decimal number hhmmss, 24 bits with sign.
 
-    With a fraction, as MariaDB before 10.1 had it, units of the last digit, big-endian, on top of 839 hours
+    With a fraction, in MariaDB before 10.1: units of the last digit, big-endian, plus 839 hours
     (``Field_time_hires``).
     """
     cdef int64_t packed
@@ -189,7 +197,7 @@ cdef inline int64_t old_time_of(const uint8_t *data, int width, int digits) noex
 
 
 cdef inline int date_text(const DateTime *value, char *text) noexcept nogil:
-    """Write a date as the server prints it, at most TEXT_SIZE bytes; returns its length."""
+    """Write a date as the server prints it, at most TEXT_SIZE bytes; returns the length."""
     return snprintf(text, TEXT_SIZE, b"%04d-%02d-%02d", value.year, value.month, value.day)
 
 

@@ -13,9 +13,9 @@ from binx.kernels.rows.decimal cimport *
 from binx.kernels.rows.temporal cimport *
 
 cdef enum:
-    # Arrow's 32-bit offsets; a batch is handed over long before.
+    # The limit of Arrow's 32-bit offsets; batches usually end long before.
     DATA_MAXIMUM = 0x7FFFFFFF
-    # Bytes that are copied whatever a value's size, where both sides have room for them.
+    # Bytes that are copied for any shorter value, if both sides have as many.
     SHORT = 32
 
 
@@ -37,13 +37,13 @@ cdef inline int bad_geometry(Cursor image) except -1 with gil:
 
 
 cdef inline void prepare(Column *column) noexcept nogil:
-    """Find out whether `decode_common` knows the codec, and the digits of a DECIMAL's groups, once all else is known."""
+    """Set whether `decode_common` handles the codec, and a DECIMAL's groups of digits; all else is set before."""
     cdef int precision = column.parameter >> 8
     cdef int scale = column.parameter & 255
     cdef int high
     cdef int low
     cdef int middle = 0
-    # A day that no value has.
+    # No value has this day.
     column.last_day = -1
     column.is_common = (
         CODEC_COPY1 <= column.codec <= CODEC_UINT16
@@ -70,7 +70,7 @@ cdef inline void prepare(Column *column) noexcept nogil:
 
 
 cdef inline bint short_decimal(const Cursor *image, const uint8_t *data, Column *column, int64_t *out) noexcept nogil:
-    """A DECIMAL of one to three groups of digits, see ``decimal.pxd``; False where a group has too many digits."""
+    """Decode a DECIMAL of one to three groups of digits, see ``decimal.pxd``; False if a group has too many digits."""
     cdef uint64_t word = big_within(image, data, column.width)
     cdef uint64_t sign = <uint64_t> 1 << (8 * column.width - 1)
     cdef int64_t negative = -<int64_t> ((word & sign) == 0)
@@ -80,14 +80,14 @@ cdef inline bint short_decimal(const Cursor *image, const uint8_t *data, Column 
     cdef int64_t low = <int64_t> (bits & (((<uint64_t> 1) << column.low_bits) - 1))
     if high >= column.high_limit or middle >= column.middle_limit or low >= column.low_limit:
         return False
-    # Negated where all bits of `negative` are set.
+    # Negated if all bits of `negative` are set.
     out[0] = (((high * column.middle_limit + middle) * column.low_limit + low) ^ negative) - negative
     out[1] = -<int64_t> (out[0] < 0)
     return True
 
 
 cdef inline bint knows_day(Column *column, int64_t day, int year, int month, int day_of_month) noexcept nogil:
-    """Have ``midnight`` tell of a day, mostly that of the row before; False where the calendar has none such."""
+    """Set ``midnight`` and ``last_day`` to a date, which the next rows often repeat; False if it does not exist."""
     if not real_date(year, month, day_of_month):
         return False
     column.midnight = days_of(year, month, day_of_month)
@@ -96,12 +96,12 @@ cdef inline bint knows_day(Column *column, int64_t day, int year, int month, int
 
 
 cdef inline int64_t fraction_unit(int digits) noexcept nogil:
-    """The microseconds of what a second's fraction counts: of two, four or six digits."""
+    """Return the µs per unit of a stored fraction, which has two, four or six digits."""
     return 10000 if digits <= 2 else 100 if digits <= 4 else 1
 
 
 cdef inline bint short_datetime(const Cursor *image, const uint8_t *data, Column *column, int64_t *out) noexcept nogil:
-    """DATETIME, see ``read_datetime2``."""
+    """Decode a DATETIME, see ``read_datetime2``; False if it does not exist."""
     cdef int fraction_bits = 8 * (column.width - 5)
     cdef uint64_t word = big_within(image, data, column.width)
     cdef int64_t packed = <int64_t> (word >> fraction_bits ^ <uint64_t> 1 << 39)
@@ -123,7 +123,7 @@ cdef inline bint short_datetime(const Cursor *image, const uint8_t *data, Column
 
 
 cdef inline bint short_timestamp(const Cursor *image, const uint8_t *data, Column *column, int64_t *out) noexcept nogil:
-    """TIMESTAMP: seconds, big-endian, and the fraction; 0 is no time."""
+    """Decode a TIMESTAMP: seconds, big-endian, and the fraction; False for 0, which is not a time."""
     cdef int fraction_bits = 8 * (column.width - 4)
     cdef uint64_t word = big_within(image, data, column.width)
     cdef int64_t fraction = <int64_t> (word & ((<uint64_t> 1 << fraction_bits) - 1))
@@ -134,7 +134,7 @@ cdef inline bint short_timestamp(const Cursor *image, const uint8_t *data, Colum
 
 
 cdef inline bint short_date(const uint8_t *data, Column *column, int32_t *out) noexcept nogil:
-    """DATE, see ``read_date``."""
+    """Decode a DATE, see ``read_date``; False if it does not exist."""
     cdef int packed = data[0] | data[1] << 8 | data[2] << 16
     if packed != column.last_day and not knows_day(column, packed, packed >> 9, packed >> 5 & 15, packed & 31):
         return False
@@ -143,14 +143,14 @@ cdef inline bint short_date(const uint8_t *data, Column *column, int32_t *out) n
 
 
 cdef inline bint short_enum(const uint8_t *data, Column *column, int32_t *out) noexcept nogil:
-    """ENUM of one or two bytes."""
+    """Decode an ENUM of one or two bytes; False if the number is above ``parameter``."""
     cdef int32_t number = <int32_t> little(data, column.width)
     out[0] = number
     return number <= column.parameter
 
 
 cdef inline int put_bytes(Column *column, const uint8_t *data, int64_t size, int64_t readable) except -1 nogil:
-    """Append bytes; few of them are copied as one block, whatever stands behind them, where so much is ``readable``."""
+    """Append bytes; short values are copied as one block of SHORT bytes, if as many are ``readable``."""
     reserve(&column.data, size if size > SHORT else SHORT)
     if size <= SHORT and readable >= SHORT:
         memcpy(column.data.data + column.data.size, data, SHORT)
@@ -161,9 +161,9 @@ cdef inline int put_bytes(Column *column, const uint8_t *data, int64_t size, int
 
 
 cdef inline int64_t decode_common(Cursor *image, Column *column, int64_t row) except -2 nogil:
-    """Write a value of a common codec as the column's value of a row; returns how many bytes of data it has.
+    """Write a value of a common codec as the column's value in a row; returns its bytes in ``data``.
 
-    -1: the codec is none of these, or Arrow has no such value; then nothing is taken, and it is left to `decode_rare`.
+    Returns -1, without taking anything, if the codec is another or Arrow has no such value; `decode_rare` handles these.
     """
     cdef uint8_t *target = column.values.data + row * column.item
     cdef const uint8_t *data
@@ -180,7 +180,7 @@ cdef inline int64_t decode_common(Cursor *image, Column *column, int64_t row) ex
     if not column.is_common:
         return -1
     data = take(image, column.width)
-    # Compared with single codecs alone, so that it is one jump.
+    # Each comparison is with a single codec, so that the compiler makes it one jump.
     if codec == CODEC_COPY4:
         memcpy(target, data, 4)
     elif codec == CODEC_COPY8:
@@ -212,10 +212,10 @@ cdef inline int64_t decode_common(Cursor *image, Column *column, int64_t row) ex
 
 
 cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *text) except -1 nogil:
-    """Write a value that `decode_common` has left.
+    """Write a value that `decode_common` does not handle; returns 0.
 
-    Of a value that the Arrow type cannot hold it writes nothing there but what the server prints for it into ``text``
-    (TEXT_SIZE bytes), and gives the length of that; else 0.
+    If the Arrow type cannot hold the value, writes the server's text for it to ``text`` (TEXT_SIZE bytes) instead, and
+    returns the text's length.
     """
     cdef uint8_t *target = column.values.data + row * column.item
     cdef const uint8_t *data
@@ -294,7 +294,7 @@ cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *te
             too_large(image[0])
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_GEOMETRY:
-        # MariaDB gives an empty one to rows that a NOT NULL column is added to.
+        # When a NOT NULL column is added, MariaDB gives existing rows an empty one.
         if 0 < size < 4:
             bad_geometry(image[0])
         append(&column.extra, data if size else <const uint8_t *> b"\0\0\0\0", 4)

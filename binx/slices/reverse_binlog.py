@@ -3,7 +3,7 @@
 Apply it with ``mysqlbinlog --skip-gtids | mysql`` or ``mariadb-binlog | mariadb``.
 
 It works like ``mariadb-binlog --flashback``, for the logs of both servers: row images are swapped, inserts
-become deletes and deletes inserts, and the order is reversed. Servers apply such events by column position,
+become deletes and deletes inserts, and the order is reversed. Servers apply such events without column names,
 without triggers, and with the logged values of generated columns. The events have no GTIDs: each transaction
 gets a new one when it is applied.
 

@@ -1,1 +1,1 @@
-"""Transactions as SQL, and the SQL that takes them back."""
+"""Transactions as SQL, and SQL that undoes them."""

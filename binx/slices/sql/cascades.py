@@ -1,9 +1,9 @@
-"""Rows that foreign keys deleted or changed along with others, which most servers do not log.
+"""Restore rows that foreign keys deleted or changed, which most servers do not log.
 
-MariaDB's and, before 9.6, MySQL's storage engine follows ``ON DELETE CASCADE`` and ``SET NULL`` below the
-binary log: the log has the row that was referred to, and nothing of those that referred to it. What these
-were is told by their last images in the logs that are given. Passes over the logs find out which values rows
-may have referred to, down the foreign keys; one more moves the rows that did so on as the server did.
+In MariaDB, and in MySQL before 9.6, the storage engine executes ``ON DELETE CASCADE`` and ``SET NULL`` below
+the binary log: the log has the referenced row, but not the rows that referred to it. They are reconstructed
+from their last images in the given logs. Passes over the logs collect the values that rows may have referred
+to, following the foreign keys; a final pass replays the referring rows as the server changed them.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from binx.slices.sql.undo_conditions import RestoringSql, Ties
 from binx.source.wording import shortened
 
 LISTED = 20
-"""Values and keys that are listed of rows that are not restored."""
+"""Maximum number of values and keys listed for rows that are not restored."""
 
 _SHOWN = 60
-"""Characters of a statement that are shown."""
+"""Maximum number of characters of a statement to show."""
 
 _Wanted = dict[Child, set[str]]
-"""Folds of values that rows may have referred to, by foreign key."""
+"""Folded values that rows may have referred to, by foreign key."""
 
 _Step = tuple[Place, int, Callable[..., object], tuple[object, ...]]
 _DDL, _BEFORE, _AFTER, _GONE = range(-1, 3)
@@ -60,10 +60,10 @@ _DDL, _BEFORE, _AFTER, _GONE = range(-1, 3)
 
 @dataclass(slots=True)
 class Restored:
-    """What is written beside the log's changes.
+    """Statements to write besides those for the logged changes.
 
     Attributes:
-        texts: by commit version, the statements behind those that undo the transaction.
+        texts: by commit version, the statements after those that undo the transaction.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=dict)
@@ -72,10 +72,10 @@ class Restored:
 
 
 class Cascades:
-    """Finds the rows that went with rows which are undone.
+    """Finds the rows that foreign keys deleted or changed along with rows that are undone.
 
     Args:
-        before: the tables known before the first log; what these hold, the logs need not tell.
+        before: the tables known before the first log; the logs need not have all of their rows.
     """
 
     def __init__(self, catalog: Catalog, before: Catalog, databases: DatabaseNames | None = None) -> None:
@@ -86,11 +86,11 @@ class Cascades:
         self._undone: set[Place] = set()
 
     def ties_of(self, db: str, table: str) -> Ties:
-        """The foreign keys of a table."""
+        """Return the foreign keys of a table."""
         return _ties((db, table), self._keys, self._databases)
 
     def take(self, table: SqlTable, images: BatchImages, file: BinlogFile) -> None:
-        """Take in row changes that are undone, of tables that others may refer to."""
+        """Add row changes that are undone, of tables that others may refer to."""
         if SqlDialect.of(file.format).logs_cascades:
             return
         for child in self._keys.to(table.logged):
@@ -100,11 +100,11 @@ class Cascades:
 
     @property
     def found(self) -> bool:
-        """Whether rows may have gone with others."""
+        """Whether foreign keys may have deleted or changed rows."""
         return bool(self._wanted)
 
     def restored(self, every: Callable[[], Iterable[Selected]], known: Catalog, check: UndoCheck) -> Restored:
-        """What brings the rows back that went with those undone."""
+        """Return the statements that restore the rows deleted or changed along with those undone."""
         new = self._wanted
         wanted: _Wanted = defaultdict(set)
         while new:
@@ -159,7 +159,7 @@ def _ties(name: Name, keys: ForeignKeys, databases: DatabaseNames) -> Ties:
 
 
 def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog) -> _Wanted:
-    """Values that rows may have referred to, beside or before some that others did."""
+    """Return values one step further along the foreign keys, and earlier values of the given ones."""
     found: _Wanted = defaultdict(set)
     keys, names = ForeignKeys(catalog), _names(new)
     for item, file in table_changes(selected, catalog, lambda db, table: (db, table) in names):
@@ -186,7 +186,7 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
 
 
 def _parts_of(child: Child, values: set[str], above: Child) -> set[str]:
-    """What rows that are referred to refer to themselves, by columns that are a part of their key."""
+    """Return the values that referenced rows refer to themselves, by columns that are part of their key."""
     columns = [name.casefold() for name in child.key.referenced]
     places = [columns.index(name.casefold()) for name in above.key.columns if name.casefold() in columns]
     if above.key.on_update != CASCADE or len(places) < len(above.key.columns):
@@ -197,7 +197,7 @@ def _parts_of(child: Child, values: set[str], above: Child) -> set[str]:
 def _referring(
     of: list[Child], wanted: _Wanted, table: SqlTable, images: BatchImages, side: Images
 ) -> Images | None:
-    """The images of rows that refer to some values by one of their foreign keys; None where none does."""
+    """Return the images of rows that refer to wanted values by a foreign key; None if there are none."""
     any_chosen = None
     for child in of:
         columns = columns_of(table, child.key.columns)
@@ -252,7 +252,7 @@ class _Steps:
             effect = table_effect(statement, tables)
             if effect is None:
                 continue
-            # What empties or makes the table leaves no row to be followed, and so do other columns.
+            # Statements that empty or create the table leave no row to follow, nor do column changes.
             empties = effect.type in {"create", "drop", "truncate"}
             changes = (
                 effect.type == "statement" or effect.may_change_rows or _changes_columns(statement, name)

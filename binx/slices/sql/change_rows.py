@@ -1,7 +1,7 @@
-"""Row changes as INSERT, UPDATE and DELETE statements: what these consist of, whole columns at a time.
+"""Row changes as INSERT, UPDATE and DELETE statements, built whole columns at a time.
 
-A row is found by its key, or where the table has none by all its columns, compared so that letters, accents
-and trailing spaces count, and one row at most is touched.
+A row is found by its key, or by all its columns if the table has no key. Comparisons are sensitive to case,
+accents and trailing spaces, and a statement changes at most one row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VALUES, _COMPARED_VALUES = SqlValues(), SqlValues(compared=True)
 
 
 class SqlRows:
-    """Makes statements of row changes; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
+    """Renders row changes as statements; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
 
     def __init__(self, dialect: SqlDialect, databases: DatabaseNames | None = None) -> None:
         self.dialect = dialect
@@ -42,14 +42,14 @@ class SqlRows:
         self._tables: dict[int, tuple[object, SqlTable]] = {}
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        """One statement for each row change of a batch."""
+        """Return one statement for each row change of a batch."""
         return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render(file)
 
     def table(self, changes: ChangeBatch) -> SqlTable:
-        """What the statements about the batch's table share.
+        """Return what the statements about the batch's table share.
 
         Raises:
-            RefusedError: SQL cannot say what happened to it.
+            RefusedError: the table's changes cannot be expressed in SQL.
         """
         _, table = self._tables.get(id(changes.table), (None, None))
         if table is None:
@@ -71,12 +71,12 @@ class BatchSql:
         self._table = table
         self._images = images
         self._dialect = dialect
-        # Which of the updates at hand changed a value; None where there is nothing that they could.
+        # Which of the current updates changed a value; None if there is no column that they could change.
         self.changed: pa.BooleanArray | None = None
         self._spelled: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
     def render(self, file: BinlogFile) -> list[Changes]:
-        """The statements, with what orders them."""
+        """Return the statements with their order and marks."""
         marks = row_marks(self._images, file)
         if marks is None and self._images.changes.partial_rows:
             marks = pa.repeat(pa.scalar(0, pa.uint8()), self._images.changes.rows)
@@ -88,7 +88,7 @@ class BatchSql:
         )
 
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
-        """What stands around the rows of an INSERT; None for other changes, which have a statement each."""
+        """Return the text around the rows of an INSERT; None for changes that need a statement each."""
         if group.before is not None or group.after is None:
             return None
         names = ", ".join(self._table.names[place] for place in self._inserted(group.after))
@@ -128,7 +128,7 @@ class BatchSql:
         yield b")"
 
     def _assignments(self, before: Images, after: Images) -> Iterator[Part]:
-        """The columns whose values changed; all of them where none did, as an UPDATE must set something."""
+        """Assign the columns whose values changed; all if none did, as an UPDATE must set something."""
         table, count = self._table, self._images.size_of(after)
         places = [place for place in table.writable if place in after.columns]
         changed = {place: self._changes(place, before, after) for place in places}
@@ -162,7 +162,7 @@ class BatchSql:
             yield Part(f"{table.names[0]}={table.names[0]}".encode())
 
     def _refuse_empty_values(self, place: int, images: Images, which: pa.Array | None) -> None:
-        """Raise RefusedError where a shape or vector shall become empty: servers have such, and take none."""
+        """Raise RefusedError for an empty geometry or vector: servers store these but accept none."""
         kind = self._table.columns[place].type.kind
         if kind not in _NEVER_EMPTY:
             return
@@ -181,7 +181,7 @@ class BatchSql:
             )
 
     def _where(self, before: Images) -> Parts:
-        """A condition that the row alone fulfils, or only rows equal to it."""
+        """A condition that only the row matches, or only rows equal to it."""
         table = self._table
         if table.key and {*table.key} <= {*before.columns}:
             yield from self._has_key(dict.fromkeys(table.key, before))
@@ -196,17 +196,17 @@ class BatchSql:
         yield b" LIMIT 1"
 
     def _has_key(self, rows: Mapping[int, Images]) -> Parts:
-        """That a row has the key that some images tell."""
+        """A condition on the key, with the values of some images."""
         key = self._table.key
         return self._has_values([self._table.names[place] for place in key], key, rows)
 
     def _has_values(self, names: Iterable[str], places: Iterable[int], rows: Mapping[int, Images]) -> Parts:
-        """That columns of some table have the values of columns of this one."""
+        """A condition that columns of a table have the values of columns of this one."""
         pairs = zip(names, places, strict=True)
         return joined(pairs, lambda pair: self._compared(f"{pair[0]}=".encode(), pair[1], rows[pair[1]]))
 
     def _equal(self, place: int, before: Images) -> Parts:
-        """That a column has the very value that it had, null or not."""
+        """A condition that a column has exactly its logged value, which may be NULL."""
         column = self._table.columns[place]
         name = self._table.names[place].encode()
         kind, rows = column.type.kind, before.rows
@@ -218,7 +218,7 @@ class BatchSql:
             (literal,) = literals
             yield Part(name + b" <=> ", literal.within(b"", collation), rows)
         elif kind is Kind.JSON:
-            # Times and bytes that a statement put into a document equal no text, but print as one.
+            # Temporal and binary values that a statement set in a document equal no text, but print as one.
             (literal,) = literals
             yield Part(b"(" + name + b" <=> CAST(", literal, rows)
             yield b" AS JSON)"
@@ -231,7 +231,7 @@ class BatchSql:
                 yield from self._sign_of_zero(place, before)
 
     def _sign_of_zero(self, place: int, before: Images) -> Iterator[Part]:
-        """That a zero has its sign: both zeros are equal, and MySQL prints them apart (MariaDB does not)."""
+        """Compare the sign of a zero: 0 and -0 are equal, but MySQL (not MariaDB) prints them apart."""
         values = before.pick(self._images.column(place))
         zeros = pc.fill_null(pc.equal(values, pa.scalar(0.0, values.type)), False)
         if not zeros.true_count:
@@ -247,7 +247,7 @@ class BatchSql:
         return columns(lead, self._values(place), images.rows)
 
     def _compared(self, lead: bytes, place: int, images: Images) -> Iterator[Part]:
-        """The value to compare a column with."""
+        """Return the value to compare a column with."""
         kind = self._table.columns[place].type.kind
         return columns(lead, self._values(place, compared=kind is Kind.FLOAT32), images.rows)
 
@@ -259,7 +259,7 @@ class BatchSql:
         return found
 
     def _changes(self, place: int, before: Images, after: Images) -> pa.BooleanArray:
-        """For which updates a column's value is another one than before, to the last bit."""
+        """Return which updates changed a column's value, compared bit by bit."""
         if place not in before.columns:
             return pa.repeat(pa.scalar(True), self._images.size_of(after))
         changed = None
@@ -269,7 +269,7 @@ class BatchSql:
         return changed
 
     def _differences(self, after: Images) -> pa.Array | None:
-        """Assignments of the JSON columns of which only parts were logged; null where there are none."""
+        """Return assignments for the JSON columns that were logged in part; null if there are none."""
         column = self._images.system("_json_diff")
         if column is None or column.null_count == len(column):
             return None
@@ -285,7 +285,7 @@ _Value = TypeVar("_Value")
 
 
 def joined(values: Iterable[_Value], parts: Callable[[_Value], Iterable[bytes | Part]]) -> Parts:
-    """Conditions that must all hold."""
+    """Join conditions with AND."""
     for number, value in enumerate(values):
         if number:
             yield b" AND "
@@ -293,7 +293,7 @@ def joined(values: Iterable[_Value], parts: Callable[[_Value], Iterable[bytes | 
 
 
 def _json_assignments(text: str, names: dict[str, str]) -> bytes:
-    """``col=JSON_SET(…)`` for each column of a difference, functions nested in the order given."""
+    """``col=JSON_SET(…)`` for each column of a JSON diff, with functions nested in the given order."""
     assignments: list[str] = []
     for column, operations in json.loads(text).items():
         value = names[column]
@@ -312,7 +312,7 @@ def _json_assignments(text: str, names: dict[str, str]) -> bytes:
 
 
 def _differ(values: pa.Array, before: Images, after: Images) -> pa.BooleanArray:
-    """Whether values of some rows are others than those of other rows; of long ones none is copied."""
+    """Return which values differ between two sets of rows; long values are not copied."""
     if (pa.types.is_binary(values.type) or pa.types.is_string(values.type)) and is_long(values):
         assert before.rows is not None
         assert after.rows is not None
@@ -332,7 +332,7 @@ def _is_same(one: pa.Scalar, other: pa.Scalar) -> bool:
 
 
 def _comparable(images: BatchImages, place: int) -> Iterator[pa.Array]:
-    """Columns of which one differs where the column's values do."""
+    """Yield columns of which at least one differs if the column's values differ."""
     column = images.column(place)
     kind = column.type
     if pa.types.is_struct(kind):
@@ -352,7 +352,7 @@ def _comparable(images: BatchImages, place: int) -> Iterator[pa.Array]:
 
 
 def _bytes_of_floats(array: pa.Array) -> pa.Array:
-    """A column of VECTOR as the bytes of its floats."""
+    """Return a VECTOR column as the bytes of its floats."""
     counts = pa.Array.from_buffers(
         pa.int32(), len(array) + 1, [None, array.buffers()[1]], offset=array.offset
     )

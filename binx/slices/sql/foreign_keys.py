@@ -1,8 +1,9 @@
 """Foreign keys of the tables in logs, and the values by which rows refer to one another.
 
-Servers compare keys by their columns' collations: without regard to case, marks, trailing spaces. Which of
-these count, the collation tells, and that is often the server's default, which no log names. So texts are
-folded more coarsely than collations do it: what one of them takes for equal has the same fold.
+Servers compare keys with the columns' collations, which may ignore case, accents and trailing spaces. The
+collation decides which of these count, and it is often the server's default, which the log does not record.
+Texts are therefore folded more coarsely than by any collation: texts that are equal in some collation have
+the same fold.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from binx.slices.sql.tables import SqlTable
 
 _BYTES = re.compile("nopad_bin$|0900_bin$|^binary$")
 _ALIKE = str.maketrans("ijyvw", "uuuuu", "e")
-"""Letters that some languages take for one: i, j and y, u, v and w, ü and y, ä and ae."""
+"""Letters that some languages treat as equal: i, j and y, u, v and w, ü and y, ä and ae."""
 
 _VARIANT = re.compile(
     r"\b(?:SMALL|CAPITAL|FINAL|DOTLESS|TURNED|REVERSED|OPEN|LONG|SHARP|AFRICAN|INSULAR|TALL|VOLAPUK) "
@@ -45,13 +46,13 @@ _REPEATED = re.compile(r"([^\W\d_])\1+")
 
 _ASCII_ALIKE = str.maketrans("jyv", "iiu")
 _OF_THESE = re.compile("roman|lithuanian|latvian|_l[atv]_|macce")
-"""Collations to which letters of ASCII are one: i and j, i and y, u and v."""
+"""Collations in which some ASCII letters are equal: i and j, i and y, u and v."""
 
 
 def may_be_equal(one: str, other: str, collation: str | None) -> bool:
-    """Whether a collation may take texts for equal that have one fold.
+    """Whether a collation may treat texts with the same fold as equal.
 
-    Most keys are ASCII, of which all collations but a few leave out nothing but case.
+    Most keys are ASCII, where nearly all collations ignore only case.
     """
     if not (one + other).isascii() or (collation is not None and _OF_THESE.search(collation)):
         return True
@@ -62,17 +63,17 @@ def may_be_equal(one: str, other: str, collation: str | None) -> bool:
 
 
 def fold(text: str, collation: str | None) -> str:
-    """What texts have in common that a collation may take for equal.
+    """Return the fold of a text: the same for all texts that the collation may treat as equal.
 
     Args:
-        collation: its column's collation; None where it is the character set's default, or not known.
+        collation: the column's collation; None if it is the character set's default or unknown.
     """
     if collation is not None and _BYTES.search(collation):
         return text
     if collation is not None and collation.endswith("_bin"):
         return text.rstrip(" ")
     if not text.isascii():
-        # The mark below Greek letters is a letter of its own if case is folded first.
+        # Strip marks first: case folding makes the iota subscript of Greek letters a letter of its own.
         parts = unicodedata.normalize("NFKD", text)
         text = "".join(part for part in parts if unicodedata.category(part)[0] != "M").casefold()
         text = "".join(map(_without_variant, unicodedata.normalize("NFKD", text)))
@@ -83,7 +84,7 @@ def fold(text: str, collation: str | None) -> str:
 
 @cache
 def _without_variant(character: str) -> str:
-    """What stands for a character and its variants, as its Unicode name tells; of controls nothing stays."""
+    """Return what represents a character's variants, by Unicode name; empty for marks and controls."""
     if character in "·\u0640" or unicodedata.category(character) in {"Mn", "Cc", "Cf"}:
         return ""
     if character.isascii():
@@ -97,19 +98,19 @@ def _without_variant(character: str) -> str:
         return latin[1]
     if name in _LATIN_NAMED:
         return _LATIN_NAMED[name]
-    # Collations of the Unicode of their time know no characters beyond these, and take them for one.
+    # Older Unicode collations do not know characters above U+FFFF, and treat them all as equal.
     if character > "\uffff":
         return "\ufffd"
     return character if name.startswith("CJK") else name or character
 
 
 BETWEEN = "\0"
-"""Stands between the values of several columns."""
+"""Separator between the values of several columns."""
 
 CASCADE, CHANGES_NOTHING = "CASCADE", "RESTRICT"
 
 NO_TEXT = "binary"
-"""The collation, and the character set, of what is compared by its bytes."""
+"""Collation and character set of values that are compared by their bytes."""
 
 _TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 
@@ -117,17 +118,17 @@ Name = tuple[str, str]
 
 
 class Place(NamedTuple):
-    """Where a change stands: the commit version of its transaction, and its number there."""
+    """The location of a change: the commit version of its transaction, and its number there."""
 
     version: int
     row: int
 
 
 class Child(NamedTuple):
-    """A foreign key, and the table that has it.
+    """A foreign key and the table that has it.
 
     Attributes:
-        collations: of its columns; ``binary`` where these are no text, None where it is not known.
+        collations: the collations of its columns; ``binary`` if they are not text, None if unknown.
     """
 
     name: Name
@@ -136,32 +137,32 @@ class Child(NamedTuple):
 
     @property
     def parent(self) -> Name:
-        """The table that it refers to."""
+        """The referenced table."""
         return self.key.db, self.key.table
 
     @property
     def compares_bytes(self) -> bool:
-        """Whether only values that are the same refer to one another."""
+        """Whether only identical values refer to one another."""
         return all(collation == NO_TEXT for collation in self.collations)
 
     def fold(self, value: str) -> str:
-        """What a value has in common with all that the server may take for the same."""
+        """Return the fold of a value: the same for all values that the server may treat as equal."""
         if self.compares_bytes:
             return value
         parts = zip(value.split(BETWEEN), self.collations, strict=False)
         return BETWEEN.join(fold(part, collation) for part, collation in parts)
 
     def may_be_same(self, one: str, other: str) -> bool:
-        """Whether the server may take values for the same that have one fold."""
+        """Whether the server may treat values with the same fold as equal."""
         parts = zip(one.split(BETWEEN), other.split(BETWEEN), self.collations, strict=False)
         return all(may_be_equal(*part) for part in parts)
 
 
 class Gone(NamedTuple):
-    """A row that was referred to and is no more, or has other values now.
+    """A referenced row that was deleted or got other values.
 
     Attributes:
-        now: what it is now; None where it is NULL, or the row was deleted.
+        now: its new value; None if that is NULL, or the row was deleted.
     """
 
     place: Place
@@ -171,7 +172,7 @@ class Gone(NamedTuple):
 
 
 class ForeignKeys:
-    """The foreign keys of a catalog's tables, as it moves on."""
+    """The foreign keys of a catalog's tables, kept up to date with it."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -180,12 +181,12 @@ class ForeignKeys:
         self._to: dict[Name, list[Child]] = {}
 
     def of(self, name: Name) -> list[Child]:
-        """The foreign keys that a table has."""
+        """Return the foreign keys of a table."""
         self._look()
         return self._of.get(name, [])
 
     def to(self, name: Name) -> list[Child]:
-        """The foreign keys that refer to a table."""
+        """Return the foreign keys that refer to a table."""
         self._look()
         return self._to.get(name, [])
 
@@ -204,7 +205,7 @@ class ForeignKeys:
                     self._to[child.parent].append(child)
 
     def _with_columns(self, key: ForeignKey) -> ForeignKey:
-        """A foreign key that names no columns refers to the primary key."""
+        """Resolve a foreign key without referenced columns to the primary key."""
         parent = self._catalog.lookup(key.db, key.table)
         if key.referenced or parent is None or len(parent.primary_key) != len(key.columns):
             return key
@@ -218,7 +219,7 @@ def _collation(column: ColumnDefinition | None) -> str | None:
 
 
 def gone_rows(child: Child, table: SqlTable, images: BatchImages, file: BinlogFile) -> Iterator[Gone]:
-    """The rows of a table that are no more what a foreign key refers to, and that it followed."""
+    """Yield the rows whose referenced value was removed or changed, and that the foreign key followed."""
     columns = columns_of(table, child.key.referenced)
     if not columns:
         return
@@ -241,7 +242,7 @@ def gone_rows(child: Child, table: SqlTable, images: BatchImages, file: BinlogFi
 
 
 def checked_rows(images: BatchImages, file: BinlogFile) -> pa.BooleanArray | None:
-    """Which changes were made with foreign key checks; None where all were."""
+    """Return which changes were made with foreign key checks; None if all were."""
     flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
     marks = row_marks(images, file) if flagged else None
     if marks is None:
@@ -252,7 +253,7 @@ def checked_rows(images: BatchImages, file: BinlogFile) -> pa.BooleanArray | Non
 
 
 def _unchecked(images: BatchImages, file: BinlogFile) -> frozenset[Place]:
-    """The changes that were made without foreign key checks, which foreign keys do not follow."""
+    """Return the changes made without foreign key checks, which foreign keys do not follow."""
     checked = checked_rows(images, file)
     if checked is None:
         return frozenset()
@@ -260,14 +261,14 @@ def _unchecked(images: BatchImages, file: BinlogFile) -> frozenset[Place]:
 
 
 def columns_of(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:
-    """The places of columns; None where one is not there."""
+    """Return the indexes of columns; None if one does not exist."""
     places = {column.source_name.casefold(): place for place, column in enumerate(table.columns)}
     found = [places.get(name.casefold()) for name in names]
     return None if None in found else tuple(place for place in found if place is not None)
 
 
 def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
-    """Values of some columns as one text, :data:`BETWEEN` them; null where one is null."""
+    """Join the values of some columns to one text, separated by :data:`BETWEEN`; null if one is null."""
     parts = []
     for place in columns:
         values = rows.pick(images.column(place))
@@ -282,7 +283,7 @@ def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.A
 
 
 def _text(data: bytes, name: str | None) -> str:
-    """A text of its own for each value, that of its character set where this has one."""
+    """Return a distinct text for each value, decoded from its character set if possible."""
     found = charset(name) if name is not None else None
     text = found.decode(data) if found is not None else ""
     return (
@@ -291,20 +292,20 @@ def _text(data: bytes, name: str | None) -> str:
 
 
 def folded(child: Child, texts: pa.Array) -> pa.Array:
-    """The folds of a foreign key's values."""
+    """Return the folds of a foreign key's values."""
     if child.compares_bytes:
         return texts
     return pa.array([None if text is None else child.fold(text) for text in texts.to_pylist()], pa.string())
 
 
 def chosen_images(images: BatchImages, side: Images, chosen: pa.BooleanArray) -> Images:
-    """Some of the images."""
+    """Return a selection of images."""
     every = pa.array(range(images.changes.rows), pa.int64()) if side.rows is None else side.rows
     return Images(every.filter(chosen), side.columns)
 
 
 def places_of(images: BatchImages, rows: Images) -> list[Place]:
-    """Where the changes of some images stand."""
+    """Return the places of the changes of some images."""
     versions = rows.pick(images.system("_commit_version")).to_pylist()
     numbers = rows.pick(images.system("_row")).to_pylist()
     return [Place(*place) for place in zip(versions, numbers, strict=True)]

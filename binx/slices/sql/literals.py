@@ -1,11 +1,10 @@
 """Values as SQL literals.
 
-Values of rows are read in the session that the script itself sets, in which backslashes escape: texts with
-backslashes, ends of lines, tabs or zeros stand in single quotes with escapes, so that they can be read. Names
-and settings are read in sessions of any ``sql_mode``, maybe with NO_BACKSLASH_ESCAPES:
-there such texts are hexadecimal (:func:`text_literal`). Texts with other control characters always are.
-Numbers with an exponent are DOUBLE, those without are exact (MySQL manual, "String Literals", "Numeric
-Literals").
+Row values are read in the session that the script sets up, in which backslashes escape: texts with
+backslashes, line breaks, tabs or zero bytes are single-quoted with escapes, which keeps them readable. Names
+and settings are read in sessions of any ``sql_mode``, possibly with NO_BACKSLASH_ESCAPES: there such texts
+are hexadecimal (:func:`text_literal`). Texts with other control characters are always hexadecimal. Numbers
+with an exponent are DOUBLE, those without are exact (MySQL manual, "String Literals", "Numeric Literals").
 """
 
 from __future__ import annotations
@@ -28,32 +27,32 @@ from binx.slices.values import TEXT, ValueWriter, as_text, is_long, mapped_chars
 from binx.source.wording import encoded
 
 _FLOAT32_MAX = 3.4028234663852886e38
-"""Its shortest digits, 3.4028235e38, lie above it, and servers refuse them as too large."""
+"""Its shortest decimal form, 3.4028235e38, is greater, and servers reject it as out of range."""
 
 _PRINTABLE = re.compile(rb"[\x20-\x5b\x5d-\x7e]*")
 
 _UNSAFE = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""As in the kernel: what sends a text of a row into hexadecimal."""
+"""Characters that make a text hexadecimal, as in the kernel."""
 
 _ESCAPES = str.maketrans({"'": "''", "\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\0": r"\0"})
 _ESCAPED = frozenset("\\\n\r\t\0")
-"""What has an escape, which is one only in sessions in which backslashes escape."""
+"""Characters whose escapes are valid only in sessions in which backslashes escape."""
 
 
 def comment_text(text: str) -> str:
-    """Text that stays within its line."""
+    """Escape unprintable characters, so that a comment stays on its line."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 
 def identifier(name: str) -> str:
-    """A name in backticks."""
+    """Quote a name with backticks."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def text_literal(text: str, *, escapes: bool = False) -> str:
-    """One string; with ``escapes`` for sessions in which backslashes escape, else for all."""
+    """Quote a string; with ``escapes`` for sessions in which backslashes escape, else for all."""
     text = encoded(text).decode()
     if _UNSAFE.search(text) or not (escapes or _ESCAPED.isdisjoint(text)):
         return f"_utf8mb4 x'{text.encode().hex()}'"
@@ -61,10 +60,10 @@ def text_literal(text: str, *, escapes: bool = False) -> str:
 
 
 class SqlValues(ValueWriter):
-    """How SQL writes columns.
+    """Writes columns as SQL.
 
     Args:
-        compared: write what comparisons need: FLOAT with the digits of the DOUBLE that it is, text in
+        compared: write values for comparisons: FLOAT with the digits of the corresponding DOUBLE, text in
             utf8mb4.
     """
 
@@ -77,14 +76,14 @@ class SqlValues(ValueWriter):
         self._compared = compared
 
     def column(self, images: BatchImages, place: int) -> tuple[Spelled, ...]:
-        """A column; text of an unknown character set as bytes, which a server takes as they are."""
+        """Write a column; text of an unknown character set as bytes, which servers accept unchanged."""
         if not has_unknown_charset(images, place):
             return super().column(images, place)
         array = images.column(place)
         if is_long(array):
             return (self.binary(array)._replace(null=self.null),)
         literals = array.cast(pa.binary()).dictionary_encode()
-        # Printable ASCII stays text, as it is the same in nearly all sets.
+        # Printable ASCII stays text, because it is the same in nearly all character sets.
         texts = [
             f"'{value.decode().translate(_ESCAPES)}'" if _PRINTABLE.fullmatch(value) else f"x'{value.hex()}'"
             for value in literals.dictionary.to_pylist()
@@ -92,11 +91,11 @@ class SqlValues(ValueWriter):
         return (Spelled(Spelling.SPELL_TEXT, pa.array(texts, TEXT).take(literals.indices), null=self.null),)
 
     def misfit(self, text: str, logical: LogicalType) -> str:
-        """A number of a member, or what a column could not take as text."""
+        """Write the number of an ENUM or SET value, or the text of another value that does not fit."""
         return text if logical.kind in {Kind.ENUM, Kind.SET} else text_literal(text)
 
     def decimals(self, array: pa.Array) -> Spelled:
-        """Digits without quotes."""
+        """DECIMAL without quotes."""
         return super().decimals(array)._replace(open=b"", close=b"")
 
     def binary(self, array: pa.Array) -> Spelled:
@@ -104,11 +103,11 @@ class SqlValues(ValueWriter):
         return Spelled(Spelling.SPELL_HEXADECIMAL, array, b"x'", b"'")
 
     def vector(self, array: pa.Array) -> Spelled:
-        """The bytes of the numbers."""
+        """The bytes of the floats."""
         return self.binary(array)
 
     def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """A document's text, or an expression that gives its values their types."""
+        """A document's text, or an expression that preserves the types of its values."""
         are_written = pc.match_substring_regex(array, "^(JSON_|CAST)") if logical.base == "json" else None
         if are_written is None or not pc.any(are_written).as_py():
             return Spelled(self.string, array)
@@ -121,7 +120,7 @@ class SqlValues(ValueWriter):
         return Spelled(Spelling.SPELL_TEXT, pa.array(literals, pa.large_string()).cast(TEXT))
 
     def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """Text as the characters it has; bytes that are none in its character set as they are."""
+        """Text as characters; bytes that are invalid in its character set unchanged."""
         charset = mapped_charset(array, logical)
         if charset is None:
             known = None if logical.charset is None else charset_of_name(logical.charset)
@@ -138,7 +137,7 @@ class SqlValues(ValueWriter):
         return Spelled(self.string, array, odd_open=odd_open, odd_close=odd_close)
 
     def _around(self, charset: str) -> tuple[bytes, bytes]:
-        """What stands around the digits of bytes that are to be taken as they are."""
+        """Return the text around the digits of bytes that are taken unchanged."""
         if self._compared:
             return f"CONVERT(_{charset} x'".encode(), b"' USING utf8mb4)"
         return f"_{charset} x'".encode(), b"'"
@@ -150,10 +149,10 @@ class SqlValues(ValueWriter):
         return value.hex().encode().join(self._around(charset.name))
 
     def reals(self, array: pa.Array) -> Spelled:
-        """Shortest digits that are read back as the same number, always with an exponent.
+        """Shortest digits that parse to the same number, always with an exponent.
 
         Raises:
-            RefusedError: a number that SQL has no literal for.
+            RefusedError: SQL has no literal for a number.
         """
         if self._compared and pa.types.is_float32(array.type):
             array = array.cast(pa.float64())
@@ -170,7 +169,7 @@ class SqlValues(ValueWriter):
         return Spelled(Spelling.SPELL_REAL, texts)
 
     def members(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """ENUM and SET by name; by number where the members are unknown, or names do not tell it."""
+        """ENUM and SET by name; by number if the members are unknown or ambiguous."""
         if logical.members is None or not pa.types.is_integer(array.type):
             return super().members(array, logical)
         distinct = array.dictionary_encode()
@@ -179,10 +178,10 @@ class SqlValues(ValueWriter):
         return Spelled(Spelling.SPELL_TEXT, pa.array(texts, pa.string()).take(distinct.indices))
 
     def geometry(self, srid: pa.Array, wkb: pa.Array) -> tuple[Spelled, ...]:
-        """As servers keep it: the reference system in four bytes, little-endian, then WKB."""
+        """The server's storage format: SRID in four bytes, little-endian, then WKB."""
         are_empty = pc.equal(pc.binary_length(wkb), 0)
         if pc.any(are_empty).as_py():
-            # They have no reference system either: MariaDB gives them to rows that a column is added to.
+            # Empty values have no SRID either: MariaDB stores them in existing rows when a column is added.
             stored = pa.Array.from_buffers(
                 pa.binary(4), len(srid), srid.buffers(), srid.null_count, srid.offset
             )
@@ -194,13 +193,13 @@ class SqlValues(ValueWriter):
 
 
 def has_unknown_charset(images: BatchImages, place: int) -> bool:
-    """Whether a column has text of which neither the log nor a definition tells the character set."""
+    """Whether neither the log nor a definition gives the character set of a text column."""
     column = images.columns[place]
     return column.type.kind is Kind.TEXT and column.provenance.charset is Provenance.NONE
 
 
 def _are_written_back(texts: pa.Array, charset: Charset) -> bool:
-    """Whether a server makes the same bytes again of each text."""
+    """Whether a server encodes each text to the same bytes again."""
     if charset.is_one_to_one:
         return True
     known = texts.drop_null()

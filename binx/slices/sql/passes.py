@@ -1,7 +1,7 @@
-"""Another pass over logs, for the row changes of some tables; rows that were changed again.
+"""Further passes over logs: row changes of some tables, and rows that later transactions changed again.
 
-Rows that transactions changed which are not undone are not found by the script. The keys of the rows that are
-undone are kept as text while these are read; a second pass looks for them in all other transactions.
+An undo script does not find rows that were changed again by transactions that it does not undo. The keys of
+undone rows are kept as text; a second pass looks for them in all other transactions.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from binx.slices.search import Selected
 from binx.slices.sql.tables import SqlTable
 
 MOST_KEYS = 2_000_000
-"""Keys of a table that are kept; each takes some 30 bytes."""
+"""Maximum number of keys kept per table; each takes about 30 bytes."""
 
 _LISTED = 20
-"""Rows of a table that are listed."""
+"""Maximum number of rows listed per table."""
 
 _BETWEEN = pa.scalar(b", ", pa.binary())
 _Name = tuple[str, str]
@@ -39,7 +39,7 @@ _Name = tuple[str, str]
 def table_changes(
     selected: Iterable[Selected], catalog: Catalog, wanted: Callable[[str, str], bool]
 ) -> Iterator[tuple[ChangeBatch | Statement, BinlogFile]]:
-    """Yield the row changes of some tables, and all statements; each kind in the log's order."""
+    """Yield the row changes of some tables and all statements; each kind in log order."""
     options = DecoderOptions(arrow=ArrowOptions(raw_text=True, exact_values=True))
     decoder: ChangeDecoder | None = None
     for part in selected:
@@ -55,7 +55,7 @@ def table_changes(
 
 
 def without_rolled_back(every: Callable[[], Iterable[Selected]]) -> Callable[[], Iterator[Selected]]:
-    """The same transactions without the rows of XA transactions that were rolled back in the end."""
+    """Return an iterator over the same transactions, without the rows of rolled back XA transactions."""
     rolled_back: set[tuple[str, int]] | None = None
 
     def lasting() -> Iterator[Selected]:
@@ -72,7 +72,7 @@ def without_rolled_back(every: Callable[[], Iterable[Selected]]) -> Callable[[],
 
 
 def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
-    """Where the XA transactions stand that were rolled back: file, and offset of what prepared them."""
+    """Return file and offset of the XA PREPARE of transactions that were rolled back."""
     prepared: dict[str, tuple[str, int]] = {}
     found: set[tuple[str, int]] = set()
     for part in selected:
@@ -87,39 +87,39 @@ def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
 
 @dataclass(slots=True)
 class _Keys:
-    """The keys of a table's rows that are undone."""
+    """The keys of a table's undone rows."""
 
     names: tuple[str, ...]
     batches: list[pa.Table] = field(default_factory=list)
     count: int = 0
 
     def first_changes(self) -> tuple[pa.Array, pa.Array]:
-        """Each key, and the version of its first change that is undone."""
+        """Return each key with the commit version of its first undone change."""
         first = pa.concat_tables(self.batches).group_by("key").aggregate([("version", "min")])
         return first["key"].combine_chunks(), first["version_min"].combine_chunks()
 
 
 @dataclass(slots=True)
 class _Again:
-    """The rows of a table that were changed again: how many, and the first of them."""
+    """The rows of a table that were changed again: their count, and the first of them."""
 
     count: int = 0
     rows: list[str] = field(default_factory=list)
 
 
 class ChangedAgain:
-    """Finds rows that were changed by transactions which are not undone, behind one that is."""
+    """Finds rows that were changed after an undone transaction by transactions that are not undone."""
 
     def __init__(self) -> None:
         self._keys: dict[_Name, _Keys] = {}
         self._versions = array("q")
 
     def take_transaction(self, version: int) -> None:
-        """Note that a transaction is undone, by its commit version."""
+        """Record the commit version of an undone transaction."""
         self._versions.append(version)
 
     def take(self, table: SqlTable, images: BatchImages) -> None:
-        """Keep the keys of row changes that are undone."""
+        """Keep the keys of undone row changes."""
         if not table.key:
             return
         keys = self._keys.setdefault(table.logged, _Keys(_key_names(table)))
@@ -129,7 +129,7 @@ class ChangedAgain:
                 keys.count += len(keys.batches[-1])
 
     def warnings(self, all_transactions: Iterable[Selected], catalog: Catalog) -> list[str]:
-        """Sentences about the rows that were changed again.
+        """Return warnings about the rows that were changed again.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -180,7 +180,7 @@ def _images_with_key(table: SqlTable, images: BatchImages) -> Iterator[Images]:
 
 
 def _keys_of(table: SqlTable, images: BatchImages, rows: Images) -> pa.Table:
-    """The keys of some rows as text, with the versions of their transactions, each once."""
+    """Return the keys of some rows as text, with their commit versions and transactions."""
     parts = []
     for place in table.key:
         values = rows.pick(images.column(place))
@@ -196,7 +196,7 @@ def _keys_of(table: SqlTable, images: BatchImages, rows: Images) -> pa.Table:
 
 
 def _later(keys: pa.Table, undone: pa.Array, known: pa.Array, first: pa.Array) -> list[tuple[bytes, str]]:
-    """Key and transaction of changes that are not undone, of rows of which an earlier change is."""
+    """Return key and transaction of later changes of undone rows that are not undone themselves."""
     places = pc.index_in(keys["key"], value_set=known).combine_chunks()
     versions = keys["version"].combine_chunks()
     later = pc.fill_null(pc.greater(versions, first.take(places)), False)

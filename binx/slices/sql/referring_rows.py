@@ -1,7 +1,7 @@
-"""Rows that refer to others by foreign keys, moved on through a log as the server moved them.
+"""Rows that refer to others by foreign keys, replayed through a log as the server changed them.
 
-Rows of a table are kept by key, as far as they refer to rows that are looked at. What the log has is put in
-and taken out; what foreign keys did to them beside it is worked out.
+The rows of a table are kept by key, as far as they refer to rows of interest. Logged changes are applied to
+them; changes by foreign keys, which are not logged, are derived.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from itertools import zip_longest
 from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name, Place
 
 CHECK = "CHECK"
-"""The statement that counts a row which is as it was, and keeps the key of one that is not."""
+"""Names the statement in ``texts`` that counts a row if it is unchanged, else records its key."""
 
 
 @dataclass(slots=True, eq=False)
 class ReferringRow:
-    """A row that refers to another one, as its last image says.
+    """A row that refers to another one, according to its last image.
 
     Attributes:
-        columns: values of its key, of what it refers to, and of what others refer to, by folded name.
-        texts: the statements that restore it: if it was deleted, and if a foreign key was set to NULL; and
-            the one that checks it.
-        followed: whether a foreign key has changed it since, so that the statements restore too old values.
-        doubtful: whether a foreign key may have changed or deleted it since, as a collation tells.
+        columns: values of its key, of its foreign keys, and of the columns that others refer to, by folded
+            name.
+        texts: the statements that restore it if it was deleted, and if a foreign key was set to NULL; and the
+            one that checks it.
+        followed: whether a foreign key has changed it since, so that the statements would restore outdated
+            values.
+        doubtful: whether a foreign key may have changed or deleted it since, depending on a collation.
     """
 
     columns: dict[str, str | None]
@@ -37,12 +39,12 @@ class ReferringRow:
     doubtful: bool = False
 
     def value(self, names: Iterable[str]) -> str | None:
-        """Values of some columns as one text; None where one is NULL."""
+        """Return the values of some columns as one text; None if one is NULL."""
         found = [self.columns[name.casefold()] for name in names]
         return None if None in found else BETWEEN.join(value for value in found if value is not None)
 
     def follow(self, names: Iterable[str], value: str | None) -> None:
-        """Some columns have other values now, by a foreign key."""
+        """Set the columns that a foreign key changed."""
         values = [] if value is None else value.split(BETWEEN)
         for name, now in zip_longest(names, values):
             self.columns[name.casefold()] = now
@@ -51,13 +53,13 @@ class ReferringRow:
 
 @dataclass(slots=True)
 class CascadeResult:
-    """What foreign keys did along with changes that are undone.
+    """What foreign keys did along with undone changes.
 
     Attributes:
-        texts: the statements that restore rows, by the commit version of what is undone.
-        stale: keys of rows that cannot be restored, as a foreign key had changed them before.
-        alike: keys of rows of which only a collation tells whether they referred to what is undone.
-        checks: rows that follow back what is undone, and the commit version of that.
+        texts: the statements that restore rows, by the commit version of the undone transaction.
+        stale: keys of rows that cannot be restored because a foreign key had changed them before.
+        alike: keys of rows for which only a collation decides whether they referred to an undone row.
+        checks: rows that change back when the undone rows do, and the commit version of these.
     """
 
     texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
@@ -70,7 +72,7 @@ class CascadeResult:
 
 
 class _Rows:
-    """The rows of one table, by key, and by what they refer to; of a doubtful row, all that it may be."""
+    """The rows of one table, by key and by referenced value; of a doubtful row, all its possible states."""
 
     def __init__(self, children: list[Child], key: tuple[str, ...]) -> None:
         self._children = children
@@ -128,28 +130,28 @@ class ReferringRows:
         self.result = CascadeResult()
 
     def take(self, name: Name, key: str) -> None:
-        """A row is no more as it was."""
+        """Remove a row that was deleted or changed."""
         self._tables[name].take(key)
 
     def put(self, name: Name, row: ReferringRow) -> None:
-        """A row is as its image says."""
+        """Store a row's new image."""
         self._tables[name].put(row)
 
     def doubt(self, name: Name, sql: str) -> None:
-        """A statement may have changed rows of a table."""
+        """Record a statement that may have changed rows of a table."""
         self._doubts[name][sql] = None
 
     def clear(self, name: Name) -> None:
-        """Of the rows that a table has had nothing is known any more, or they are gone."""
+        """Forget the rows of a table, because they were removed or are no longer known."""
         if name in self._tables:
             self._tables[name].clear()
 
     def go(self, child: Child, gone: Gone) -> None:
-        """Do what a foreign key does to rows when what they refer to has gone."""
+        """Apply a foreign key's action to the rows that refer to a removed value."""
         self._go(child, gone, {}, certain=True)
 
     def _go(self, child: Child, gone: Gone, doubtful: dict[int, ReferringRow], *, certain: bool) -> None:
-        """The same; where it is not certain that it has gone, each row is looked at once."""
+        """Apply the action recursively; visit each row once if it is not certain that its parent is gone."""
         action = child.key.on_delete if gone.deleted else child.key.on_update
         if action == CHANGES_NOTHING:
             return
@@ -192,8 +194,8 @@ class ReferringRows:
     def _restore(self, child: Child, row: ReferringRow, key: str, gone: Gone, *, certain: bool) -> None:
         action = child.key.on_delete if gone.deleted else child.key.on_update
         if action == CASCADE and not gone.deleted and certain:
-            # It follows back, to what its image says. What gave it an image in the same transaction is undone
-            # behind the check, and looks for the row itself.
+            # ON UPDATE CASCADE brings the row's image back. Its change in the same transaction is undone
+            # after the check, and that statement looks for the row itself.
             if not row.followed and row.since != gone.place.version and not self._doubts[child.name]:
                 self.result.checks[row] = gone.place.version
             return
@@ -207,6 +209,6 @@ class ReferringRows:
             self.result.texts[gone.place.version].append(text)
 
     def _referred_to(self, name: Name, row: ReferringRow) -> dict[Child, str]:
-        """What others may refer to in a row, by the foreign keys that do."""
+        """Return the row's values that other rows may refer to, by foreign key."""
         found = ((child, row.value(child.key.referenced)) for child in self._to[name])
         return {child: value for child, value in found if value is not None}

@@ -1,4 +1,4 @@
-"""What a script of SQL cannot carry, what one session cannot run, what cannot be undone: it is refused."""
+"""Refuse what SQL cannot express, what one session cannot run, and what cannot be undone."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ _INCIDENT = "-- INCIDENT "
 _XA_ENDS = frozenset({"xa_commit", "xa_rollback"})
 _MARKERS = ("SAVEPOINT ", "ROLLBACK TO ", "RELEASE SAVEPOINT ", "XA START ", "XA END ")
 _SHOWN = 58
-"""Characters of a statement that are shown."""
+"""Maximum number of characters of a statement to show."""
 
 EXAMPLES = 3
-"""How many transactions are named for each obstacle."""
+"""Maximum number of transactions named for each obstacle."""
 
 LISTED = 30
-"""How many reasons are listed one by one."""
+"""Maximum number of reasons listed individually."""
 
 
 class PreparedXa:
-    """MariaDB's session between XA PREPARE and the end: it takes nothing else, not even a GTID (error 1953).
+    """MariaDB's session state after XA PREPARE: it accepts only the end of the XA transaction (error 1953).
 
-    The number that the server gives next is the one in the log where the end follows at once.
+    Not even a GTID can be set. The next number that the server assigns is the logged one if the end follows
+    directly.
 
     Attributes:
-        is_prepared: whether the transaction that came last is prepared, and its end must come next.
-        ends_here: whether the transaction at hand ends the XA transaction that the one before it prepared.
+        is_prepared: whether the last transaction is prepared, so that its end must come next.
+        ends_here: whether the current transaction ends the XA transaction that the previous one prepared.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class PreparedXa:
         self._mariadb = False
 
     def check(self, part: Selected) -> None:
-        """Follow all transactions of a part of a log.
+        """Check all transactions of a part of a log.
 
         Raises:
             RefusedError: another transaction comes before the end.
@@ -61,7 +62,7 @@ class PreparedXa:
                 self.is_prepared = kind == "xa_prepare"
 
     def take(self, item: Item) -> None:
-        """Follow the transactions as they come.
+        """Check the transactions as they come.
 
         Raises:
             RefusedError: another transaction comes before the end.
@@ -84,7 +85,7 @@ class PreparedXa:
 
 
 def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
-    """Raise RefusedError for a transaction of another kind of server than those before it."""
+    """Raise RefusedError if a transaction's server flavour differs from that of the earlier ones."""
     if begin.file.format.flavour is not flavour:
         raise RefusedError(
             "the logs are of MySQL and of MariaDB, whose SQL differs; write them to separate outputs",
@@ -93,7 +94,7 @@ def refuse_other_flavour(flavour: Flavour, begin: Begin) -> None:
 
 
 def refuse_statement(statement: Statement) -> None:
-    """Raise RefusedError for a statement that SQL text cannot carry."""
+    """Raise RefusedError for a statement that SQL text cannot express."""
     where = f"transaction {statement.transaction}"
     if statement.file_bytes is not None:
         raise RefusedError(
@@ -117,7 +118,7 @@ class _Obstacle:
 
 
 class Obstacles:
-    """What cannot be undone, by reason, in the order met."""
+    """Changes that cannot be undone, by reason, in order of occurrence."""
 
     def __init__(self) -> None:
         self._found: dict[str, _Obstacle] = {}
@@ -129,7 +130,7 @@ class Obstacles:
         count: int = 1,
         commands: Iterable[tuple[str, str, str]] = (),
     ) -> None:
-        """Note that some changes of transactions cannot be undone; ``commands`` restore tables."""
+        """Record that some changes of transactions cannot be undone; ``commands`` restore tables."""
         obstacle = self._found.setdefault(reason, _Obstacle())
         obstacle.count += count
         obstacle.commands += [text for *_, text in commands][: EXAMPLES - len(obstacle.commands)]
@@ -137,7 +138,7 @@ class Obstacles:
             obstacle.transactions[transaction] = None
 
     def refuse(self) -> None:
-        """Raise RefusedError where there is something."""
+        """Raise RefusedError if there is any obstacle."""
         if self._found:
             reasons = "".join(f"\n  {comment_text(line)}" for line in self._lines())
             raise RefusedError(
@@ -160,10 +161,10 @@ class Obstacles:
 
 
 class UndoStatements:
-    """Looks at statements for what is in the way.
+    """Checks statements for obstacles to an undo.
 
     Attributes:
-        void: numbers of transactions that were prepared, and rolled back in the end.
+        void: numbers of transactions that were prepared and finally rolled back.
     """
 
     def __init__(self, obstacles: Obstacles) -> None:
@@ -172,7 +173,7 @@ class UndoStatements:
         self._prepared: dict[str, tuple[int, str]] = {}
 
     def take(self, statement: Statement, number: int, file: str, start: int) -> None:
-        """Look at a statement of the transaction of that number, which begins there."""
+        """Check a statement of a transaction, given the transaction's number, file and start offset."""
         sql, transaction = statement.sql, statement.transaction
         if statement.kind != "other":
             what = "a statement" if statement.kind == "ddl" else "a change logged as a statement"
@@ -192,7 +193,7 @@ class UndoStatements:
             self._obstacles.add(f"“{shortened(sql, _SHOWN)}”", [transaction])
 
     def finish(self) -> None:
-        """Raise RefusedError where something cannot be undone."""
+        """Raise RefusedError if something cannot be undone."""
         for xid, (_, transaction) in self._prepared.items():
             reason = f"XA transaction {comment_text(xid)}: whether it was committed"
             self._obstacles.add(reason, [transaction])

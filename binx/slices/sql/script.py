@@ -1,4 +1,4 @@
-"""The statements around row changes: what makes the transactions of a log transactions of a script."""
+"""Write the statements around row changes, which make logged transactions a runnable script."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REMARK = [
     (b", @@session.server_id=", TextColumn.COLUMN_GTID_SERVER, b""),
     (b", @@session.gtid_seq_no=", TextColumn.COLUMN_GTID_SEQUENCE, b";\n"),
 ]
-"""What stands before BEGIN in usual transactions; for MySQL the GTID follows."""
+"""Text before BEGIN in ordinary transactions; for MySQL the GTID follows."""
 
 _NEXT = (b"SET @@session.gtid_next='", TextColumn.COLUMN_GTID_NEXT, b"';\n")
 
@@ -48,18 +48,18 @@ FACTS = (
     *("transaction", "gtid", "xid", "kind", "file", "start", "end"),
     *("commit_timestamp", "begin_timestamp", "rows", "statements"),
 )
-"""What a script looks at of the facts about a transaction."""
+"""The facts about a transaction that a script uses."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """The transaction at hand.
+    """The current transaction.
 
     Attributes:
         begun: whether BEGIN or XA START is written.
-        done: whether nothing must follow.
-        written: whether a statement is written that its GTID is for.
-        xid: of an XA transaction that is not prepared yet, its name.
+        done: whether nothing may follow.
+        written: whether a statement that uses its GTID is written.
+        xid: the name of an XA transaction that is not prepared yet.
     """
 
     begin: Begin
@@ -72,9 +72,10 @@ class _Open:
 
     @property
     def loose(self) -> bool:
-        """Whether tables without transactions were changed by more than one statement of this script.
+        """Whether more than one statement of this script changes non-transactional tables.
 
-        A server logs each such statement at once and as a transaction of its own, and there is one GTID.
+        A server logs each such statement immediately and as a transaction of its own, but there is only one
+        GTID.
         """
         facts = self.begin.facts
         if self.partial:
@@ -84,15 +85,15 @@ class _Open:
 
 
 PARTIAL = "Only chosen rows: transactions are not whole and have no GTIDs, and statements are left out."
-"""What the head of a script says where not all rows of its transactions are in it."""
+"""Comment in the head of a script that does not have all rows of its transactions."""
 
 
 class SqlScript:
-    """Statements around row changes, and the session that is in force.
+    """Writes statements around row changes, and tracks the session state.
 
     Args:
-        partial: whether only some rows of the transactions are written: they get no GTID, as a server that
-            has it would not take the rest, and those without rows are left out.
+        partial: whether only some rows of the transactions are written: they get no GTID, because a server
+            that has it would skip the rest, and transactions without rows are left out.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class SqlScript:
         self._heads = Heads(self._texts, b"COMMIT;\n", comment_text, "{}.{}".format)
 
     def head(self) -> bytes:
-        """What the script begins with."""
+        """Return the beginning of the script."""
         server, client = ("MariaDB", "mariadb") if self._flavour is Flavour.MARIADB else ("MySQL", "mysql")
         lines = [
             f"-- Transactions from binary logs of {server}, written by binx.",
@@ -123,14 +124,14 @@ class SqlScript:
         return ("\n".join(lines) + "\n" + self._session.start()).encode()
 
     def foot(self) -> bytes:
-        """What the script ends with."""
+        """Return the end of the script."""
         lines = ["", "SET TIMESTAMP=DEFAULT;"]
         if self._gtid is not None and self._flavour is Flavour.MYSQL:
             lines.append("SET @@session.gtid_next='AUTOMATIC';")
         return ("\n".join(lines) + "\n").encode()
 
     def take(self, item: Item) -> Iterable[bytes]:
-        """The text of one item, in chunks.
+        """Return the text of one item, in chunks.
 
         Raises:
             RefusedError: a statement cannot be written.
@@ -154,7 +155,7 @@ class SqlScript:
         return (introduction, self._statement(self._databases.in_statement(item)))
 
     def frame(self, run: Run) -> Frame | None:
-        """What stands around usual transactions; None where the next is none of them."""
+        """Return the frame of ordinary transactions; None if the next one is not ordinary."""
         mark, part = self._session.rows_mark, run.part
         if mark is None or self._prepared.is_prepared or part.file.format.flavour is not self._flavour:
             return None
@@ -174,7 +175,7 @@ class SqlScript:
         return self._open
 
     def _introduction(self) -> str:
-        """What stands before a transaction's first statement; nothing where it is there."""
+        """Return the text before a transaction's first statement; empty if it is already written."""
         at_hand = self._at_hand
         if at_hand.introduced:
             return ""
@@ -191,7 +192,7 @@ class SqlScript:
         return f"\n-- {', '.join(remarks)}\n{self._session.at(facts['begin_timestamp'])}"
 
     def _claim(self) -> str:
-        """Set the GTID before the first statement that is run under it."""
+        """Set the GTID before the first statement that runs under it."""
         at_hand = self._at_hand
         if at_hand.written:
             return ""
@@ -233,7 +234,7 @@ class SqlScript:
         return f"{claim}BEGIN;\n"
 
     def _unlogged(self, begin: Begin) -> str:
-        """Keep what follows out of the log of the server that runs it."""
+        """Exclude what follows from the binary log of the server that runs it."""
         automatic = "SET @@session.gtid_next='AUTOMATIC';\n" if _has_mysql_gtid(begin) else ""
         return f"{automatic}SET @@session.sql_log_bin=0;\n"
 
@@ -252,26 +253,27 @@ class SqlScript:
         return encoded(begin) + self._with_session(statement, statement.sql)
 
     def _without_effect(self, statement: Statement) -> bytes:
-        """The START or ROLLBACK of an ALTER in two phases; a server that runs this gives it no number."""
+        """Comment out the START or ROLLBACK of a two-phase ALTER; a server running it assigns no number."""
         self._at_hand.done = True
         phase = "failed" if statement.error_code else "begins, and takes effect where it is committed"
         return encoded(f"-- {phase}: {comment_text(statement.sql)}\n")
 
     def _marker(self, statement: Statement) -> str:
-        """Savepoints, and what begins and ends XA transactions."""
+        """Write savepoints and the start and end of XA transactions."""
         at_hand, sql = self._at_hand, statement.sql
         if sql.startswith("XA START "):
             at_hand.begun, at_hand.xid = True, sql.removeprefix("XA START ")
         elif sql.startswith(_XA_WORDS):
             at_hand.done, at_hand.xid = True, None
         begin = self._claim() if at_hand.done or at_hand.begun else self._begin()
-        # In a session with ANSI_QUOTES the server wrote the savepoint's name between double quotes.
+        # In a session with ANSI_QUOTES the server logged the savepoint's name in double quotes.
         return begin + (self._session.for_statement(statement) if '"' in sql else "") + _terminated(sql)
 
     def _table_with_rows(self, statement: Statement) -> bytes:
-        """CREATE TABLE … SELECT: the log has table and rows as one transaction, which no statements are.
+        """Write CREATE TABLE … SELECT, which is logged as one transaction with its rows.
 
-        The table comes first, without a place in the log of the server that runs it.
+        Statements cannot be one transaction. The table is created first, without being logged by the server
+        that runs the script.
         """
         begin = self._at_hand.begin
         text = self._with_session(statement, _without_start_transaction(statement))
@@ -284,7 +286,7 @@ class SqlScript:
         if statement.raw is None:
             return encoded(text + _terminated(sql))
         before, behind = self._session.for_bytes(statement.charset)
-        # Latin-1 has a character for each byte, and all that ends a statement in its place.
+        # Latin-1 maps each byte to a character, and delimiters to themselves.
         raw = _terminated(statement.raw.decode("latin-1")).encode("latin-1")
         return encoded(text + before) + raw + encoded(behind)
 
@@ -302,14 +304,14 @@ class SqlScript:
         return "" if at_hand.written else self._empty(at_hand.begin)
 
     def _empty(self, begin: Begin) -> str:
-        """An empty transaction, so that the GTID counts as run; nothing where there is none."""
+        """Write an empty transaction, so that the GTID counts as executed; nothing if there is no GTID."""
         if self._partial or not _has_mysql_gtid(begin):
             return ""
         return f"{self._set_gtid(begin)}BEGIN;\nCOMMIT;\n"
 
 
 def _without_start_transaction(statement: Statement) -> str:
-    """What CREATE TABLE … SELECT is logged as, without the words that servers accept from logs alone."""
+    """Remove START TRANSACTION, which servers accept only from logs, from a CREATE TABLE … SELECT."""
     sql, context = statement.sql, statement.context or DEFAULT_CONTEXT
     try:
         words = [token for token in tokens(sql, context) if token.kind is not TokenKind.NAME]
@@ -322,7 +324,7 @@ def _without_start_transaction(statement: Statement) -> str:
 
 
 def _terminated(sql: str) -> str:
-    """The statement with what ends it; the client is told of another end where the text holds a semicolon."""
+    """Terminate a statement, with another DELIMITER if its text contains a semicolon."""
     if ";" not in sql:
         return f"{sql}\n;\n" if "--" in sql or "#" in sql else f"{sql};\n"
     end = "$$"
@@ -332,7 +334,7 @@ def _terminated(sql: str) -> str:
 
 
 def _mariadb_xid(begin: Begin) -> str:
-    """MariaDB names an XA transaction in its GTID event alone."""
+    """Return the name of an XA transaction, which MariaDB records only in its GTID event."""
     file = begin.file
     start, end = begin.facts["start"], begin.facts["end"]
     window = file.events_window(start, end)

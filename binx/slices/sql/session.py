@@ -1,6 +1,6 @@
-"""The session that a script of SQL runs in, and what it must be for single row changes.
+"""The session settings of a SQL script, for statements and for single row changes.
 
-Its variables are set where they differ from what is in force.
+Variables are set only when they differ from the current values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from binx.slices.sql.literals import identifier, text_literal
 from binx.source import READ_BYTES
 
 STRICT_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
-"""Zero and impossible dates are taken as they are; a value that does not fit is an error."""
+"""Zero and invalid dates are accepted; a value that does not fit is an error."""
 
 LENIENT_MODE = "NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 
@@ -49,10 +49,10 @@ _UNLESS_GIVEN = {
     "lc_time_names": "en_US",
     "collation_database": "DEFAULT",
 }
-"""What a statement's event leaves out where it has this value."""
+"""Variables that an event leaves out if they have this value."""
 
 _NOT_SET = frozenset({"autocommit", "character_set_client"})
-"""``autocommit`` would commit, and BEGIN and COMMIT are written; the text is in utf8mb4 by now."""
+"""``autocommit`` would commit, and the script has BEGIN and COMMIT; its text is in utf8mb4."""
 
 _REMOVED_MODES = frozenset(
     {
@@ -60,23 +60,23 @@ _REMOVED_MODES = frozenset(
         *("NO_KEY_OPTIONS", "NO_TABLE_OPTIONS", "NO_FIELD_OPTIONS", "NO_AUTO_CREATE_USER"),
     }
 )
-"""Modes that MySQL 8.0.5 removed; naming one is an error there since."""
+"""Modes that MySQL 8.0.5 removed; setting one is an error since then."""
 
 _WITHOUT_REMOVED = "/*!80005 &~0x1003ff00*/"
-"""As mysqlbinlog masks their bits (MySQL's sql/log_event.cc, ``Query_log_event::print_query_header``)."""
+"""Masks their bits like mysqlbinlog (MySQL's sql/log_event.cc, ``Query_log_event::print_query_header``)."""
 
 _DEFAULTS_NOT_EXPLICIT = {
     Flavour.MYSQL: "/*!50606 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
     Flavour.MARIADB: "/*M!101000 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
 }
-"""For statements of servers that do not log the variable, and have it OFF unless somebody set it."""
+"""For statements of servers that do not log the variable; its default there is OFF."""
 
 _MICROSECONDS = 1_000_000
 _PLAIN_VALUE = re.compile(r"\d+|DEFAULT")
 
 
 class SqlSession:
-    """What is in force while a script runs; each method returns the statements that bring it about."""
+    """The session state while a script runs; each method returns the statements that establish it."""
 
     def __init__(self, description: FormatDescription) -> None:
         self._description = description
@@ -84,23 +84,23 @@ class SqlSession:
         self._values: dict[str, str] = {}
         self._database: str | None = None
         self._moment: int | None = None
-        # What the last row changes asked for, where nothing was set since.
+        # The mark of the last row changes, if nothing was set since.
         self._rows_mark: int | None = None
 
     def start(self) -> str:
-        """What all else relies on."""
+        """Set what everything else relies on."""
         self._values.update(_CHARSET_OPTIONS)
         since = EXPLICIT_DEFAULTS_SINCE[self._flavour]
         explicit = "" if self._description.version >= since else _DEFAULTS_NOT_EXPLICIT[self._flavour]
         return f"SET NAMES utf8mb4;\n{explicit}{self.for_rows(0)}"
 
     def for_rows(self, mark: int) -> str:
-        """The session for row changes, with what a :class:`~binx.slices.sql.session.RowMark` asks for."""
+        """Set the session for row changes with a :class:`~binx.slices.sql.session.RowMark`."""
         if mark == self._rows_mark:
             return ""
         options = dict(_ROW_OPTIONS_OF[self._flavour])
         if "pseudo_thread_id" in self._values:
-            # A temporary table of a connection must not take the rows of the table that it hides.
+            # A connection's temporary table must not receive the rows of the table that it hides.
             options["pseudo_thread_id"] = "0"
         if mark & RowMark.NO_FOREIGN_KEY_CHECKS:
             options["foreign_key_checks"] = "0"
@@ -111,7 +111,7 @@ class SqlSession:
         return text
 
     def for_statement(self, statement: Statement) -> str:
-        """The session that a statement ran in."""
+        """Set the session that a statement ran in."""
         options = {name: value for name, value in statement.options.items() if name not in _NOT_SET}
         for name, value in _UNLESS_GIVEN.items():
             if name not in options and name in self._values:
@@ -122,10 +122,10 @@ class SqlSession:
         return self._use(statement) + self.at(moment) + self._set(options) + _single_use(statement)
 
     def for_bytes(self, charset: str) -> tuple[str, str]:
-        """What stands before and behind a statement whose bytes are not all text in its character set.
+        """Return the text before and after a statement that is not valid in its character set.
 
-        The client must not take a byte of a character for a quote or a backslash, so it is told the character
-        set too, as mysqlbinlog does.
+        The client must not mistake a byte of a character for a quote or a backslash, so its character set is
+        changed too, as by mysqlbinlog.
         """
         if charset == DEFAULT_CHARSET:
             return "", ""
@@ -137,7 +137,7 @@ class SqlSession:
         return before, f"/*!\\C {DEFAULT_CHARSET} */;\nSET NAMES {DEFAULT_CHARSET};\n"
 
     def at(self, moment: int) -> str:
-        """The current time, in µs since 1970."""
+        """Set the current time, in µs since 1970."""
         if moment == self._moment:
             return ""
         self._moment = moment
@@ -146,7 +146,7 @@ class SqlSession:
 
     @property
     def second(self) -> int:
-        """The current time in seconds since 1970; -1 where none is set, or it has a fraction."""
+        """The current time in seconds since 1970; -1 if none is set or it has a fraction."""
         if self._moment is None or self._moment % _MICROSECONDS:
             return -1
         return self._moment // _MICROSECONDS
@@ -157,12 +157,12 @@ class SqlSession:
 
     @property
     def rows_mark(self) -> int | None:
-        """The mark of row changes that can be run in the session as it is; None where none is known."""
+        """The mark of row changes that can run in the current session; None if none is known."""
         return self._rows_mark
 
     def _use(self, statement: Statement) -> str:
         if not statement.uses_db or not statement.db:
-            # What drops the default database leaves the session without one.
+            # Dropping the default database leaves the session without one.
             self._database = None
             return ""
         if statement.db == self._database:
@@ -184,7 +184,7 @@ class SqlSession:
         return f"SET {', '.join(assignments)};\n"
 
     def _assigned(self, name: str, value: str) -> str:
-        """A value as the variable takes it on servers of all versions."""
+        """Return a value in a form that servers of all versions accept for the variable."""
         modes = name == "sql_mode" and self._flavour is Flavour.MYSQL
         if not modes or _REMOVED_MODES.isdisjoint(value.split(",")):
             return _value(value)
@@ -192,7 +192,7 @@ class SqlSession:
 
 
 def _single_use(statement: Statement) -> str:
-    """What holds for the next statement alone, and the user's variables."""
+    """Set variables that apply to the next statement only, and user variables."""
     lines = []
     if statement.insert_id is not None:
         lines.append(f"SET INSERT_ID={statement.insert_id};")
@@ -210,20 +210,20 @@ def _value(value: str) -> str:
 
 
 _HEAD_BYTES = 64
-"""More than header and post-header of a rows event take."""
+"""More than the header and post-header of a rows event."""
 
 _NEAR = 16 * 1024
-"""Bytes between events, on the average, below which they are read with what stands between."""
+"""If events are closer than this on average, the bytes between them are read too."""
 
 
 def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
-    """The low byte of the flags of the rows event of each row change, uint8.
+    """Return the low byte of the rows event flags of each row change, uint8.
 
-    Events within compressed payloads have no place in the file, and count as those without flags.
+    Events within compressed payloads have no position in the file, and count as events without flags.
 
     Args:
         file: the log.
-        positions: the offsets of the events, a row change each; rows of one event stand together.
+        positions: the event offset of each row change; rows of one event are adjacent.
     """
     places = memoryview(positions.buffers()[1]).cast("q")[positions.offset :][: len(positions)]
     flags = bytearray(len(places))
@@ -233,25 +233,25 @@ def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
         size = READ_BYTES if places[-1] - origin < _NEAR * (len(places) - done) else _HEAD_BYTES
         done = rows_flags(file.source.window(origin, origin + size), origin, places, known, lengths, flags)
         if done == known:
-            # A payload event of a few bytes at the file's end.
+            # A small payload event at the end of the file.
             done += 1
     return pa.Array.from_buffers(pa.uint8(), len(flags), [None, pa.py_buffer(flags)])
 
 
 class RowMark(IntFlag):
-    """What the session must be for a row change."""
+    """The session settings that a row change requires."""
 
     NO_FOREIGN_KEY_CHECKS = 1
     LENIENT = 2
-    """It holds an ENUM's error value, or leaves out a NOT NULL column, which a strict session refuses."""
+    """It has an ENUM's error value, or lacks a NOT NULL column, which a strict session rejects."""
 
 
 _ERROR_VALUE = 0
-"""The number of an ENUM's error value, and its place among the names."""
+"""The number of an ENUM's error value, and its index among the names."""
 
 
 def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
-    """What the session must be, row by row; None where nothing special."""
+    """Return the session settings that each row requires; None if no row requires any."""
     flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
     marks = _event_marks(file, images.system("_position")) if flagged else None
     for place, column in enumerate(images.columns):
@@ -268,7 +268,7 @@ def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
 
 
 def _event_marks(file: BinlogFile, positions: pa.Array | None) -> pa.Array | None:
-    """Which rows were changed in a session without foreign key checks, as the flags of their events say."""
+    """Mark the rows that were changed without foreign key checks, according to their events' flags."""
     assert positions is not None
     bit = pa.scalar(int(RowsFlag.NO_FOREIGN_KEY_CHECKS), pa.uint8())
     flagged = pc.equal(pc.bit_wise_and(event_flags(file, positions), bit), bit)

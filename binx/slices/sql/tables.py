@@ -1,4 +1,4 @@
-"""What the statements about one table share, and which tables and servers need something special."""
+"""What the statements about a table share, and which tables and servers need special treatment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXACT_COLLATIONS = {
     Flavour.MYSQL: ((8, 0, 17), "utf8mb4_0900_bin"),
     Flavour.MARIADB: ((10, 2, 2), "utf8mb4_nopad_bin"),
 }
-"""Since which version a server has a collation for which every character and trailing space counts."""
+"""First version with a collation that distinguishes all characters and trailing spaces, by flavour."""
 
 _PADDING_COLLATION = "utf8mb4_bin"
 _CASCADES_LOGGED_SINCE = (9, 6, 0)
@@ -27,7 +27,7 @@ _ROW_PERIODS = frozenset({"row_start", "row_end"})
 _CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
 _ON_UPDATE = re.compile(r"\bon\s+update\b", re.IGNORECASE)
 _MOST_NAMED = 3
-"""Tables that a warning names."""
+"""Maximum number of tables named in a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SqlDialect:
     """The server that the statements are for.
 
     Attributes:
-        version: the version that wrote the log; that of the server which takes the SQL should be no older.
+        version: version of the server that wrote the log; the server that runs the SQL should not be older.
     """
 
     flavour: Flavour
@@ -43,26 +43,26 @@ class SqlDialect:
 
     @classmethod
     def of(cls, description: FormatDescription) -> SqlDialect:
-        """The dialect of the server that wrote a file."""
+        """Return the dialect of the server that wrote a file."""
         return cls(description.flavour, description.version)
 
     @property
     def exact_collation(self) -> str:
-        """A collation of utf8mb4 that tells all texts apart, as far as the version has one."""
+        """A utf8mb4 collation that distinguishes all texts, as far as the version has one."""
         since, name = _EXACT_COLLATIONS[self.flavour]
         return name if self.version >= since else _PADDING_COLLATION
 
     @property
     def logs_cascades(self) -> bool:
-        """Whether the server logs what foreign keys do."""
+        """Whether the server logs the changes made by foreign keys."""
         return self.flavour is Flavour.MYSQL and self.version >= _CASCADES_LOGGED_SINCE
 
 
 class WarnedTables:
-    """Tables that one warning names.
+    """Tables named by one warning.
 
     Args:
-        sentence: the warning; the tables stand in the place of ``{tables}``.
+        sentence: the warning, with ``{tables}`` in place of the tables.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -70,19 +70,19 @@ class WarnedTables:
         self._names: dict[str, None] = {}
 
     def add(self, resolved: ResolvedTable) -> None:
-        """Name a table."""
+        """Add a table."""
         self._names[f"{resolved.db}.{resolved.name}"] = None
 
     def warnings(self) -> list[str]:
-        """A sentence about them, if there are some."""
+        """The warning, if there are tables."""
         return [self._sentence.format(tables=listed(self._names, _MOST_NAMED))] if self._names else []
 
 
 class UnknownGenerated(WarnedTables):
-    """Tables of which nothing tells whether they have generated columns: their definition is not known.
+    """Tables without a known definition, which may have generated columns.
 
-    Table maps have the names of columns at most. A value that is given for a generated column is refused by
-    servers: MySQL's ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB's 1906.
+    Table maps have the names of columns at most. Servers reject a value for a generated column: MySQL with
+    ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB with error 1906.
     """
 
     def __init__(self) -> None:
@@ -92,18 +92,18 @@ class UnknownGenerated(WarnedTables):
         )
 
     def take(self, resolved: ResolvedTable) -> None:
-        """Take in a table that SQL is written of."""
+        """Check a table that SQL is written for."""
         if resolved.definition is None:
             self.add(resolved)
 
 
 class TypedDocuments(WarnedTables):
-    """Tables with JSON documents of which SQL gives values other types than they had.
+    """Tables with JSON documents whose values change their types when written as SQL.
 
-    MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents as what they are (opaque values,
-    sql-common/json_binary.h), and expressions give them. There is none for values of BIT, BLOB, GEOMETRY and
-    other columns, nor for dates that a server may refuse, and documents put together from the parts that were
-    logged are text.
+    MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents with their types (opaque values,
+    sql-common/json_binary.h), and SQL expressions can create them. There is no expression for values of BIT,
+    BLOB, GEOMETRY and other columns, nor for dates that a server may reject, and documents assembled from
+    logged parts are text.
     """
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class TypedDocuments(WarnedTables):
         )
 
     def take(self, changes: ChangeBatch) -> None:
-        """Take in rows that SQL is written of."""
+        """Check rows that SQL is written for."""
         if changes.typed_documents:
             self.add(changes.table.resolved)
 
@@ -123,14 +123,14 @@ class SqlTable:
     """What the statements about one table share.
 
     Args:
-        database: the database that the statements name; None for the table's own.
+        database: the database name in the statements; None for the table's own.
 
     Attributes:
-        logged: database and name as the log has them.
-        guarded: columns that a server may set to the current time in an UPDATE that does not name them.
+        logged: database and name in the log.
+        guarded: columns that a server may set to the current time in an UPDATE that does not assign them.
 
     Raises:
-        RefusedError: SQL cannot say what happens to the table.
+        RefusedError: the table's changes cannot be expressed in SQL.
     """
 
     def __init__(self, resolved: ResolvedTable, database: str | None = None) -> None:
@@ -149,7 +149,7 @@ class SqlTable:
 
 
 def refuse_table(resolved: ResolvedTable) -> None:
-    """Raise RefusedError for a table whose changes SQL cannot say."""
+    """Raise RefusedError for a table whose changes cannot be expressed in SQL."""
     name = f"{resolved.db}.{resolved.name}"
     if any(column.provenance.name is Provenance.NONE for column in resolved.columns):
         raise RefusedError(

@@ -1,16 +1,16 @@
-"""``extract --format sql --reverse``: SQL that takes transactions back, the newest first.
+"""``extract --format sql --reverse``: SQL that undoes transactions, newest first.
 
-The row changes come from the last to the first, in one transaction, which checks itself
+The row changes are undone from the last to the first, in one transaction that checks itself
 (:mod:`binx.slices.sql.undo_check`). Nothing is written unless everything can be undone: statements in between
-(DDL, statement-based changes), images that lack what was there before, and XA transactions whose end is not
-known are reported together, and refused.
+(DDL, statement-based changes), images that lack the previous values, and XA transactions with unknown outcome
+are reported together and refused.
 
-The log is read forwards and its undoing is wanted backwards. What undoes a piece of it, newest change first,
-goes to a temporary file as it comes; in the end the pieces are copied out from the last to the first. So
-memory does not grow with the log, and the temporary folder needs as much space as the output.
+The log is read forwards, but must be undone backwards. The statements that undo a piece of it, newest change
+first, are appended to a temporary file; finally the pieces are copied from the last to the first. Memory
+therefore does not grow with the log, and the temporary folder needs as much space as the output.
 
-The logs are read up to four times: for the changes that are undone; where foreign keys took rows along, for
-what these referred to (once for each step down the keys) and for their images; and for rows that other
+The logs are read up to four times: for the undone changes; if foreign keys deleted or changed rows, for the
+values these referred to (once for each step along the keys) and for their images; and for rows that other
 transactions changed again.
 """
 
@@ -46,10 +46,11 @@ from binx.storage.output import Sink
 
 @dataclass(frozen=True, slots=True)
 class UndoReport:
-    """What became of a request.
+    """The result of writing an undo script.
 
     Attributes:
-        unknown: rows that went by foreign keys and are not restored, in sentences.
+        unknown: one sentence for each group of rows that foreign keys deleted or changed and that are not
+            restored.
     """
 
     undone: int
@@ -69,16 +70,16 @@ def write_undo(
     choice: RowChoice | None = None,
     databases: DatabaseNames | None = None,
 ) -> UndoReport:
-    """Write what undoes transactions.
+    """Write SQL that undoes transactions.
 
     Args:
-        every: gives all transactions of the logs, for the rows that foreign keys took along and for those
-            that were changed again; None where nobody asks for these.
+        every: returns all transactions of the logs, for rows that foreign keys deleted or changed and for
+            rows that were changed again; None to ignore these.
 
     Raises:
-        RefusedError: something cannot be undone; its message lists all of it, and nothing was written.
+        RefusedError: something cannot be undone; the message lists everything, and nothing was written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
-        OutputError: the output, or the temporary folder, cannot be written.
+        OutputError: the output or the temporary folder cannot be written.
     """
     every = None if every is None else without_rolled_back(every)
     known = catalog.copy()
@@ -150,7 +151,7 @@ class _Undoing:
 
     @property
     def _number(self) -> int:
-        """The number of the transaction at hand, among those that are undone."""
+        """The number of the current transaction, among those that are undone."""
         return len(self._versions) - 1
 
     def take(self, item: Item) -> None:
@@ -182,7 +183,7 @@ class _Undoing:
             self._spool.add([f"\n-- {remark}\n".encode()], self._number)
 
     def _spool_rows(self, rows: RowTexts) -> None:
-        """The texts stand newest first, and what is added last is written first."""
+        """Append the texts, which are newest first; what is appended last is written first."""
         last = rows.last
         while last > rows.first:
             first = rows.first + (last - rows.first - 1) // ROWS_BEFORE_KEYS * ROWS_BEFORE_KEYS
@@ -216,7 +217,7 @@ class _Undoing:
         )
 
     def _script(self, undone: set[int]) -> Iterator[bytes | memoryview]:
-        """The script in chunks; the numbers of the transactions that it undoes are put into a set."""
+        """Yield the script in chunks; add the numbers of the transactions that it undoes to a set."""
         if self._format is None:
             return
         session = SqlSession(self._format)
@@ -240,7 +241,7 @@ class _Undoing:
         yield self._check.end().encode()
 
     def _restored_with(self, transaction: int, session: SqlSession) -> Iterator[bytes]:
-        """The rows that went with those that a transaction's undoing has brought back; -1 for none."""
+        """Restore the rows that foreign keys changed along with a transaction; -1 for none."""
         texts = None if transaction < 0 else self._restored.texts.get(self._versions[transaction])
         if texts:
             yield b"-- rows that foreign keys deleted or changed, which the log does not have:\n"

@@ -1,11 +1,10 @@
-"""How a script that undoes changes checks itself, with nothing but what the plain client runs.
+"""Make an undo script check itself, with nothing but the plain client.
 
-Behind each statement it asks ``ROW_COUNT()`` how many rows were changed, counts them in user variables, and
-keeps the keys of rows that were not found. Rows whose key is taken again are found by ``ON DUPLICATE KEY
-UPDATE``, which changes nothing and takes down the key. At the end the script prints what became of each
-table, and a prepared COMMIT or ROLLBACK ends its one transaction. That something is missing must be an error,
-so that the client ends with one; a text that is no SQL mode makes one on all servers, without any stored
-program.
+After each statement the script gets the number of changed rows from ``ROW_COUNT()``, counts them in user
+variables, and records the keys of rows that were not found. Rows whose key is taken again are detected by
+``ON DUPLICATE KEY UPDATE``, which changes nothing and records the key. At the end the script prints the
+result for each table, and a prepared COMMIT or ROLLBACK ends its one transaction. Missing rows must cause an
+error, so that the client fails: setting an invalid SQL mode fails on all servers, without a stored program.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ from binx.slices.sql.literals import comment_text, text_literal
 from binx.slices.sql.tables import SqlDialect, SqlTable
 
 KEYS_BYTES = 900_000
-"""Bytes of keys that are kept until they are printed: max_allowed_packet is 1 MiB at the least by default."""
+"""Bytes of keys kept until they are printed: the smallest default of max_allowed_packet is 1 MiB."""
 
 ROWS_BEFORE_KEYS = 5000
-"""Rows behind which the keys of those that were not undone are printed."""
+"""Number of rows after which the keys of those not undone are printed."""
 
 _TABLES_AT_ONCE = 100
 _ROW_ALIAS_SINCE = (8, 0, 19)
@@ -36,7 +35,7 @@ _NOT_UNDONE = "NOTHING WAS UNDONE"
 
 
 class UndoCheck:
-    """What a script that undoes changes counts, and how it ends."""
+    """The counters of an undo script, and how it ends."""
 
     def __init__(self, on_conflict: OnConflict) -> None:
         self.on_conflict = on_conflict
@@ -46,24 +45,24 @@ class UndoCheck:
         self._known: set[tuple[str, str]] = set()
 
     def of(self, table: SqlTable, dialect: SqlDialect, operation: str | None = None) -> TableCheck:
-        """The check of a table whose rows the script inserts, updates or deletes, or only looks at."""
+        """Return the check of a table whose rows the script inserts, updates, deletes, or only reads."""
         if operation is not None:
             self._operations.setdefault((table.db, table.table), set()).add(operation.upper())
         number = self._tables.setdefault(f"{table.db}.{table.table}", len(self._tables) + 1)
         return TableCheck(table, number, dialect, self.on_conflict)
 
     def compared(self, table: SqlTable, columns: Container[int]) -> None:
-        """Note which columns of a table's rows are compared with what the log left."""
+        """Record which columns of a table's rows are compared with what the log left."""
         lacking = [table.names[place] for place in table.writable if place not in columns]
         if lacking:
             self._not_compared.setdefault(table.name, {}).update(dict.fromkeys(lacking))
 
     def know(self, tables: Iterable[tuple[str, str]]) -> None:
-        """Note tables of which it is known that they refer to others by foreign keys."""
+        """Record tables that are known to refer to others by foreign keys."""
         self._known.update(tables)
 
     def head(self) -> str:
-        """Comments on how rows are found, and what is done with those that are not as the log left them."""
+        """Comments on how rows are found, and how rows are handled that differ from what the log left."""
         return "".join(f"-- {comment_text(line)}\n" for line in self._head())
 
     def _head(self) -> Iterator[str]:
@@ -80,7 +79,7 @@ class UndoCheck:
         yield "It is one transaction: an error undoes nothing, except in tables without transactions."
 
     def start(self) -> str:
-        """What the script begins with: its transaction, its counts, and whether triggers would fire."""
+        """Begin the script: its transaction, counters, and checks for triggers and foreign keys."""
         numbers = self._tables.values()
         counts = "".join(f", @undone{number}=0, @left{number}=0" for number in numbers)
         checks = "".join((*self._triggers(), *self._foreign_keys()))
@@ -104,7 +103,7 @@ class UndoCheck:
                 yield "SELECT @triggers AS `triggers that fire` FROM DUAL WHERE @triggers IS NOT NULL;\n"
 
     def _foreign_keys(self) -> Iterator[str]:
-        """Whether foreign keys that the logs do not tell changed other tables, or would do so."""
+        """Check for foreign keys unknown to the logs that changed other tables, or would do so."""
         tables = sorted(
             name for name, operations in self._operations.items() if operations & {"INSERT", "DELETE"}
         )
@@ -133,13 +132,13 @@ class UndoCheck:
 
     @staticmethod
     def print_keys() -> str:
-        """Print the keys of the rows that were not undone since they were printed last."""
+        """Print the keys of the rows that were not undone since the last print."""
         more = f"IF(LENGTH(@keys)>{KEYS_BYTES}, ' and more', '')"
         title = "rows not undone, as they are not what the log left"
         return f"SELECT CONCAT(@keys, {more}) AS `{title}` FROM DUAL WHERE @keys<>'';\nSET @keys='';\n"
 
     def end(self) -> str:
-        """What became of each table, and the transaction's end."""
+        """Print the result for each table, and end the transaction."""
         text = "\n" + self.print_keys()
         for part in _parts_of([*self._tables.items()], _TABLES_AT_ONCE):
             rows = " UNION ALL ".join(
@@ -158,10 +157,10 @@ class UndoCheck:
 
 
 class TableCheck:
-    """What stands behind the statements about one table.
+    """The checks after the statements about one table.
 
     Attributes:
-        shown: columns that tell people which row is meant.
+        shown: columns that identify a row to people.
     """
 
     def __init__(self, table: SqlTable, number: int, dialect: SqlDialect, on_conflict: OnConflict) -> None:
@@ -174,7 +173,7 @@ class TableCheck:
     def behind_row(
         self, done: Sequence[bytes | Part], values: Mapping[int, Iterable[Part]]
     ) -> Iterator[bytes | Part]:
-        """What counts a row that was to be updated or deleted, and keeps its key where it was not."""
+        """Count an updated or deleted row, or record its key if it was not found."""
         yield f";\nSET {self._undone}={self._undone}+(".encode()
         yield from done
         yield f"), {self._left}={self._left}+1-(".encode()
@@ -193,9 +192,9 @@ class TableCheck:
         yield f", {text_literal(f'{lead}; ')})){found};\n".encode()
 
     def around_insert(self, columns: Sequence[int]) -> tuple[bytes, bytes, bytes]:
-        """What stands around the rows of an INSERT and counts them.
+        """Return the text around the rows of an INSERT that counts them.
 
-        Rows whose key is taken stay as they are, and the keys are kept; or with force they are set back.
+        Rows whose key is taken are left unchanged and their keys recorded; with force they are overwritten.
         """
         names = self._table.names
         alias = self._dialect.flavour is Flavour.MYSQL and self._dialect.version >= _ROW_ALIAS_SINCE
@@ -227,13 +226,13 @@ class TableCheck:
 
 
 def _shown_without_key(table: SqlTable) -> tuple[int, ...]:
-    """Some columns of a table that has no key, for people to find a row by."""
+    """Return some columns by which people can find a row of a table without key."""
     plain = [place for place in table.writable if table.columns[place].type.kind not in _NOT_SHOWN]
     return tuple(plain[:_SHOWN_COLUMNS])
 
 
 def _readable(table: SqlTable, place: int) -> tuple[str, str]:
-    """What stands around a value to make it readable: bytes as digits; outside keys NULL, long values cut."""
+    """Return SQL around a value to make it readable: bytes as digits; outside keys NULL, long values cut."""
     kind, key = table.columns[place].type.kind, place in table.key
     opening, closing = ("", "") if key else ("LEFT(", f", {_SHOWN_CHARACTERS})")
     if kind is Kind.BINARY:
@@ -242,7 +241,7 @@ def _readable(table: SqlTable, place: int) -> tuple[str, str]:
 
 
 def _failing(condition: str, message: str) -> str:
-    """A statement that fails with a message where a condition holds, in which no comma must be."""
+    """A statement that fails with a message if a condition holds; the message must have no comma."""
     return f"SET @@session.sql_mode=IF({condition}, {message}, @@session.sql_mode);\n"
 
 

@@ -1,7 +1,8 @@
-"""What must hold of other rows, or else a statement that undoes a change would fail, or change them too.
+"""Conditions on other rows, without which an undo statement would fail or change these too.
 
-A key may be taken again, a row may refer to what is to go, and what a row referred to may be gone. Where a
-condition does not hold the statement does nothing, and the row is listed, instead of an error that ends all.
+A key may be taken again, a row may refer to the one to delete, and a referenced row may be gone. If a
+condition does not hold, the statement does nothing and the row is listed, instead of an error that ends the
+script.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from binx.slices.sql.undo_check import TableCheck, UndoCheck
 
 
 class Ties(NamedTuple):
-    """The foreign keys to and of one table, with the other table's name in the script."""
+    """The foreign keys to and of a table, with the other table's name in the script."""
 
     to: Sequence[tuple[Name, Child]]
     of: Sequence[tuple[Name, Child]]
 
 
 class ConditionsSql(BatchSql):
-    """Conditions on other rows than the one that a statement is about.
+    """Conditions on rows other than the one that a statement changes.
 
     Args:
-        checked: which changes are undone with foreign key checks; None where all are.
+        checked: which changes are undone with foreign key checks; None if all are.
     """
 
     def __init__(
@@ -55,14 +56,14 @@ class ConditionsSql(BatchSql):
         return self._check.of(self._table, self._dialect, operation)
 
     def _shown(self, check: TableCheck, rows: Mapping[int, Images]) -> dict[int, Iterator[Part]]:
-        """The values that tell people which row is meant."""
+        """Return the values that identify a row to people."""
         return {place: self._literals(b"", place, rows[place]) for place in check.shown if place in rows}
 
     def deletable(self, known: Mapping[int, Images]) -> Parts:
-        """That no row refers to the one to be deleted, as the foreign key would change that, or forbid it.
+        """A condition that no row refers to the one to delete, which the foreign key would change or protect.
 
         Args:
-            known: the row, by the images that tell its columns.
+            known: for each column of the row, the image that has its value.
         """
         for written, child in self._ties.to:
             parts = self._unless_referred_to(written, child, known)
@@ -71,7 +72,7 @@ class ConditionsSql(BatchSql):
             yield from parts
 
     def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Parts:
-        """That an update meets no other row with a key's values, and leaves none without what it needs."""
+        """A condition that an update neither duplicates a key nor leaves a row without its parent."""
         before = group.before
         assert before is not None
         for places in self._unique_keys():
@@ -91,7 +92,7 @@ class ConditionsSql(BatchSql):
                 yield from self._where_checked(before, _where(which, parts), which)
 
     def _where_checked(self, rows: Images, parts: Parts, which: pa.BooleanArray | None = None) -> Parts:
-        """Parts for those of some rows that are undone with foreign key checks."""
+        """Restrict parts to the rows that are undone with foreign key checks."""
         if self._checked is None:
             yield from parts
             return
@@ -101,12 +102,12 @@ class ConditionsSql(BatchSql):
             yield from _where(checked, parts)
 
     def _may_lack(self) -> bool:
-        """Whether rows that are inserted may lack what they refer to, which must not end the script."""
+        """Whether inserted rows may lack their parents, which must not end the script."""
         some = self._checked is None or self._checked.true_count
         return bool(self._ties.of and some) and self._check.on_conflict is OnConflict.SKIP
 
     def _insert_if_there(self, before: Images) -> Parts:
-        """An INSERT of a row that does nothing where what it refers to is gone, or its key is taken."""
+        """An INSERT of a row that does nothing if its parent is gone or its key is taken."""
         table, inserted, check = self._table, self._inserted(before), self._table_check("insert")
         names = ", ".join(table.names[place] for place in inserted)
         yield f"INSERT INTO {table.name} ({names}) SELECT ".encode()
@@ -133,7 +134,7 @@ class ConditionsSql(BatchSql):
                 yield places
 
     def _changed_keys(self, group: ChangeGroup, places: tuple[int, ...] | None) -> pa.BooleanArray | None:
-        """For which updates one of some columns is another than before; None for none of them."""
+        """Return which updates changed any of some columns; None if none did."""
         before, after = group.before, group.after
         assert before is not None
         assert after is not None
@@ -166,7 +167,7 @@ class ConditionsSql(BatchSql):
         yield b" LIMIT 1) AS referring)"
 
     def _if_there(self, written: Name, child: Child, places: tuple[int, ...], before: Images) -> Parts:
-        """That there is what the row refers to; one with a NULL in its foreign key refers to nothing."""
+        """A condition that the row's parent exists; a NULL in its foreign key refers to nothing."""
         name = ".".join(map(identifier, written))
         yield b" AND ("
         for place in places:
@@ -186,23 +187,23 @@ class ConditionsSql(BatchSql):
 
 
 def _where(which: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Part]:
-    """Parts that stand only in some of the statements."""
+    """Restrict parts to some of the statements."""
     for part in parts:
         yield Part(part, mask=which) if isinstance(part, bytes) else part._replace(mask=which)
 
 
 class RestoringSql(ConditionsSql):
-    """The statements that restore rows of one batch."""
+    """Statements that restore the rows of one batch."""
 
     def inserts(self, rows: Images) -> list[bytes]:
-        """An INSERT for each row."""
+        """Return an INSERT for each row."""
         if self._may_lack():
             return self._texts(rows, self._insert_if_there(rows))
         around = self._table_check("insert").around_insert(self._inserted(rows))
         return self._texts(rows, self._insert(rows), around)
 
     def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[bytes]:
-        """For each row an UPDATE that gives columns of a foreign key their values, where these are NULL."""
+        """Return an UPDATE for each row that restores a foreign key's columns if they are NULL."""
         check, names = self._table_check("update"), self._table.names
 
         def parts() -> Parts:
@@ -220,7 +221,7 @@ class RestoringSql(ConditionsSql):
         return self._texts(rows, parts())
 
     def checks(self, rows: Images, columns: Iterable[int]) -> list[bytes]:
-        """For each row, what counts it if it has its key and its values of some columns, or keeps its key."""
+        """Return for each row SQL that counts it if key and columns match, or records its key."""
         check, key = self._table_check(), dict.fromkeys(self._table.key, rows)
 
         def parts() -> Parts:

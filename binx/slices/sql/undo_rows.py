@@ -1,9 +1,9 @@
-"""Row changes as the statements that undo them, whole columns at a time.
+"""Row changes as the statements that undo them, built whole columns at a time.
 
-An insert is undone by DELETE, a delete by INSERT, an update by UPDATE back to the image before. The row is
-looked for as the change left it: by all its columns, so that what was changed again since is left alone, or
-by its key alone where that is asked for. What the log does not hold cannot be brought back: such changes are
-noted as obstacles, and their statements are empty.
+An insert is undone by DELETE, a delete by INSERT, an update by UPDATE to the before image. The row is looked
+for as the change left it: by all its columns, so that a row changed again since is left alone, or on request
+by its key only. Values that are not in the log cannot be restored: such changes are recorded as obstacles,
+and their statements are empty.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NOT_FULL = "binlog_row_image was not FULL"
 
 
 class UndoRows(SqlRows):
-    """Makes undoing statements of row changes."""
+    """Renders row changes as statements that undo them."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class UndoRows(SqlRows):
         self._again = again
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        """One statement for each row change of a batch, empty where it cannot be undone."""
+        """Return one statement for each row change of a batch, empty if it cannot be undone."""
         images = BatchImages(changes)
         table = self.table(changes)
         if self._again is not None:
@@ -78,7 +78,7 @@ class _BatchUndo(ConditionsSql):
         self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
-        """Of an update both images count: it goes back to the one before."""
+        """Combine the marks of both images of an update, because it goes back to the before image."""
         if group.before is None or group.after is None:
             return group.images.pick(marks)
         return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
@@ -101,7 +101,7 @@ class _BatchUndo(ConditionsSql):
         if group.before is None:
             yield f"DELETE FROM {table.name} WHERE ".encode()
         else:
-            # A column of which only the image before exists kept its value.
+            # A column that is only in the before image kept its value.
             changed = tuple(place for place in group.before.columns if place in group.after.columns)
             yield f"UPDATE {table.name} SET ".encode()
             yield from self._assignments(group.after, Images(group.before.rows, changed))
@@ -117,7 +117,7 @@ class _BatchUndo(ConditionsSql):
         yield from check.behind_row(done, self._shown(check, known))
 
     def _is_as_before(self, before: Images) -> Parts:
-        """That a row is as it was: what a foreign key changed, and was logged, may be changed back by it."""
+        """A condition that the row is already as before, as its foreign key may have changed it back."""
         if self._force or self._checked is None or not self._dialect.logs_cascades:
             return
         yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
@@ -125,7 +125,7 @@ class _BatchUndo(ConditionsSql):
         yield b")"
 
     def _updated(self) -> bytes | Part:
-        """Whether an UPDATE has found its row; where it sets nothing else, no row counts as changed."""
+        """Whether an UPDATE found its row; an UPDATE that sets nothing new counts no row as changed."""
         if self._force:
             return b"@found IS NOT NULL"
         if self.changed is None:
@@ -135,7 +135,7 @@ class _BatchUndo(ConditionsSql):
         return Part(b"ROW_COUNT()>0", mask=self.changed, otherwise=b"ROW_COUNT()>=0")
 
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
-        """What stands around the rows that were deleted, which one statement inserts together."""
+        """Return the text around deleted rows, which one statement inserts together."""
         if group.after is not None or group.before is None or self._obstacle(group) is not None:
             return None
         if self._may_lack():
@@ -161,12 +161,12 @@ class _BatchUndo(ConditionsSql):
         return None
 
     def _is(self, known: dict[int, Images]) -> Parts:
-        """What only the row as the change left it fulfils, or rows equal to it."""
+        """A condition that only the row as the change left it matches, or rows equal to it."""
         table = self._table
         yield from self._has_key(known)
         if self._force:
             return
-        # Of a key's text `=` tells only what its collation does.
+        # `=` compares a key's text only as exactly as its collation.
         compared = [
             place
             for place in known
@@ -181,7 +181,7 @@ class _BatchUndo(ConditionsSql):
 
 
 def _known(group: ChangeGroup) -> dict[int, Images]:
-    """The row as the change left it: for each column the image that tells its value."""
+    """Return the row as the change left it: for each column the image that has its value."""
     known: dict[int, Images] = {}
     for images in (group.before, group.after):
         if images is not None:

@@ -1,12 +1,13 @@
-"""``extract --format sql``: transactions as statements that lead a server of the same kind to the same data.
+"""``extract --format sql``: transactions as statements that reproduce the data on a server of the same kind.
 
-Each is what it was: its GTID, its time, BEGIN and COMMIT around its row changes and statements; savepoints,
-XA transactions and those that ended in ROLLBACK too. A statement gets the session that it ran in.
+Each transaction keeps its GTID, its time, and BEGIN and COMMIT around its row changes and statements;
+savepoints, XA transactions and transactions that ended in ROLLBACK are written too. A statement runs with its
+original session settings.
 
-Two things differ on the server that runs the script. What it logs itself leaves out the table that
-CREATE TABLE … SELECT made and changes of several rows in tables without transactions (MyISAM), as one GTID
-cannot be given to several statements. And some values within JSON documents lose their types (BIT, BLOB); the
-tables that have such are named.
+Two things differ on the server that runs the script. Its binary log lacks tables created by CREATE TABLE …
+SELECT and changes of several rows in non-transactional tables (MyISAM), because one GTID cannot be given to
+several statements. And some values within JSON documents lose their types (BIT, BLOB); the affected tables
+are reported.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from binx.slices.sql.tables import SqlDialect, TypedDocuments, UnknownGenerated,
 from binx.storage.output import Sink
 
 LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
-"""What ``max_allowed_packet`` can be set to at most, in the clients and in the servers."""
+"""Maximum of ``max_allowed_packet`` in clients and servers."""
 
 STATEMENT_BYTES = 1024 * 1024
-"""Bytes up to which a statement inserts several rows, unless asked otherwise."""
+"""Default maximum bytes of a statement that inserts several rows."""
 
 _LONGEST_CHARACTER = 4
-"""Bytes of UTF-8."""
+"""Maximum bytes of a character in UTF-8."""
 
 
 class StatementSizes:
-    """How long statements become: those of row changes, and those that the log has as text."""
+    """The lengths of statements, both those written for row changes and those logged as text."""
 
     def __init__(self, statement_bytes: int = STATEMENT_BYTES) -> None:
         self.statement_bytes = statement_bytes
@@ -48,19 +49,19 @@ class StatementSizes:
         self._longest = 0
 
     def take(self, long_texts: int, longest: int) -> None:
-        """Count some statements."""
+        """Count statements."""
         self._long += long_texts
         self._longest = max(self._longest, longest)
 
     def take_text(self, sql: str) -> None:
-        """Measure a statement that is in the log as text."""
+        """Measure a statement that is logged as text."""
         if len(sql) * _LONGEST_CHARACTER > PACKET_BYTES:
             length = len(sql.encode("utf-8", "surrogatepass"))
             self.take(int(length > PACKET_BYTES), length)
 
     @property
     def warnings(self) -> list[str]:
-        """What whoever runs the script must know, in sentences."""
+        """Warnings for those who run the script."""
         if not self._long:
             return []
         which = "1 statement is" if self._long == 1 else f"{self._long:,} statements are"
@@ -74,10 +75,10 @@ class StatementSizes:
 
 
 def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice | None = None) -> list[str]:
-    """Find out whether the transactions can be written as SQL, without writing a byte.
+    """Check whether the transactions can be written as SQL, without writing anything.
 
     Returns:
-        Warnings about tables and statements, in sentences.
+        Warnings about tables and statements.
 
     Raises:
         RefusedError: a table's columns have no names, or a statement cannot be written.
@@ -104,10 +105,10 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
 
 
 class SqlReport(NamedTuple):
-    """What was written.
+    """The result of writing a script.
 
     Attributes:
-        warnings: what whoever runs the script must know, in sentences.
+        warnings: warnings for those who run the script.
     """
 
     transactions: int
@@ -125,8 +126,8 @@ def write_sql(
     """Write transactions as SQL.
 
     Args:
-        statement_bytes: bytes up to which a statement inserts several rows; 0 for one row each.
-        choice: which row changes are written; None for all, and for statements.
+        statement_bytes: maximum bytes of a statement that inserts several rows; 0 for one row each.
+        choice: selects the row changes; None for all, and for statements.
 
     Raises:
         RefusedError: see :func:`check_sql`, which finds most reasons before the first byte.
@@ -175,7 +176,7 @@ class _Writing:
             yield self.script.foot()
 
     def _frame(self, run: Run) -> Frame | None:
-        """The first transaction of all is never a usual one."""
+        """Frame ordinary transactions; the very first transaction is never framed."""
         return None if self.script is None else self.script.frame(run)
 
     def _render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:

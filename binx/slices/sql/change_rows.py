@@ -1,7 +1,7 @@
 """Row changes as INSERT, UPDATE and DELETE statements, built whole columns at a time.
 
-A row is found by its key, or by all its columns if the table has no key. Comparisons are sensitive to case,
-accents and trailing spaces, and a statement changes at most one row.
+A row is found by its key. If the table has none, it is found by all its columns, compared with case, accents
+and trailing spaces significant, and the statement changes at most one row.
 """
 
 from __future__ import annotations

@@ -33,10 +33,10 @@ LISTED = 30
 
 
 class PreparedXa:
-    """MariaDB's session state after XA PREPARE: it accepts only the end of the XA transaction (error 1953).
+    """MariaDB's session state after XA PREPARE: it accepts only the end of the XA transaction.
 
-    Not even a GTID can be set. The next number that the server assigns is the logged one if the end follows
-    directly.
+    It rejects everything else, even setting a GTID (error 1953). The next number that the server assigns is
+    the logged one if the end follows directly.
 
     Attributes:
         is_prepared: whether the last transaction is prepared, so that its end must come next.

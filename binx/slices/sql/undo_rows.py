@@ -125,7 +125,7 @@ class _BatchUndo(ConditionsSql):
         yield b")"
 
     def _updated(self) -> bytes | Part:
-        """Whether an UPDATE found its row; an UPDATE that sets nothing new counts no row as changed."""
+        """Whether an UPDATE found its row; if it changes no value, ROW_COUNT() is 0 even if it did."""
         if self._force:
             return b"@found IS NOT NULL"
         if self.changed is None:

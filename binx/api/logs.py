@@ -178,7 +178,7 @@ class Transactions:
             condition.check()
 
     def _versions(self, wanted: tuple[str, str]) -> list[TableChanges]:
-        """The versions of a table, in order, by a pass that decodes rows only for a condition."""
+        """Return the versions of a table, in order. Rows are decoded only if there is a condition."""
         versions: list[TableChanges] = []
         deque(self._decoded(wanted, DecoderOptions(), versions), maxlen=0)
         return versions
@@ -186,7 +186,7 @@ class Transactions:
     def _decoded(
         self, wanted: tuple[str, str], options: DecoderOptions, versions: list[TableChanges] | None = None
     ) -> Iterator[ChangeBatch]:
-        """The rows of a table; where its versions are asked for, they are found out and no row is decoded."""
+        """Yield the rows of a table. With ``versions``, collect its versions instead and decode no rows."""
         from binx.rows.batches import ChangeBatch
 
         catalog = self._catalog()
@@ -215,11 +215,11 @@ def _tell(search: Search) -> None:
     """Warn about versions of tables to which the condition does not apply.
 
     Raises:
-        AbsentError, UsageError: it applies to none.
+        AbsentError, UsageError: it applies to no table.
     """
     search.check_columns()
     for sentence in search.warnings:
-        # The caller's line: this function and the method are between.
+        # Attribute the warning to the caller's line, past this function and the method.
         warnings.warn(sentence, BinxWarning, stacklevel=3)
 
 
@@ -336,7 +336,7 @@ class Binlogs(Transactions):
             min_bytes=min_bytes,
             limit=limit,
         )
-        # Here and not at the first question: patterns and positions are looked at.
+        # Validate patterns and positions now instead of at the first query.
         Search(self._chain, selection, tells=False)
         condition = None
         if where is not None:

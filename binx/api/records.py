@@ -15,7 +15,7 @@ _UNSIGNED = 1 << 64
 
 @dataclass(frozen=True, slots=True)
 class TableChange:
-    """Numbers of rows of one table changed by a transaction."""
+    """The number of rows of one table that a transaction changed."""
 
     db: str
     table: str
@@ -68,12 +68,12 @@ class TransactionRecord:
 
 
 def transaction_record(scan: TransactionScan, table: TransactionTable, index: int) -> TransactionRecord:
-    """One transaction of a scan at ``LEVEL_TABLES``.
+    """Return one transaction of a scan at ``LEVEL_TABLES``.
 
     Args:
         scan: the scan.
         table: some of its transactions.
-        index: the transaction's place there.
+        index: the transaction's index in the table.
 
     Raises:
         UnsupportedError: it begins after the first 4 GiB, so it cannot have a commit version.

@@ -1,4 +1,4 @@
-"""Selections from Python values, with the names of the commands' options."""
+"""Build selections from Python values, named like the commands' options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def selection_of(
     min_bytes: int | str | None,
     limit: int | None,
 ) -> Selection:
-    """The selection for the arguments of :meth:`binx.api.logs.Binlogs.select`.
+    """Return the selection for the arguments of :meth:`binx.api.logs.Binlogs.select`.
 
     Raises:
         UsageError: a value is invalid, or the conditions contradict each other.
@@ -62,7 +62,7 @@ def _gtids(texts: Texts | None) -> GtidSet | None:
 
 
 def _moment(moment: str | datetime | None) -> int | None:
-    """µs since 1970; times without a zone are in UTC."""
+    """Convert a time to µs since 1970; times without a zone are in UTC."""
     if moment is None:
         return None
     if isinstance(moment, str):

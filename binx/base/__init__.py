@@ -1,1 +1,1 @@
-"""A backup's rows as a part of a data set: what tables held before the logs, or a server's whole state."""
+"""Import backups into a data set as bases: the rows before the logs, or a server's whole state."""

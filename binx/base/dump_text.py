@@ -1,4 +1,4 @@
-"""A dump of SQL as a stream: its statements, and the rows of its INSERTs, whose text is never held whole."""
+"""Read an SQL dump as a stream of statements and INSERT rows, without holding whole INSERTs in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from binx.source.magic import is_gzip, is_zstd
 
 _READ_BYTES = 4 * 1024 * 1024
 _MOST_BYTES = 1 << 31
-"""The largest row or statement: as text, a value of 1 GB can take 2 GB."""
+"""Maximum size of a row or statement; a value of 1 GB can take 2 GB as text."""
 _STATEMENT_BYTES = 64 * 1024
 _TAIL_BYTES = 64 * 1024
 _BLANK = re.compile(rb"(?:\s+|--[^\n]*\n|#[^\n]*\n|/\*(?!M?!).*?\*/)+", re.DOTALL)
@@ -40,24 +40,24 @@ _NOTE = re.compile(rb"^-- (?:Dumping data for table|WHERE:) .*$", re.MULTILINE)
 
 
 class Sql(NamedTuple):
-    """A statement that is no INSERT; ``offset`` is where it stands in the dump."""
+    """A statement other than INSERT; ``offset`` is its offset in the dump."""
 
     text: str
     offset: int
 
 
 class Note(NamedTuple):
-    """A comment about the rows that follow: whose they are, or that a condition chose them."""
+    """A comment about the rows that follow: their table, or the WHERE condition that selected them."""
 
     text: str
 
 
 class Insert(NamedTuple):
-    """The beginning of an INSERT, whose rows are to be taken next.
+    """The head of an INSERT; its rows are read next.
 
     Attributes:
-        db: as it names it; None where the default database is meant.
-        columns: their names; None where it names none.
+        db: the database it names; None for the default database.
+        columns: the column names; None if it has no column list.
     """
 
     db: str | None
@@ -67,12 +67,12 @@ class Insert(NamedTuple):
 
 
 class DumpText:
-    """A dump that is read once, from its beginning to its end.
+    """A dump, read once from beginning to end.
 
     Attributes:
-        path: what messages call it.
-        position: bytes of its text that are done.
-        read: bytes of the file that are read.
+        path: the path shown in messages.
+        position: bytes of the text processed.
+        read: bytes of the file read.
     """
 
     def __init__(self, path: str, text: BinaryIO, raw: _Hashed) -> None:
@@ -89,37 +89,37 @@ class DumpText:
 
     @property
     def position(self) -> int:
-        """Bytes of the text that are done."""
+        """Bytes of the text processed."""
         return self._offset + self._start
 
     @property
     def read(self) -> int:
-        """Bytes of the file that are read."""
+        """Bytes of the file read."""
         return self._raw.size
 
     @property
     def sha256(self) -> str:
-        """The digest of the file's bytes, once it is read to its end."""
+        """The digest of the file's bytes; complete once the file is read to its end."""
         return self._raw.digest.hexdigest()
 
     @property
     def tail(self) -> str:
-        """The last characters that were read."""
+        """The last characters read."""
         return self._tail.decode("utf-8", "replace")
 
     def head(self, size: int) -> bytes:
-        """The first bytes of the text, of which there may be fewer."""
+        """Return up to ``size`` first bytes of the text."""
         while len(self._window) < size and self._more():
             pass
         return bytes(self._window[:size])
 
     def statements(self) -> Iterator[Sql | Insert | Note]:
-        """All statements, without blanks and comments before them, but for comments about rows.
+        """Yield the statements, without blanks and comments before them, and the comments about rows.
 
         Raises:
-            DamagedError: the text ends within one, or the compressed file is damaged.
-            SourceError: it cannot be read.
-            UnsupportedError: one takes more than memory should.
+            DamagedError: the text ends inside a statement, or the compressed file is damaged.
+            SourceError: the file cannot be read.
+            UnsupportedError: a row or statement exceeds 2 GiB.
         """
         while self._skip_blanks():
             yield from self._notes
@@ -134,7 +134,7 @@ class DumpText:
         yield from self._notes
 
     def rows(self, columns: TupleColumns, most_rows: int, most_size: int) -> bool:
-        """Take rows of an INSERT up to so many; whether the statement ended."""
+        """Read rows of an INSERT up to a number or size; return whether the statement ended."""
         while True:
             self._cut(columns.cut, most_rows, most_size)
             if columns.ended or columns.rows >= most_rows or columns.size >= most_size:
@@ -143,11 +143,11 @@ class DumpText:
                 raise self._cut_off("the rows of an INSERT")
 
     def pass_over(self) -> None:
-        """Pass over the rows of an INSERT, of a table whose columns are not known."""
+        """Skip the rows of an INSERT, without knowing the table's columns."""
         self._statement()
 
     def lines(self, columns: TupleColumns, most_rows: int, most_size: int) -> bool:
-        """Take lines of a file that holds nothing else, up to so many; whether it ended."""
+        """Read lines of a file of rows up to a number or size; return whether the file ended."""
         while True:
             self._cut(columns.cut_lines, most_rows, most_size)
             if columns.rows >= most_rows or columns.size >= most_size:
@@ -166,7 +166,7 @@ class DumpText:
             ) from error
 
     def _skip_blanks(self) -> bool:
-        """Go to the next statement; False where there is none."""
+        """Advance to the next statement; return False if there is none."""
         while True:
             blank = _BLANK.match(self._window, self._start)
             if blank is not None:
@@ -175,7 +175,7 @@ class DumpText:
                 )
                 self._start = blank.end()
             rest = self._window[self._start : self._start + 4]
-            # What stands at the end of the window may be the beginning of a comment.
+            # A comment may begin at the end of the window.
             if _MAY_BE_BLANK.match(rest) is None:
                 return True
             if not self._more():
@@ -196,13 +196,13 @@ class DumpText:
         return None
 
     def _is_cut_short(self) -> bool:
-        """Whether too little of a statement is there to tell what it is."""
+        """Whether the window had too little of a statement to recognize it, and more was read."""
         return len(self._window) - self._start < len("REPLACE ") and self._more()
 
     def _statement(self) -> Sql | None:
         size = _STATEMENT_BYTES
         while True:
-            # In latin-1 a character is a byte.
+            # In latin-1, each character is one byte.
             part = self._window[self._start : self._start + size].decode("latin-1")
             found = self._ends.behind(part, 0)
             is_all = self._is_whole and self._start + len(part) == len(self._window)
@@ -220,7 +220,7 @@ class DumpText:
         return Sql(text, offset)
 
     def _more(self) -> bool:
-        """Read more of the text; False at its end."""
+        """Read more of the text; return False at its end."""
         if self._is_whole:
             return False
         rest = len(self._window) - self._start
@@ -258,7 +258,7 @@ def _column(found: re.Match[bytes]) -> str:
 
 
 class _Hashed:
-    """A file whose bytes are hashed as they are read."""
+    """A file that hashes the bytes read from it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -274,7 +274,7 @@ class _Hashed:
 
 @contextmanager
 def open_text(path: str) -> Iterator[DumpText]:
-    """A file of a dump: plain, or compressed with gzip or zstd, as its first bytes tell.
+    """Open a file of a dump. Compression with gzip or zstd is recognized by the first bytes.
 
     Raises:
         SourceError: it cannot be read.
@@ -292,10 +292,10 @@ def open_text(path: str) -> Iterator[DumpText]:
 
 
 class FolderFiles:
-    """The files of a backup, read one after another.
+    """The files of a backup, read in sequence.
 
     Args:
-        progress: called with the bytes of all of them that are read.
+        progress: called with the number of bytes read from all files.
     """
 
     def __init__(self, folder: str, progress: Callable[[int], None]) -> None:
@@ -305,7 +305,7 @@ class FolderFiles:
         self._digest = hashlib.sha256()
 
     def read(self, name: str, use: Callable[[DumpText, Callable[[int], None]], None]) -> None:
-        """Have a file be read by ``use``, which may say how far it is."""
+        """Read a file with ``use``, which receives the text and a callback for the bytes it has read."""
         with open_text(str(Path(self._folder, name))) as text:
             use(text, lambda read: self._progress(self._read + read))
             self._read += text.read
@@ -314,7 +314,7 @@ class FolderFiles:
 
     @property
     def sha256(self) -> str:
-        """The digest of the names and digests of the files that were read."""
+        """The digest of the names and digests of the files read."""
         return self._digest.hexdigest()
 
 

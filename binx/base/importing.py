@@ -1,7 +1,7 @@
-"""Backups into a data set, each one whole or not at all: dumps, folders of mydumper or MySQL Shell, Parquet.
+"""Import backups into a data set, each atomically: dumps, mydumper or MySQL Shell folders, Parquet files.
 
-In that of mydumper each database, each table and its rows have files of their own (mydumper's documentation,
-"Output Files").
+In a mydumper folder, each database, each table and each table's rows have separate files (mydumper's
+documentation, "Output Files").
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ def import_bases(
     table: tuple[str, str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> Iterator[SourceReport]:
-    """Take in backups, one after another.
+    """Import backups in order.
 
     Args:
-        paths: dumps, plain or compressed, folders of mydumper or MySQL Shell, and Parquet files or folders.
+        paths: plain or compressed dumps, mydumper or MySQL Shell folders, and Parquet files or folders.
         lake: the data set: a folder or a URI.
-        position: where they stand in the logs; None: as they say.
-        tables: patterns of ``db.table``; all where there are none.
-        schema: a file with the CREATE TABLE statements of Parquet files.
-        table: database and name of the table of all Parquet files; None where these tell it.
-        progress: called with the bytes of all backups that are read.
+        position: the backups' position in the logs; None to read it from each backup.
+        tables: patterns of ``db.table``; empty for all tables.
+        schema: a file with CREATE TABLE statements for Parquet files.
+        table: database and name of the table of all Parquet files; None to take it from the files.
+        progress: called with the number of bytes read from all backups.
 
     Raises:
-        UsageError: a backup does not say where it stands, or two of them have the same table.
-        BinxError: nothing of a backup was taken, and why.
+        UsageError: a backup does not record its position, or two backups have the same table.
+        BinxError: a backup cannot be imported; nothing of it was committed.
     """
     backups = [
         _parquet(path, position, table, by_folders=schema is not None) or _found(path, position)
@@ -109,7 +109,7 @@ def import_bases(
 
 
 class _Found(NamedTuple):
-    """A backup, its first characters, and of Parquet its files."""
+    """A backup, its first characters, and its Parquet files, if it has any."""
 
     backup: Backup
     head: str = ""
@@ -126,10 +126,10 @@ def _schema_text(path: str) -> str:
 def _parquet(
     path: str, given: BackupPosition | None, table: Name | None, *, by_folders: bool
 ) -> _Found | None:
-    """A file or folder of Parquet; None where it is another backup.
+    """Return a Parquet file or folder; None if the path is another kind of backup.
 
     Raises:
-        UsageError: nothing says where it stands.
+        UsageError: no position is given.
     """
     if Path(path).is_dir() and any(Path(path, name).is_file() for name in (_METADATA, mysqlshell.NOTES)):
         return None
@@ -147,12 +147,12 @@ def _parquet(
 
 
 def _found(path: str, given: BackupPosition | None) -> _Found:
-    """A dump or the folder of a tool.
+    """Return a dump or a folder of a dump tool.
 
     Raises:
         SourceError: it cannot be read.
-        UnsupportedError: a folder that is not of a tool whose files are read.
-        UsageError: it does not say where it stands.
+        UnsupportedError: the folder is not of a supported tool.
+        UsageError: it does not record its position.
     """
     if not Path(path).is_dir():
         position = read_backup_position(path) if given is None else given
@@ -178,7 +178,7 @@ def _reached(progress: Callable[[int], None], before: int, read: int) -> None:
 
 
 def _files_of(folder: str) -> list[tuple[Path, str]]:
-    """The files that make tables and fill them, in that order, each with its database.
+    """Return the files with definitions, then those with rows, each with its database.
 
     Raises:
         AbsentError: no file has rows.
@@ -191,7 +191,7 @@ def _files_of(folder: str) -> list[tuple[Path, str]]:
         return next(known, name.partition(".")[0])
 
     made = [(path, found["db"]) for path in files if (found := _DATABASE.match(path.name))]
-    # Of a view there is a table as well, which stands in for it while a dump is loaded.
+    # A view has a table file too, as a placeholder while the dump is loaded.
     views = {found["name"] for path in files if (found := _VIEW.match(path.name))}
     tables = [(path, found["name"]) for path in files if (found := _TABLE.match(path.name))]
     made += [(path, of(name)) for path, name in tables if name not in views]
@@ -202,7 +202,7 @@ def _files_of(folder: str) -> list[tuple[Path, str]]:
 
 
 def _read_mydumper(source: BaseSource, progress: Callable[[int], None]) -> None:
-    """Take in the folder of a dump."""
+    """Import a mydumper folder."""
     texts = FolderFiles(source.backup.path, progress)
     for path, db in _files_of(source.backup.path):
         texts.read(path.name, SqlRows(source, db).read)

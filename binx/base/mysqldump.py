@@ -1,4 +1,4 @@
-"""What mysqldump and mariadb-dump write: statements, and the rows in INSERTs.
+"""Import dumps of mysqldump and mariadb-dump: statements, and rows in INSERTs.
 
 Sources: client/mysqldump.cc of MySQL 9.7 and client/mysqldump.c of MariaDB 10.11.
 """
@@ -30,22 +30,22 @@ _UTC = frozenset({"+00:00", "UTC"})
 
 
 def server_of(head: str) -> str:
-    """The version of the server that a dump says it is of; empty where it says none."""
+    """Return the server version recorded in a dump's head, or an empty string."""
     found = _SERVER.search(head)
     return "" if found is None else found[1]
 
 
 def database_of(head: str) -> str:
-    """The database that a dump says it is of; empty where it is of several."""
+    """Return the database recorded in a dump's head; empty if the dump has several."""
     found = _DATABASE.search(head)
     return "" if found is None else found[1].strip()
 
 
 class SqlRows:
-    """Takes the tables and rows of SQL, file by file.
+    """Imports tables and rows from SQL files.
 
     Args:
-        db: the default database where no USE names one.
+        db: the default database until a USE statement.
     """
 
     def __init__(self, source: BaseSource, db: str) -> None:
@@ -56,10 +56,10 @@ class SqlRows:
         self._filled = ""
 
     def read(self, text: DumpText, progress: Callable[[int], None] = lambda _: None) -> None:
-        """Take one file.
+        """Import one file.
 
         Raises:
-            BinxError: something in it cannot be taken, and what.
+            BinxError: the file cannot be read, or something in it cannot be imported.
         """
         for found in text.statements():
             if isinstance(found, Insert):
@@ -125,7 +125,7 @@ class SqlRows:
 
 
 def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None]) -> None:
-    """Take in a dump that is one file."""
+    """Import a dump that is one file."""
     with open_text(source.backup.path) as text:
         SqlRows(source, database_of(head)).read(text, progress)
         if _COMMENTED.search(head):
@@ -137,5 +137,5 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
                 )
             source.leave_out_unfilled()
         source.sha256 = text.sha256
-        # MariaDB's dumps of all databases say them at the end, which of a compressed one is not known before.
+        # MariaDB's dumps of all databases have GTIDs at the end, unread until now in a compressed dump.
         source.gtids = source.gtids or position_in_dump("", text.tail).gtids

@@ -1,8 +1,8 @@
-r"""The folder that MySQL Shell's dump utilities write: notes in JSON, definitions in SQL, rows in lines.
+r"""Import folders of MySQL Shell's dump utilities: metadata in JSON, definitions in SQL, rows as lines.
 
-``@.json`` says how all was dumped and ``@.done.json``, written last, which files have rows. Each schema has a
-``SCHEMA.json`` that lists its tables, each table a ``SCHEMA@TABLE.json`` and ``.sql``. Fields of rows have
-tabs between, ``\N`` for NULL, and those that are not text are in base64 or hexadecimal digits.
+``@.json`` records the dump's options; ``@.done.json``, written last, lists the files with rows. Each schema
+has a ``SCHEMA.json`` that lists its tables, each table a ``SCHEMA@TABLE.json`` and ``.sql``. Row fields are
+separated by tabs, with ``\N`` for NULL; binary fields are in base64 or hexadecimal digits.
 
 Sources: MySQL Shell manual, "Instance Dump Utility, Schema Dump Utility, and Table Dump Utility" and "Dump
 Loading Utility"; modules/util/dump/dumper.cc of MySQL Shell 8.0.
@@ -33,17 +33,17 @@ _LINES = {
     "linesTerminatedBy": "\n",
     "defaultCharacterSet": "utf8mb4",
 }
-"""How rows are written where no option of the dump changed it."""
+"""The default format of rows."""
 
 _CHUNK = r"(?:@@?(\d+))?"
 
 
 def read_notes(folder: str, name: str) -> dict[str, Any]:
-    """What a file of notes says.
+    """Read a metadata file.
 
     Raises:
-        AbsentError: it is not there, as where a dump was broken off.
-        DamagedError: it is no JSON object.
+        AbsentError: it does not exist, as after an interrupted dump.
+        DamagedError: it is not a JSON object.
         SourceError: it cannot be read.
     """
     path = Path(folder, name)
@@ -63,10 +63,10 @@ def read_notes(folder: str, name: str) -> dict[str, Any]:
 
 
 def read_mysqlshell(source: BaseSource, progress: Callable[[int], None]) -> None:
-    """Take in the folder of a dump.
+    """Import a MySQL Shell dump folder.
 
     Raises:
-        BinxError: it is not whole, or something in it cannot be taken.
+        BinxError: it is incomplete, or something in it cannot be imported.
     """
     folder = source.backup.path
     notes, done = read_notes(folder, NOTES), read_notes(folder, _DONE)
@@ -88,7 +88,7 @@ def read_mysqlshell(source: BaseSource, progress: Callable[[int], None]) -> None
 
 
 def _tables(folder: str, notes: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Schema, name and beginning of the file names of each table."""
+    """Yield schema, name and file name prefix of each table."""
     schemas = _field(notes, "basenames", dict, NOTES)
     for schema in _field(notes, "schemas", list, NOTES):
         name = f"{schemas.get(schema, schema)}.json"
@@ -99,7 +99,7 @@ def _tables(folder: str, notes: dict[str, Any]) -> Iterator[tuple[str, str, str]
 
 
 def _files_of(basename: str, facts: dict[str, Any], files: list[str]) -> list[str]:
-    """The files with a table's rows, those of a partition together, in the order in which they were cut."""
+    """Return the files with a table's rows, grouped by partition, in chunk order."""
     extension = re.escape(_field(facts, "extension", str, f"{basename}.json"))
     found = []
     for one in {basename, *facts.get("basenames", {}).values()}:
@@ -112,7 +112,7 @@ def _files_of(basename: str, facts: dict[str, Any], files: list[str]) -> list[st
 
 
 class _Lines:
-    """Takes the rows of a table, file by file."""
+    """Imports the rows of a table from its files."""
 
     def __init__(
         self, source: BaseSource, db: str, table: str, facts: dict[str, Any], *, is_utc: bool
@@ -144,7 +144,7 @@ class _Lines:
             )
 
     def read(self, text: DumpText, progress: Callable[[int], None]) -> None:
-        """Take one file.
+        """Import one file.
 
         Raises:
             BinxError: it cannot be read, or a line is not a row of the table.
@@ -155,7 +155,7 @@ class _Lines:
 
 
 def _field(notes: dict[str, Any], name: str, kind: type[Any], where: str) -> Any:
-    """A field of notes that must be there."""
+    """Return a required field of a metadata file."""
     value = notes.get(name)
     if not isinstance(value, kind):
         raise DamagedError(f"expected {name} in the notes of {where}, found {value!r}")

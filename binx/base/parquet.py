@@ -1,4 +1,4 @@
-"""Parquet files as a backup: which of a folder count, and the tables that they are of."""
+"""Find the Parquet files of a backup and their tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from binx.base.source import Name
 from binx.errors import DamagedError, RefusedError, SourceError, UsageError
 
 STATE_METADATA = b"binx.table"
-"""In the foot of a file that ``binx state`` wrote: which table it is, and what makes it."""
+"""Key in the footer metadata of files from ``binx state``: the table and its definition statements."""
 
 _MAGIC = b"PAR1"
 _FOOT_BYTES = 64 * 1024
@@ -32,14 +32,14 @@ _NOT_FILES = {
 
 
 class OwnNotes(NamedTuple):
-    """What ``binx state`` notes of the table that it writes, with the statements that make it."""
+    """The table name and definition statements that ``binx state`` stores in its files."""
 
     name: Name
     statements: list[str]
 
 
 class ParquetPart(NamedTuple):
-    """One file of a table; ``own`` where ``binx state`` wrote it."""
+    """One file of a table; ``own`` is set if ``binx state`` wrote it."""
 
     name: Name
     path: Path
@@ -47,7 +47,7 @@ class ParquetPart(NamedTuple):
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet files do.
+    """Whether a file begins with Parquet's magic bytes.
 
     Raises:
         SourceError: it cannot be read.
@@ -60,20 +60,20 @@ def is_parquet(path: Path) -> bool:
 
 
 def parquet_parts(path: str, table: Name | None, *, by_folders: bool) -> list[ParquetPart]:
-    """The Parquet files of a file or folder and their tables; none where there are no Parquet files.
+    """Return the Parquet files of a file or folder, with their tables; empty if there are none.
 
-    Files of ``binx state`` say their table; else the innermost name ``DB.TABLE`` of the file and the folders
-    of the backup does. Two folders ``DB/TABLE`` do where statements can confirm them. What begins with a
-    ``.`` or ``_`` is passed over, as Spark does.
+    Files of ``binx state`` record their table. Otherwise it is taken from the innermost name of the form
+    ``DB.TABLE`` among the file and the backup's folders, or from two folders ``DB/TABLE`` if CREATE TABLE
+    statements can confirm them. Names that begin with ``.`` or ``_`` are skipped, as in Spark.
 
     Args:
-        table: which table all are of; None where they tell it.
-        by_folders: whether two folders may tell it.
+        table: the table of all files; None to take it from the files.
+        by_folders: whether to accept two folders ``DB/TABLE``.
 
     Raises:
-        DamagedError: a file is no whole Parquet file.
-        RefusedError: the folder is one of another kind.
-        UsageError: names do not tell a table.
+        DamagedError: a file is not a complete Parquet file.
+        RefusedError: the folder is of another kind.
+        UsageError: the names do not give a table.
     """
     root = Path(path).absolute()
     if root.is_dir():
@@ -91,7 +91,7 @@ def parquet_parts(path: str, table: Name | None, *, by_folders: bool) -> list[Pa
 
 
 def _noted(path: Path) -> OwnNotes | None:
-    """What ``binx state`` noted of the table that it wrote, where it did."""
+    """Read what ``binx state`` stored about the table; None for files of other programs."""
     with open_parquet(path) as file:
         noted = (file.metadata.metadata or {}).get(STATE_METADATA)
     if noted is None:
@@ -104,7 +104,7 @@ def _noted(path: Path) -> OwnNotes | None:
 
 
 def _counts(path: Path, root: Path) -> bool:
-    """Whether a file of a folder has rows."""
+    """Whether a path in a folder is a Parquet file with rows."""
     names = path.relative_to(root).parts
     kind = _NOT_FILES.get(path.name)
     if path.name == "metadata" and any(path.glob("*.metadata.json")):
@@ -136,10 +136,10 @@ def _table_of(path: Path, root: Path, by_folders: bool) -> Name:
 
 
 def feet(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
-    """How large the files are, and a digest of their names, sizes and feet.
+    """Return the total size of the files, and a digest of their names, sizes and footers.
 
     Raises:
-        SourceError: one cannot be read.
+        SourceError: a file cannot be read.
     """
     digest = hashlib.sha256()
     total = 0
@@ -156,14 +156,14 @@ def feet(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
 
 
 def open_parquet(path: Path) -> Any:
-    """A Parquet file.
+    """Open a Parquet file.
 
     Raises:
-        DamagedError: it is none, or its foot is damaged.
+        DamagedError: it is not a Parquet file, or its footer is damaged.
         SourceError: it cannot be read.
     """
     try:
-        # The numbers of INT96 are nanoseconds, but of years that 64 bits of them do not have.
+        # INT96 has nanoseconds, of years that 64 bits of nanoseconds cannot represent.
         return pq.ParquetFile(
             path, coerce_int96_timestamp_unit="us", buffer_size=_READ_BYTES, pre_buffer=False
         )

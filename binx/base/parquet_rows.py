@@ -1,4 +1,4 @@
-"""Rows of Parquet files as those of a base."""
+"""Import rows of Parquet files as a base."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from binx.rows.ddl.dump import statements, used_database
 _BATCH_ROWS = 32_768
 _BATCH_BYTES = 16 << 20
 _OWN = ("_commit_version", "_commit_timestamp", "_misfits", "_unknown")
-"""What ``binx state`` adds to a table's columns."""
+"""Columns that ``binx state`` adds to a table's own."""
 
 
 class ParquetTables:
-    """Takes tables out of Parquet files.
+    """Imports tables from Parquet files.
 
     Args:
-        schema: statements that make the tables; None where their columns are as the files have them.
-        schema_path: the file that these are of.
+        schema: CREATE TABLE statements; None to derive columns from the files.
+        schema_path: the file of these statements.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class ParquetTables:
         self._schema_path = schema_path
 
     def read(self, source: BaseSource, progress: Callable[[int], None]) -> None:
-        """Take them in.
+        """Import the tables.
 
         Raises:
-            BinxError: some of it cannot be taken, and what.
+            BinxError: something cannot be imported.
         """
         tables: dict[Name, list[ParquetPart]] = {}
         for part in self._parts:
@@ -80,7 +80,7 @@ class ParquetTables:
         source.sha256 = digest.hexdigest()
 
     def _begin(self, source: BaseSource, name: Name, part: ParquetPart, file: pq.ParquetFile) -> TableChanges:
-        """A table's columns: as the schema says, else as the file does."""
+        """Begin a table, with columns from the schema, or else from the file."""
         if self._schema is None:
             texts = [_create_table(name[1], file.schema_arrow)] if part.own is None else part.own.statements
             for text in texts:
@@ -109,7 +109,7 @@ def _sha256(path: Path) -> str:
 
 
 def _create_table(table: str, schema: pa.Schema) -> str:
-    """What makes a table for the columns of a file, which have no key."""
+    """Return a CREATE TABLE statement for a file's columns, without a key."""
     columns = []
     for field in schema:
         try:
@@ -126,10 +126,10 @@ def _quoted(name: str) -> str:
 
 
 class _Rows:
-    """The rows of one file as those of a table.
+    """The rows of one file, converted to a table's.
 
     Raises:
-        RefusedError: it has other columns.
+        RefusedError: the file's columns are not the table's.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class _Rows:
             raise RefusedError(
                 f"expected all columns of {table.db}.{table.name}, it lacks {', '.join(lacking)}"
             )
-        # Spark and Hive write instants as INT96, of which Arrow does not say that they are instants.
+        # Spark and Hive write instants as INT96, which Arrow reads without a time zone.
         self._instants = {
             names.index(file.schema.column(number).path)
             for number in range(len(file.schema))
@@ -175,7 +175,7 @@ class _Rows:
         }
 
     def batches(self) -> Iterator[ChangeBatch]:
-        """All rows.
+        """Yield all rows.
 
         Raises:
             BinxError: the file is damaged, or values are not of their column's type.
@@ -218,7 +218,7 @@ class _Rows:
         )
 
     def _own(self, batch: pa.RecordBatch, name: str) -> dict[int, Any]:
-        """By row, what a column that ``binx state`` added says of it."""
+        """Return the values, by row, of a column that ``binx state`` added; NULLs are omitted."""
         if not self._is_own or name not in batch.schema.names or not _has_values(batch.column(name)):
             return {}
         return {row: one for row, one in enumerate(batch.column(name).to_pylist()) if one is not None}

@@ -1,4 +1,4 @@
-"""Values of Parquet columns as values of a server's column: exactly, or not at all."""
+"""Convert Parquet values to a server column's values, exactly or not at all."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _SQL: dict[str, str] = {
 
 
 def sql_type(kind: pa.DataType) -> str:
-    """The column type that holds all values of an Arrow type, and no others where there is one.
+    """Return the column type that holds all values of an Arrow type, with no wider range if possible.
 
     Raises:
-        UnsupportedError: there is none.
+        UnsupportedError: no column type holds them.
     """
     if isinstance(kind, pa.JsonType):
         return "json"
@@ -74,13 +74,13 @@ def sql_type(kind: pa.DataType) -> str:
 def exact_values(
     values: pa.Array, logical: LogicalType, options: ArrowOptions, *, is_own: bool = False
 ) -> pa.Array:
-    """The values as rows of logs have them.
+    """Convert values to the form that rows decoded from logs have.
 
     Args:
-        is_own: binx wrote them, for which a TIME is a number of microseconds.
+        is_own: whether binx wrote them, with TIME as a number of microseconds.
 
     Raises:
-        UnsupportedError: some are none of the column's type.
+        UnsupportedError: a value is not of the column's type.
     """
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -107,7 +107,7 @@ def _refused(values: pa.Array, logical: LogicalType, why: str) -> UnsupportedErr
 
 
 def _within(values: pa.Array, allowed: range, logical: LogicalType) -> pa.Array:
-    """The values, which as numbers must be within bounds."""
+    """Return the values, after checking that they are in the allowed range."""
     found = pc.min_max(values).as_py()
     for one in (found["min"], found["max"]):
         if one is not None and not allowed.start <= one < allowed.stop:
@@ -122,7 +122,7 @@ def _integers(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
     elif pa.types.is_floating(values.type):
-        # Larger ones may stand for several integers.
+        # Larger floats may represent several integers.
         bound = pa.scalar(float(_EXACT_DOUBLE), pa.float64())
         if pc.any(pc.greater(pc.abs(values.cast(pa.float64())), bound)).as_py():
             raise _refused(values, logical, "write them as integers, of which these may have lost digits")
@@ -165,7 +165,7 @@ def _decimals(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa
         raise _refused(values, logical, "write them as decimals")
     if not pa.types.is_string(target):
         return values.cast(target)
-    # Arrow writes small ones with an exponent.
+    # Arrow formats small decimals with an exponent.
     exact = values.cast(pa.decimal256(logical.precision, logical.scale)).to_pylist()
     return pa.array([None if one is None else format(one, "f") for one in exact], target)
 
@@ -207,7 +207,7 @@ def _times(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa.Ar
 
 
 def _fraction(microseconds: pa.Array, logical: LogicalType) -> None:
-    """Refuse digits that the column does not have."""
+    """Raise an error if values have more fractional digits than the column."""
     unit = 10 ** (6 - logical.fraction)
     if unit > 1:
         rest = pc.subtract(microseconds, pc.multiply(pc.divide(microseconds, unit), unit))
@@ -225,7 +225,7 @@ def _text(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa.Arr
 
 
 def _members(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa.Array:
-    """Texts of ENUM and SET as the server prints them; numbers where the members are not known."""
+    """Convert ENUM and SET values: texts as the server prints them, or numbers if members are unknown."""
     if logical.members is None:
         if not pa.types.is_integer(values.type):
             raise _refused(values, logical, "its members are not known")

@@ -1,4 +1,4 @@
-"""One backup on its way into a data set: a source of its own, whose rows are of the moment of the backup."""
+"""Write one backup to a data set, as a separate source whose rows have the backup's position."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ Name = tuple[str, str]
 
 
 class Backup(NamedTuple):
-    """A backup that is to be a base.
+    """A backup to import as a base.
 
     Attributes:
-        tool: what made it.
+        tool: the tool that made it.
         size: bytes of its files.
-        head: what tells it from others: its first bytes, or those of its notes.
+        head: identifies it: its first bytes, or those of its metadata.
     """
 
     path: str
@@ -57,20 +57,20 @@ class Backup(NamedTuple):
 
     @property
     def version(self) -> int:
-        """The commit version of its rows: the last one before its position; 0 where only GTIDs say it."""
+        """The commit version of its rows: the last one before its position; 0 if only GTIDs are known."""
         if not self.position.file:
             return 0
         return (number_of(self.position.file) << _FILE_BITS | self.position.offset) - 1
 
     @property
     def identity(self) -> str:
-        """What tells it from other sources; unlike that of any log."""
+        """Its identity among sources; never equal to a log's."""
         told = f"{self.position}\0{self.size}\0".encode() + self.head
         return f"{hashlib.sha256(told).hexdigest()[:_IDENTITY_DIGITS]}.base"
 
     @property
     def name(self) -> str:
-        """What the data set calls it."""
+        """Its name in the data set."""
         return Path(self.path).resolve().name
 
     @property
@@ -83,8 +83,8 @@ class BaseSource:
     """Writes the rows of one backup.
 
     Args:
-        tables: patterns of ``db.table``; all where there are none.
-        asked: what else decides what is written, for the manifest.
+        tables: patterns of ``db.table``; empty for all tables.
+        asked: further options that determine the output, for the manifest.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class BaseSource:
         self._files: SourceFiles | None = None
 
     def find_kept(self) -> SourceReport | None:
-        """What was committed before, where the same was asked for."""
+        """Return the report of an earlier commit by the same request, or None."""
         known = None if self._options.force else self._dataset.manifest(self.backup.source)
         if known is None or known["contract"] != CONTRACT or known.get("request") != self._request():
             return None
@@ -128,10 +128,10 @@ class BaseSource:
         return {**self._options.facts(), "selection": {}, "tables": list(self._tables), **self._asked}
 
     def write(self, fill: Callable[[BaseSource], None]) -> SourceReport:
-        """Write and commit what ``fill`` gives.
+        """Write and commit the rows and statements that ``fill`` adds.
 
         Raises:
-            BinxError: nothing was committed, and why.
+            BinxError: something cannot be written; nothing was committed.
         """
         transaction = Transaction(self._dataset, self.backup.source)
         files = self._files = SourceFiles(transaction, self._options, has_thread=True)
@@ -179,7 +179,7 @@ class BaseSource:
             "ending": "",
         }
         document = manifest(source, self._request(), self._sums, entries, losses=self._losses)
-        # Nothing tells when its rows came to be.
+        # The commit times of its rows are unknown.
         document["first_commit_timestamp"] = document["last_commit_timestamp"] = None
         document["base"] = {
             "tool": backup.tool,
@@ -191,7 +191,7 @@ class BaseSource:
         return Staged(document, written, records)
 
     def statement(self, sql: str, db: str, offset: int) -> None:
-        """Follow a statement of the dump."""
+        """Apply a statement of the dump to the catalog, and keep it if it defines an imported table."""
         followed = self._catalog.follow(sql, db, self.context, Provenance.SCHEMA)
         if followed.parsed is None or _SEQUENCE.match(sql):
             return
@@ -227,7 +227,7 @@ class BaseSource:
         )
 
     def wants(self, name: Name) -> bool:
-        """Whether a table is taken."""
+        """Whether a table is imported."""
         if self._tables:
             return any(fnmatch.fnmatchcase(".".join(name), pattern) for pattern in self._tables)
         return name[0] not in _NOT_LOGGED
@@ -241,15 +241,15 @@ class BaseSource:
         raw: bool = False,
         encodings: Mapping[str, Encoding] = MappingProxyType({}),
     ) -> TableRows:
-        """What takes the rows of a table that come next.
+        """Return the parser for a table's rows that come next.
 
         Args:
-            names: their columns; None for all but invisible ones.
-            raw: whether text is in the character sets of its columns, and not in UTF-8.
-            encodings: of columns whose values are not written as they are.
+            names: their columns; None for all visible ones.
+            raw: whether text is in its columns' character sets instead of UTF-8.
+            encodings: encodings of columns whose values are not plain, by name.
 
         Raises:
-            DamagedError: its CREATE TABLE was not met.
+            DamagedError: the dump has no CREATE TABLE before the rows.
         """
         rows = self._rows
         asked = (db, table, names, raw)
@@ -266,10 +266,10 @@ class BaseSource:
         return rows
 
     def begin_table(self, db: str, table: str) -> TableChanges:
-        """A table whose rows come next.
+        """Return the table whose rows come next.
 
         Raises:
-            DamagedError: its CREATE TABLE was not met.
+            DamagedError: the dump has no CREATE TABLE before the rows.
         """
         definition = self._catalog.find(db, table)
         if definition is None:
@@ -281,27 +281,27 @@ class BaseSource:
         return table_of(definition, self._options.decoder.arrow, self.backup.version)
 
     def leave_out(self, name: Name, reason: str) -> None:
-        """Take nothing of a table, which is not there as a whole."""
+        """Leave out a table that the backup does not have completely."""
         self._passed.add(name)
         if self._statements.pop(name, None) is not None:
             self._losses.append(f"{'.'.join(name)}: its rows are left out, because {reason}")
 
     def leave_out_unfilled(self) -> None:
-        """Take nothing of the tables that no comment says the rows of."""
+        """Leave out the tables for which no comment announced rows."""
         for name in list(self._statements):
             if name not in self.filled:
                 self.leave_out(name, "the dump has only its CREATE TABLE")
 
     def keep_only(self, names: Collection[Name]) -> None:
-        """Forget all other tables that statements made."""
+        """Forget the statements of all other tables."""
         self._statements = {name: made for name, made in self._statements.items() if name in names}
 
     def rows_taken(self, name: Name) -> int:
-        """How many rows of a table were taken in."""
+        """Return the number of rows of a table added."""
         return self._counts.get(name, 0)
 
     def take(self, rows: TableRows) -> None:
-        """Take in the rows that were cut."""
+        """Add the parsed rows."""
         name = (rows.table.db, rows.table.name)
         if name in self._passed:
             rows.cut.finish()
@@ -315,7 +315,7 @@ class BaseSource:
         self.take_batch(batch)
 
     def take_batch(self, batch: ChangeBatch) -> None:
-        """Take in rows of a table."""
+        """Add a batch of rows."""
         name = (batch.table.db, batch.table.name)
         self._counts[name] = self.rows_taken(name) + batch.rows
         sums = self._sums.tables[name]
@@ -328,7 +328,7 @@ class BaseSource:
 
     @property
     def most(self) -> tuple[int, int]:
-        """Rows and bytes that are cut before they are taken in."""
+        """Maximum number of rows and bytes to parse before adding them."""
         return self._options.decoder.row_group_rows, _BATCH_BYTES
 
     def _write_held(self) -> None:
@@ -337,7 +337,7 @@ class BaseSource:
         self._held = None
 
     def end_table(self) -> None:
-        """Write what is left of a table, and close its file: a dump may have many."""
+        """Write the rest of a table, and close its file, as a dump may have many tables."""
         if self._rows is not None:
             self.take(self._rows)
             name = f"{self._rows.table.db}.{self._rows.table.name}"

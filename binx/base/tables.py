@@ -1,4 +1,4 @@
-"""A table of a dump: its columns as rows of logs would have them, and the batches of its rows."""
+"""Build a dump's tables and row batches in the form of rows decoded from logs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefiniti
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type, declared_type
 
 BASE = "base"
-"""The change type of rows that a dump holds."""
+"""The change type of a dump's rows."""
 
 
 def table_of(definition: TableDefinition, options: ArrowOptions, version: int) -> TableChanges:
-    """A table as its definition tells it: with the types and the schema version that rows of a log have.
+    """Return a table from its definition, with the types and schema version that its logged rows have.
 
     Args:
         version: the commit version of its rows.
@@ -73,13 +73,13 @@ def _resolved(column: ColumnDefinition, name: str, key: Sequence[str]) -> Resolv
 
 
 class TableRows:
-    """The rows of one table on their way into batches.
+    """Converts the parsed rows of one table to batches.
 
     Args:
-        names: the columns that rows have, in their order; None for all but invisible ones.
-        number: rows of the table that came before.
-        raw: whether text is in the character sets of its columns.
-        encodings: by name, of columns whose values are not written as they are.
+        names: the columns of the rows, in order; None for all visible ones.
+        number: number of earlier rows of the table.
+        raw: whether text is in its columns' character sets instead of UTF-8.
+        encodings: encodings of columns whose values are not plain, by name.
 
     Raises:
         UnsupportedError: the dump names a column that the table does not have.
@@ -121,17 +121,17 @@ class TableRows:
 
     @property
     def undecodable(self) -> dict[str, int]:
-        """Values whose bytes their character set does not have, by column."""
+        """Number of values that are invalid in their character set, by column."""
         names = (self.table.resolved.columns[place].name for place in self._places)
         pairs = zip(names, self._columns, strict=True)
         return {name: column.undecodable for name, column in pairs if column.undecodable}
 
     def batch(self) -> ChangeBatch:
-        """The rows that were cut.
+        """Return the parsed rows.
 
         Raises:
             DamagedError: a value is not of its column's type.
-            UnsupportedError: a column's text is more than a batch can hold.
+            UnsupportedError: a column's text exceeds what a batch can hold.
         """
         rows, cut = self.cut.finish()
         columns = self.table.resolved.columns
@@ -157,7 +157,7 @@ class TableRows:
 
 
 def present_bits(count: int, places: Iterable[int]) -> bytes | None:
-    """Which of so many columns a row has; None where it has all."""
+    """Return a bitmap of the columns a row has; None if it has all."""
     bits = sum(1 << place for place in set(places))
     return None if bits == (1 << count) - 1 else bits.to_bytes((count + 7) // 8, "little")
 
@@ -170,12 +170,12 @@ def base_batch(
     present: Any,
     misfits: Any | None,
 ) -> ChangeBatch:
-    """Rows of a base; nothing tells when they came to be.
+    """Return rows of a base as a batch; their commit times are unknown.
 
     Args:
-        number: of the first row in the table.
-        present: for each row what :func:`present_bits` gives.
-        misfits: for each row the texts of values that are null; None where there are none.
+        number: the first row's number in the table.
+        present: for each row, a bitmap from :func:`present_bits`.
+        misfits: for each row, the texts of values that became null, or None.
     """
     rows = len(present)
 

@@ -1,4 +1,4 @@
-"""Columns of a dump's values as Arrow has them, with the types that rows of logs get."""
+"""Convert a dump's values to Arrow columns, with the types of rows decoded from logs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from binx.rows.columns.arrays import ColumnArrays, ColumnBuffers
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, Kind, LogicalType, arrow_type
 
 Misfit = tuple[int, str]
-"""The row of a value that its column cannot hold, which is null there, and its text."""
+"""Row number and text of a value that the Arrow type cannot hold; it is null in the column."""
 
 _SRID_SIZE = 4
 _BITS_SIZE = 8
@@ -25,7 +25,7 @@ _MOST_HOURS = 838
 _NUMBERS = frozenset({*INTEGER_NAMES, Kind.YEAR, Kind.FLOAT32, Kind.FLOAT64, Kind.DECIMAL})
 _MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
 _ODD_DAY = r"^0000|-00|-02-(29|3)|-(0[469]|11)-31"
-"""What begins every date, of those that a server holds, that the calendar may not have."""
+"""Matches every date that a server can store and that may not exist in the calendar."""
 
 _TIME = r"^(?P<sign>-?)(?P<hour>\d{2,3}):(?P<minute>[0-5]\d):(?P<second>[0-5]\d)(?:\.(?P<fraction>\d{1,6}))?$"
 _FRACTION_DIGITS = 6
@@ -35,7 +35,7 @@ class DumpColumn:
     r"""One column of a dump.
 
     Args:
-        raw: whether text is in the column's character set, and not in UTF-8, as in most dumps.
+        raw: whether text is in the column's character set; most dumps have UTF-8 instead.
     """
 
     def __init__(self, logical: LogicalType, options: ArrowOptions, *, raw: bool) -> None:
@@ -47,11 +47,11 @@ class DumpColumn:
 
     @property
     def undecodable(self) -> int:
-        r"""Values whose bytes their character set does not have; they became ``\xNN`` escapes."""
+        r"""Number of values that are invalid in their character set; they contain ``\xNN`` escapes."""
         return self._text.undecodable
 
     def array(self, cut: tuple[Any, int, Any, Any], rows: int) -> tuple[pa.Array, list[Misfit]]:
-        """The column's values out of their texts.
+        """Convert texts to the column's values.
 
         Raises:
             DamagedError, ArrowInvalid: a value is not of the column's type.
@@ -77,7 +77,7 @@ class DumpColumn:
             return _made(self._own, texts, rows)
         text = _made(self._text, texts, rows)
         if kind is Kind.ENUM:
-            # Its dictionary has 32-bit numbers, as that of rows.
+            # Indices have 32 bits, as in rows decoded from logs.
             return text.dictionary_encode()
         if isinstance(self._type, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(self._type, text)
@@ -85,13 +85,13 @@ class DumpColumn:
 
 
 def _made(column: ColumnArrays, buffers: ColumnBuffers, rows: int) -> pa.Array:
-    """What rows of logs with the same buffers become."""
+    """Convert buffers as for rows decoded from logs."""
     made = column.column(buffers, rows)
     return made if isinstance(made, pa.Array) else made.array(column.type, rows)
 
 
 def _moments(texts: pa.Array, data_type: pa.DataType) -> tuple[pa.Array, list[Misfit]]:
-    """Dates and moments; those that the calendar does not have are null."""
+    """Parse dates and times; those that do not exist in the calendar become null misfits."""
     zone = pa.types.is_timestamp(data_type) and data_type.tz is not None
     read_as = pa.timestamp("us") if zone else data_type
     misfits: list[Misfit] = []
@@ -116,7 +116,7 @@ def _is_day(text: str) -> bool:
 
 
 def _times(texts: pa.Array) -> pa.Array:
-    """Values of TIME in microseconds."""
+    """Parse TIME values to microseconds."""
     parts = pc.extract_regex(texts, _TIME)
     if parts.null_count > texts.null_count:
         raise _unlike(texts.filter(pc.and_(parts.is_null(), texts.is_valid()))[0].as_py())
@@ -131,7 +131,7 @@ def _times(texts: pa.Array) -> pa.Array:
 
 
 def _bits(values: pa.Array) -> pa.Array:
-    """The numbers that the bytes of BIT columns are, the highest first."""
+    """Convert the big-endian bytes of BIT columns to numbers."""
     validity, offsets, data = values.buffers()
     if (pc.max(pc.binary_length(values)).as_py() or 0) > _BITS_SIZE:
         raise DamagedError(f"expected a BIT of at most {_BITS_SIZE} bytes, found more")
@@ -146,7 +146,7 @@ def _bits(values: pa.Array) -> pa.Array:
 
 
 def _with_srids(buffers: ColumnBuffers, values: pa.Array) -> ColumnBuffers:
-    """Geometries apart from the numbers of their reference systems, which stand before them."""
+    """Split geometries into shapes and the SRIDs before them."""
     if (pc.min(pc.binary_length(values)).as_py() or _SRID_SIZE) < _SRID_SIZE:
         raise DamagedError("expected a geometry, found fewer bytes than its reference system takes")
     _, offsets, data = values.fill_null(arrow_scalar(bytes(_SRID_SIZE), pa.binary())).buffers()

@@ -1,1 +1,1 @@
-"""From a backup to a moment: what logs must be replayed, whether they are there, and how."""
+"""Plan point-in-time recovery: which logs to replay over a backup, which are missing, and the commands."""

@@ -1,4 +1,4 @@
-"""The commands that carry out a plan, as a shell takes them.
+"""Shell commands that carry out a recovery plan.
 
 Sources: MySQL manual, "Point-in-Time Recovery Using Event Positions", "mysqlbinlog" and "START REPLICA";
 MariaDB knowledge base, "Using mariadb-binlog" and "START REPLICA".
@@ -18,13 +18,13 @@ from binx.source.names import has_archive_tag, uncompressed_name
 from binx.source.remote import is_uri
 
 FOLDER = "replay"
-"""Where logs are decompressed to."""
+"""Folder for decompressed logs."""
 RELAY = "binx-relay"
-"""What relay logs are called that take the place of logs."""
+"""Base name of the relay logs made from binary logs."""
 
 
 class Programs(NamedTuple):
-    """What a server's programs, statements and options are called."""
+    """Names of a server's programs, statements and options."""
 
     reader: str
     client: str
@@ -58,9 +58,9 @@ class Way(NamedTuple):
     """One way to carry out a plan.
 
     Attributes:
-        name: what programs call it, whichever server's.
-        purpose: what it is, in words.
-        lines: of a shell script; what no command does is a comment.
+        name: identifier for programs, the same for all servers.
+        purpose: description for users.
+        lines: lines of a shell script; manual steps are comments.
     """
 
     name: str
@@ -69,14 +69,14 @@ class Way(NamedTuple):
 
 
 def replay_ways(plan: RecoveryPlan) -> list[Way]:
-    """The ways to carry out a plan; none where there is nothing to replay, or too much is missing."""
+    """Return the ways to carry out a plan; empty if nothing can be replayed."""
     if not plan.replayable:
         return []
     programs = _PROGRAMS[plan.flavour]
     ways = [_with_binx(plan, programs)]
     copies = [_copy(part) for part in plan.logs]
     plain = [copy for copy in copies if copy is not None]
-    # MariaDB's programs have no way to pass over transactions between others.
+    # MariaDB's programs cannot skip transactions in the middle.
     if len(plain) == len(copies) and not (plan.held and plan.flavour is Flavour.MARIADB):
         paths = [path for path, _ in plain]
         making = [line for _, line in plain if line]
@@ -115,7 +115,7 @@ def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
 
 
 def _as_relay_logs(plan: RecoveryPlan, programs: Programs, making: list[str], paths: list[str]) -> Way:
-    """The restored server's own applier reads the logs, with as many workers as it is given."""
+    """Let the restored server's applier replay the logs as relay logs, with its parallel workers."""
     names = [f"{RELAY}.{number:06d}" for number in range(1, len(paths) + 1)]
     lines = [*making, "DATADIR=${DATADIR:-/var/lib/mysql}  # of the restored server, which is stopped"]
     lines += [f'cp {quote(path)} "$DATADIR/{name}"' for path, name in zip(paths, names, strict=True)]
@@ -138,9 +138,9 @@ def _applying(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
 
 
 def _copy(part: LogPart) -> tuple[str, str] | None:
-    """Where a log is that the server's programs can read, and the command that makes it.
+    """Return the path of a copy that the server's programs can read, and the command that makes it.
 
-    The command is empty for a log that is plain already; None where no command here does that.
+    The command is empty if the log itself is readable. Return None if no command can make a copy.
     """
     place = f"{FOLDER}/{part.file}"
     if has_archive_tag(part.path):

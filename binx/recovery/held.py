@@ -1,4 +1,4 @@
-"""Which transactions a backup holds already."""
+"""Find the transactions that a backup already contains."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from binx.log.identifiers import kernel_intervals, marked_gtids
 
 
 class HeldTransactions:
-    """The transactions of a backup: by GTID where it has GTIDs, else those before its position.
+    """The transactions in a backup: by GTID if it has GTIDs, else those before its position.
 
-    MySQL's sets name each transaction. MariaDB's name the last one of each domain, whichever server wrote it,
-    and a server's log has the numbers of a domain in ascending order.
+    MySQL's GTID sets list every transaction. MariaDB's list the last one of each domain, from any server, and
+    a server's log has a domain's sequence numbers in ascending order.
 
     Args:
-        backup: where the backup stands.
-        place: of the log that it names, among the logs; None where that is none of them.
+        backup: the backup's position.
+        place: index of the log that it names; None if it is not among the logs.
     """
 
     def __init__(self, backup: BackupPosition, place: int | None) -> None:
@@ -33,7 +33,7 @@ class HeldTransactions:
                 self._last[source.domain] = max(self._last.get(source.domain, 0), last)
 
     def lacking(self, gtids: Iterable[tuple[GtidSource, int, int]]) -> GtidSet:
-        """Those of some GTIDs that the backup does not hold."""
+        """Return the GTIDs that are not in the backup."""
         lacking: list[tuple[GtidSource, int, int]] = []
         for source, first, last in gtids:
             if isinstance(source, DomainSource):
@@ -45,14 +45,14 @@ class HeldTransactions:
         return GtidSet(lacking)
 
     def mask(self, table: TransactionTable, place: int) -> bytearray | None:
-        """Mark the transactions of a log that the backup holds.
+        """Mark the transactions of a log that are in the backup.
 
         Args:
             table: some of the log's transactions.
-            place: of the log among the logs.
+            place: the log's index among the logs.
 
         Returns:
-            One byte each, 1 for those it holds; None where nothing tells it of a transaction without GTID.
+            One byte for each, 1 if it is in the backup; None if unknown for a transaction without GTID.
         """
         if not self.by_gtid:
             return self._before_position(table, place)
@@ -78,17 +78,17 @@ class HeldTransactions:
         return mask
 
     def disagrees(self, table: TransactionTable, place: int, held: bytearray | None) -> bool:
-        """Whether a backup's position tells otherwise than its GTIDs, as where they are of different logs.
+        """Whether a backup's position contradicts its GTIDs, as when they are from different servers' logs.
 
         Args:
             table: some of a log's transactions.
-            place: of the log among the logs.
-            held: the mask of those that the backup holds.
+            place: the log's index among the logs.
+            held: the mask of the transactions in the backup.
         """
         return self.by_gtid and self._place == place and self._before_position(table, place) != held
 
     def cuts(self, table: TransactionTable, place: int) -> int | None:
-        """Where the transaction begins that the backup's position is inside of; None where it is in none."""
+        """Return the start of the transaction that contains the backup's position, or None."""
         if self._place != place or self.by_gtid:
             return None
         mask = table.mask()

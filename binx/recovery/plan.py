@@ -1,4 +1,4 @@
-"""What a recovery plan says: the target, the edges of what is replayed, and what is missing."""
+"""Recovery plans: the target, the first and last transaction to replay, and what is missing."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from binx.log.selection.moments import format_time
 
 
 class TargetKind(Enum):
-    """What a target says."""
+    """The kind of a recovery target."""
 
     END = "end"
-    """All that the logs hold."""
+    """To the end of the logs."""
     TIME = "time"
-    """Up to the first transaction that was committed at a time or later, without that one."""
+    """Up to, but not including, the first transaction committed at or after a time."""
     GTIDS = "gtids"
-    """Up to the last of some GTIDs, with it."""
+    """Up to and including the last of some GTIDs."""
     BEFORE = "before"
-    """Up to the first of some GTIDs, without it."""
+    """Up to, but not including, the first of some GTIDs."""
 
 
 class Target(NamedTuple):
-    """Where replay is to end.
+    """Where replay ends.
 
     Attributes:
-        kind: what it says.
-        time: TIME: µs since 1970.
-        gtids: GTIDS, BEFORE: the set.
+        kind: the kind of target.
+        time: for TIME, µs since 1970.
+        gtids: for GTIDS and BEFORE, the set.
     """
 
     kind: TargetKind = TargetKind.END
@@ -51,12 +51,12 @@ class Target(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A transaction at the edge of what is replayed.
+    """A transaction at the beginning or end of the replay.
 
     Attributes:
         file: the log's name.
-        position: where it begins; of the last one, where it ends.
-        gtid: None where it has none.
+        position: its start offset; for the last transaction, its end offset.
+        gtid: its GTID, or None.
         commit_timestamp: µs since 1970.
     """
 
@@ -67,14 +67,14 @@ class Edge(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """What is replayed of a log.
+    """The part of a log to replay.
 
     Attributes:
-        path: of the log, as named.
-        file: its own name.
+        path: the log's path, as given.
+        file: the log's name.
         start: offset of the first transaction.
-        end: offset behind the last one.
-        transactions: how many; those between that the backup holds are not counted.
+        end: offset after the last transaction.
+        transactions: number of transactions, without those already in the backup.
     """
 
     path: str
@@ -86,22 +86,22 @@ class LogPart(NamedTuple):
 
 @dataclass(slots=True)
 class RecoveryPlan:
-    """What leads from a backup to a target.
+    """A plan to recover from a backup to a target.
 
     Attributes:
-        backup: where the backup stands.
-        target: what was asked for.
+        backup: the backup's position.
+        target: the requested target.
         flavour: the server that wrote the logs.
-        begin: the first transaction that is replayed; None where there is none.
-        end: the last one.
-        next: the first one behind it in the logs.
-        logs: those that are replayed, in order.
-        held: GTIDs between begin and end that the backup holds already, and that must be passed over.
-        missing_gtids: needed, and in none of the logs.
-        missing_logs: names of logs that are needed and not there, as far as the others tell.
-        problems: why the logs do not cover the span, a sentence each.
-        is_refused: whether what is there must not be replayed: problems are not at the end alone.
-        notes: what a user should know.
+        begin: the first transaction to replay, or None.
+        end: the last transaction to replay, or None.
+        next: the first transaction in the logs after the replay ends, or None.
+        logs: the parts of logs to replay, in order.
+        held: GTIDs between begin and end that are already in the backup and must be skipped.
+        missing_gtids: GTIDs that are needed and in none of the logs.
+        missing_logs: names of missing logs, as far as the other logs reveal them.
+        problems: reasons why the logs do not cover the range, a sentence each.
+        is_refused: whether the logs must not be replayed, because a problem is not only at their end.
+        notes: further information for the user.
     """
 
     backup: BackupPosition
@@ -120,20 +120,20 @@ class RecoveryPlan:
 
     @property
     def replayable(self) -> bool:
-        """Whether what is there can be replayed."""
+        """Whether there is something to replay and it may be replayed."""
         return self.begin is not None and not self.is_refused
 
     @property
     def covered(self) -> bool:
-        """Whether the logs lead from the backup to the target."""
+        """Whether the logs cover everything from the backup to the target."""
         return not self.problems
 
     @property
     def transactions(self) -> int:
-        """How many are replayed."""
+        """Number of transactions to replay."""
         return sum(part.transactions for part in self.logs)
 
     @property
     def bytes(self) -> int:
-        """From the first to the last transaction of each log."""
+        """Bytes from the first to the last transaction of each log."""
         return sum(part.end - part.start for part in self.logs)

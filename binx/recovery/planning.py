@@ -1,4 +1,4 @@
-"""From a backup to a target: where replay begins and ends, and whether the logs cover all between."""
+"""Plan a recovery: find where replay begins and ends, and check that the logs cover everything between."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from binx.source.names import number_of
 
 _LAST = 2**63 - 1
 _MOST_NAMES = 1_000
-"""Missing logs that are named, at most."""
+"""Maximum number of missing logs to name."""
 
 
 def plan_recovery(
@@ -29,13 +29,13 @@ def plan_recovery(
     """Plan a replay of logs over a restored backup.
 
     Args:
-        chain: the logs, in the order of their chain.
-        backup: where it stands.
-        target: where replay is to end; None: at the end of the logs.
+        chain: the logs, in chain order.
+        backup: the backup's position.
+        target: where replay ends; None for the end of the logs.
 
     Raises:
         UsageError: the logs are of several servers, or the backup's position is inside a transaction.
-        DamagedError, UnsupportedError: a log cannot be read as far as it must be.
+        DamagedError, UnsupportedError: a log cannot be read as far as needed.
     """
     planner = _Planner(_logs_of_backup(chain, backup), backup, target or Target())
     planner.walk()
@@ -43,10 +43,10 @@ def plan_recovery(
 
 
 def _logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[FileEnds]:
-    """The logs of the server that a backup is of, among those of several.
+    """Return the logs of the backed-up server, from the logs of one or more servers.
 
     Raises:
-        UsageError: nothing tells which.
+        UsageError: the server cannot be determined.
     """
     chains = [list(logs) for _, logs in groupby(chain, key=lambda ends: ends.chain)]
     if len(chains) == 1:
@@ -62,9 +62,9 @@ def _logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[F
 
 
 def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
-    """Whether logs of one chain have the one that a backup names, with a boundary at its position.
+    """Whether a chain has the log that a backup names, with a transaction boundary at its position.
 
-    Where the backup has GTIDs, they are those before that position.
+    If the backup has GTIDs, they must be those before that position.
     """
     held = HeldTransactions(backup, 0)
     named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
@@ -85,11 +85,11 @@ class _Planner:
         self._sought = kernel_intervals(target.gtids)
         self._unmet = self._held.lacking(target.gtids)
         self._waiting = GtidSet()
-        """Held, behind the last transaction that is replayed."""
+        """GTIDs in the backup after the last transaction to replay."""
         self.plan = RecoveryPlan(backup, target, logs[0].file.format.flavour)
 
     def walk(self) -> None:
-        """Go through the logs from where the backup stands up to the target."""
+        """Scan the logs from the backup's position to the target."""
         target = self._target
         held = target.gtids - self._unmet
         if target.gtids and (not self._unmet or (held and target.kind is TargetKind.BEFORE)):
@@ -108,7 +108,7 @@ class _Planner:
         self._check_end(self._logs[-1])
 
     def _start(self) -> int | None:
-        """The log in which replay begins; None where it is not there."""
+        """Return the index of the log where replay begins; None if it is missing."""
         if not self._held.by_gtid:
             return self._start_by_position()
         listed = [listed_before(ends) for ends in self._logs]
@@ -152,7 +152,7 @@ class _Planner:
         return None
 
     def _walk_log(self, place: int) -> tuple[GtidSet, bool]:
-        """Take what is to be replayed of a log; its GTIDs, and whether the target was reached."""
+        """Add a log's transactions to the plan; return its GTIDs and whether to stop."""
         ends = self._logs[place]
         content: list[tuple[GtidSource, int, int]] = []
         scan = ends.file.transactions()
@@ -192,7 +192,7 @@ class _Planner:
         return GtidSet(content), self._target.kind is TargetKind.GTIDS and not self._unmet
 
     def _stop(self, table: TransactionTable, held: bytearray) -> int | None:
-        """Index of the first transaction that is not replayed any more; None where the target is behind."""
+        """Return the index of the first transaction not to replay; None if the target comes later."""
         mask = table.mask()
         if self._target.kind is TargetKind.END:
             return None
@@ -213,7 +213,7 @@ class _Planner:
             return found[0] if found else None
         if self._unmet:
             return None
-        # Where the last one ended the table before, what follows it is at the beginning of this one.
+        # If the last GTID ended the previous table, this table begins after it.
         stop = found[-1] + 1 if found else 0
         if any(held[stop:]):
             self._refuse_newer(next(table.gtid(index) for index in range(stop, len(table)) if held[index]))
@@ -224,7 +224,7 @@ class _Planner:
         self._refuse(f"the backup holds {what} behind the target already; take an older backup")
 
     def _take(self, ends: FileEnds, table: TransactionTable, held: bytearray, stop: int) -> None:
-        """Add the transactions before an index that the backup does not hold."""
+        """Add the transactions before an index that are not in the backup."""
         taken = [index for index in range(stop) if not held[index]]
         first = 0
         if self.plan.begin is None:
@@ -248,7 +248,7 @@ class _Planner:
         self._waiting |= GtidSet(marked_gtids(table, behind))
 
     def _note_late(self, table: TransactionTable, stop: int) -> None:
-        """Tell of transactions behind the end that were committed before the target's time."""
+        """Note transactions after the end that were committed before the target's time."""
         if self._target.kind is not TargetKind.TIME:
             return
         late = sum(
@@ -262,10 +262,10 @@ class _Planner:
             )
 
     def _check_link(self, before: FileEnds, content: GtidSet, after: FileEnds) -> None:
-        """See that a log is the next one, and that nothing was lost between the two."""
+        """Check that a log follows the previous one, and that no transactions are missing between them."""
         differences = gtid_differences(before, content, after)
         lost = GtidSet() if differences is None else self._held.lacking(differences[0])
-        # Between logs that name all GTIDs before them, a log without transactions may lack.
+        # If both logs list all GTIDs before them, only logs without transactions can be missing between.
         proven = self._held.by_gtid and differences is not None and not lost
         for problem in ends_problems([before, after]):
             if problem.kind is ProblemKind.GAP and not proven:
@@ -280,7 +280,7 @@ class _Planner:
             self._refuse(f"{after.file.path} says that {lost} were logged before it, and no log has them")
 
     def _check_end(self, last: FileEnds) -> None:
-        """The logs have ended before the target: say what is needed to reach it."""
+        """Report what is needed to reach a target after the end of the logs."""
         target = self._target
         following = last.next_file or f"{last.base}.{last.file.file_number + 1:06d}"
         closed = last.next_file is not None or last.stopped
@@ -310,7 +310,7 @@ class _Planner:
             self.plan.missing_logs.append(before.next_file)
 
     def _lose_logs_before(self, first: FileEnds) -> None:
-        """Name the logs from the backup's up to the first that is there."""
+        """Add the missing logs from the backup's log to the first log given."""
         base = self._backup.file.rpartition(".")[0]
         number = number_of(self._backup.file)
         if base == first.base and 0 < number < first.file.file_number:
@@ -324,7 +324,7 @@ class _Planner:
         ]
 
     def _refuse(self, problem: str) -> None:
-        """What is there must not be replayed."""
+        """Add a problem that forbids any replay."""
         self.plan.problems.append(problem)
         self.plan.is_refused = True
 

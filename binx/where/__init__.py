@@ -1,1 +1,1 @@
-"""Conditions on rows, as SQL says them, and the keys that rows have."""
+"""Conditions on rows in SQL syntax, and row keys."""

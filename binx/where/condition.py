@@ -1,14 +1,14 @@
-"""Conditions on rows, as SQL says them: ``status = 'paid' AND amount > 100``.
+"""Conditions on rows in SQL syntax: ``status = 'paid' AND amount > 100``.
 
-A change of a row passes when its image before or its image after fulfils the condition; ``before.status`` and
-``after.status`` ask one of the two. The text is parsed by sqlglot as MySQL's SQL. Understood are columns,
+A row change passes if its before image or its after image matches the condition; ``before.status`` and
+``after.status`` refer to one of them. sqlglot parses the text in its MySQL dialect. Supported are columns,
 literals, ``= <> < <= > >= <=>``, ``AND OR XOR NOT``, ``IS [NOT] NULL | TRUE | FALSE``, ``[NOT] IN``,
-``[NOT] BETWEEN``, ``[NOT] LIKE`` and ``[NOT] REGEXP``; everything else is refused by name.
+``[NOT] BETWEEN``, ``[NOT] LIKE`` and ``[NOT] REGEXP``; anything else is rejected with an error that names it.
 
-What the log does not have is neither true nor false: NULL, as in SQL, and a column that is absent from an
-image. A column that an update's image after lacks kept the value that the image before has, if that has it.
-Texts are compared as they are: case, accents and trailing spaces count. Beside a number they are the number
-that they begin with, and members of ENUM and SET theirs, as in servers.
+A comparison with NULL, or with a column that is absent from an image, is neither true nor false, as in SQL.
+A column absent from an update's after image kept its value from the before image, if that has it. Text
+comparison is exact: case, accents and trailing spaces count. Compared with a number, text counts as its
+leading number, and ENUM and SET values as their numbers, as in servers.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ColumnName(NamedTuple):
 
 
 class Frame:
-    """Row changes of one group, as a condition sees them."""
+    """Row changes of one group, as input of a condition."""
 
     def __init__(self, images: BatchImages, group: ChangeGroup, default: str) -> None:
         self._images = images
@@ -67,7 +67,7 @@ class Frame:
         self.size = images.changes.rows if picked.rows is None else len(picked.rows)
 
     def operand(self, column: ColumnName) -> Operand | None:
-        """A column's values; None where the log does not have them."""
+        """Return a column's values; None if the log does not have them."""
         place = self._places.get(column.name)
         if place is None:
             return None
@@ -85,7 +85,7 @@ class Frame:
         return Operand(values, resolved.type, texts)
 
     def _source(self, place: int, image: str) -> Images | None:
-        """The image that tells a column's value."""
+        """Return the image that has a column's value, or None."""
         before, after = self._group.before, self._group.after
         if image == BEFORE:
             return before if before is not None and place in before.columns else None
@@ -96,12 +96,12 @@ class Frame:
         return before if before is not None and place in before.columns else None
 
     def unknown(self) -> pa.BooleanArray:
-        """Neither true nor false, for each change."""
+        """Return NULL (neither true nor false) for each change."""
         return pa.nulls(self.size, pa.bool_())
 
 
 class TableFrame(Frame):
-    """Rows of a table, as a condition sees them: its columns by name, case-folded."""
+    """Rows of a table, as input of a condition: columns by case-folded name."""
 
     def __init__(self, operands: Mapping[str, Operand], size: int) -> None:
         self._operands = operands
@@ -113,7 +113,7 @@ class TableFrame(Frame):
 
 
 def _as_decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
-    """Values as they are compared: text as text, and members by name, where a batch has them as stored."""
+    """Return values in comparable form: stored text is decoded, stored member numbers become names."""
     decode = _decoder_of(values, logical)
     if decode is None:
         return values
@@ -123,7 +123,7 @@ def _as_decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
 
 
 def _decoder_of(values: pa.Array, logical: LogicalType) -> Callable[[Any], str] | None:
-    """What gives the text of a stored value; None where values are stored as they are compared."""
+    """Return the function that decodes a stored value; None if values are comparable as stored."""
     members = logical.members or ()
     if logical.kind is Kind.TEXT and pa.types.is_binary(values.type):
         found = charset(logical.charset or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
@@ -143,7 +143,7 @@ class Condition:
     """A condition on rows.
 
     Raises:
-        UsageError: it cannot be understood.
+        UsageError: it is invalid or not supported.
     """
 
     def __init__(self, text: str) -> None:
@@ -160,7 +160,7 @@ class Condition:
         return self.columns.issubset(column.source_name.casefold() for column in images.columns)
 
     def lacking(self, tables: Iterable[str]) -> AbsentError:
-        """The error where none of the tables whose rows change has all columns of the condition."""
+        """Return the error for when no table with row changes has all columns of the condition."""
         columns = ", ".join(sorted(self.columns))
         return AbsentError(
             f"no table has {columns}, as the condition {self.text!r} requires; tables with row changes:"
@@ -168,15 +168,15 @@ class Condition:
         )
 
     def matching(self, frame: Frame) -> pa.BooleanArray:
-        """A mark for each row that fulfils the condition; never null."""
+        """Return a mask of the rows that match the condition, without nulls."""
         return pc.fill_null(self._evaluate(frame), False)
 
     def passing(self, images: BatchImages) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
-        """The changes of a batch, group by group, with a mark for each that passes; marks are never null.
+        """Yield the changes of a batch by group, each with a mask of those that pass, without nulls.
 
         Raises:
-            IncomparableError: a literal is no value of its column's type, as it may be of another table's.
-            UsageError: a regular expression is none.
+            IncomparableError: a literal is not valid for its column's type; it may be for another table's.
+            UsageError: a regular expression is invalid.
         """
         for group in images.groups():
             sides = [AFTER] if group.after is not None or not self._either else []
@@ -214,14 +214,14 @@ class Condition:
 
     def _between(self, node: exp.Between) -> Evaluate:
         bounds = [node.args["low"], node.args["high"]]
-        # Beside a number, servers take the other bound for one too.
+        # If one bound is a number, servers convert the other to a number too.
         numeric = any(literal is not None and literal.number for literal in map(literal_of, bounds))
         signs = zip((">=", "<="), bounds, strict=True)
         parts = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
         return _joined(parts, pc.and_kleene)
 
     def _listed(self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False) -> Evaluate:
-        """A comparison within IN or BETWEEN."""
+        """Compile a comparison within IN or BETWEEN."""
         literal = literal_of(right)
         if literal is None:
             return self._comparison(left, sign, right)

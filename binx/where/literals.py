@@ -1,4 +1,4 @@
-"""The literals of a condition on rows, as sqlglot gives them."""
+"""Convert sqlglot's literals to literals of a condition."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _TYPED: dict[str, tuple[Callable[[str], object], str]] = {
     "TIME": (clock, "TIME '-12:34:56.5'"),
     "TIMESTAMP": (datetime.fromisoformat, "TIMESTAMP '2026-11-21 09:30:00.25'"),
 }
-"""How the texts of typed literals are read, and an example of each."""
+"""Parser and example for each type of typed literals."""
 
 
 def literal_of(node: exp.Expr) -> Literal | None:
-    """What a literal of the condition says; None for anything else.
+    """Return a literal of the condition; None for other expressions.
 
     Raises:
-        UsageError: what says that it is a date, a time or bytes is none.
+        UsageError: a date, time or byte literal is invalid.
     """
     if isinstance(node, exp.Paren):
         return literal_of(node.this)
@@ -47,14 +47,14 @@ def literal_of(node: exp.Expr) -> Literal | None:
 
 
 def as_number(literal: Literal) -> Literal:
-    """A literal beside a number: the number that its text begins with."""
+    """Convert a literal that is compared with a number: its text becomes its leading number."""
     if not isinstance(literal.value, str) or literal.number:
         return literal
     return literal._replace(value=repr(leading_number(literal.value)), number=True)
 
 
 def _typed(node: exp.Cast) -> Literal:
-    """``DATE '…'``, ``TIME '…'`` and ``TIMESTAMP '…'``; a cast to another type is taken for its text."""
+    """Return ``DATE '…'``, ``TIME '…'`` or ``TIMESTAMP '…'`` as a literal; other casts count as text."""
     text, name = str(node.this.this), node.to.this.name
     name = "TIMESTAMP" if name.startswith(("TIMESTAMP", "DATETIME")) else name
     if name not in _TYPED:
@@ -68,7 +68,7 @@ def _typed(node: exp.Cast) -> Literal:
 
 
 def _digits(node: exp.HexString | exp.BitString) -> Literal:
-    """The bytes of ``x'…'`` and ``b'…'``, which are a number beside numbers."""
+    """Return the bytes of ``x'…'`` or ``b'…'``; compared with numbers, they count as a number."""
     digits = str(node.this)
     try:
         if isinstance(node, exp.HexString):

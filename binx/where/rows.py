@@ -1,7 +1,7 @@
-"""The transactions that change a row which fulfils a condition, and the ends of such XA transactions.
+"""Find transactions with a matching row change, and the ends of such XA transactions.
 
-The rows of the transactions that pass all other filters are decoded to find out; which is the only way, and
-costs about what ``to-parquet`` costs without its writing.
+This requires decoding the rows of all transactions that pass the other filters, and costs about as much as
+``to-parquet`` without writing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from binx.where.values import IncomparableError, Literal, Operand, compared
 
 @dataclass(frozen=True, slots=True)
 class RowsSeen:
-    """The tables whose rows a condition was asked of.
+    """The tables that a condition was evaluated on.
 
     Attributes:
-        applied: whether the condition applies to one of them.
-        incomparable: versions of tables that have the condition's columns, but of types that it cannot be
-            compared with: the table's name and why, each once.
+        applied: whether the condition applies to any of them.
+        incomparable: name and reason, each once, of tables that have the condition's columns in a version
+            whose types cannot be compared with its literals.
     """
 
     tables: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class RowsSeen:
 
 
 class AskedCondition:
-    """A condition, and what came of asking it so far."""
+    """A condition that records which tables it was evaluated on."""
 
     def __init__(self, condition: Condition) -> None:
         self._condition = condition
@@ -52,11 +52,11 @@ class AskedCondition:
         self._untold: dict[str, None] = {}
 
     def note_table(self, images: BatchImages) -> None:
-        """Note that a table has rows; a condition that applies to no noted table is an error in the end."""
+        """Record that a table has rows; :meth:`check` fails if the condition applies to no such table."""
         self._tables[_name_of(images)] = None
 
     def ask(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]] | None:
-        """The changes of a batch, with marks for those that match; None if the condition does not apply."""
+        """Return the changes of a batch with masks of matches; None if the condition does not apply."""
         if not self._condition.applies(images):
             return None
         try:
@@ -71,11 +71,11 @@ class AskedCondition:
 
     @property
     def seen(self) -> RowsSeen:
-        """The tables that the condition was asked of."""
+        """The tables that the condition was evaluated on."""
         return RowsSeen(tuple(self._tables), self._applied, tuple(self._incomparable))
 
     def take_seen(self, seen: RowsSeen) -> None:
-        """Count what the same condition was asked of elsewhere."""
+        """Add the tables that the same condition was evaluated on elsewhere."""
         self._tables.update(dict.fromkeys(seen.tables))
         self._applied |= seen.applied
         self._incomparable.update(dict.fromkeys(seen.incomparable))
@@ -86,7 +86,7 @@ class AskedCondition:
         return [_warning(table, why) for table, why in self._incomparable]
 
     def take_warnings(self) -> dict[str, None]:
-        """The warnings since this was last called, each once."""
+        """Return the warnings since the last call, each once."""
         untold, self._untold = self._untold, {}
         return untold
 
@@ -94,8 +94,8 @@ class AskedCondition:
         """Raise an error if the condition applies to no table.
 
         Raises:
-            AbsentError: none has its columns.
-            IncomparableError: those that have them cannot be compared with its literals.
+            AbsentError: no table has its columns.
+            IncomparableError: the tables that have them cannot be compared with its literals.
         """
         if self._applied:
             return
@@ -118,10 +118,10 @@ class RowFilter(AskedCondition):
     """Finds the transactions with a row change that passes.
 
     Args:
-        catalog: the tables known beforehand; moved on by the schema statements met.
+        catalog: the tables known beforehand; updated by DDL in the logs.
         takes_table: whether a table's rows count, by database and name.
-        limit: how many transactions may pass, at most; what the rows decide comes before the limit.
-        in_parts: whether others filter other parts of the logs; see
+        limit: maximum number of transactions that pass, applied after the condition.
+        in_parts: whether other filters handle other parts of the logs; see
             :class:`~binx.log.selection.table_filter.XaEnds`.
     """
 
@@ -148,11 +148,9 @@ class RowFilter(AskedCondition):
         mask: bytearray,
         lost: Iterable[int] = (),
     ) -> None:
-        """Take the marks away from transactions without a row change that passes.
+        """Unmark transactions without a row change that passes.
 
-        The end of an XA transaction goes the way of what it ends.
-
-        Tables must come in the order of the chain.
+        The end of an XA transaction passes if the transaction does. Tables must come in chain order.
 
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
@@ -176,7 +174,7 @@ class RowFilter(AskedCondition):
                 self._left -= mask[index]
 
     def forget_tables(self) -> None:
-        """Know no table any more: statements that define some may have been lost in damage."""
+        """Forget all tables, because statements that define some may have been lost in damage."""
         self._catalog.clear()
         self._decoder = None
 
@@ -186,7 +184,7 @@ class RowFilter(AskedCondition):
         return self._left == 0
 
     def chosen(self, batch: ChangeBatch) -> tuple[ChangeBatch, tuple[int, int, int]]:
-        """The row changes of a batch that pass, and how many inserts, updates and deletes do not."""
+        """Return the row changes that pass, and the number of inserts, updates and deletes that do not."""
         images = BatchImages(batch)
         passing: list[int] = []
         dropped = Counter[str]()
@@ -206,7 +204,7 @@ class RowFilter(AskedCondition):
         yield from self._decoder.flush()
 
     def _passing(self, batch: ChangeBatch) -> Iterator[int]:
-        """Commit versions of the transactions in which a change passes."""
+        """Yield the commit versions of transactions with a change that passes."""
         images = BatchImages(batch)
         self.note_table(images)
         versions = images.system("_commit_version")
@@ -214,7 +212,7 @@ class RowFilter(AskedCondition):
             yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
 
     def _asked(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]]:
-        """The changes of a batch with their marks; none passes if the condition does not apply."""
+        """Return the changes of a batch with their masks; none passes if the condition does not apply."""
         found = self.ask(images)
         if found is not None:
             return found
@@ -224,7 +222,7 @@ class RowFilter(AskedCondition):
 
 
 class ChangePlace(NamedTuple):
-    """Where a change stands: its commit version, and its number in the transaction."""
+    """The place of a change: its commit version, and its number in the transaction."""
 
     version: int
     row: int
@@ -234,8 +232,8 @@ class RowKey(NamedTuple):
     """A key that the row has had.
 
     Attributes:
-        parts: for each of the key's columns a literal or a value.
-        since: the change that gave the row this key; earlier ones are of other rows.
+        parts: a literal or a value for each of the key's columns.
+        since: the change that gave the row this key; earlier changes with it are of other rows.
     """
 
     parts: tuple[Literal | pa.Scalar, ...]
@@ -243,7 +241,7 @@ class RowKey(NamedTuple):
 
 
 def key_literal(text: str) -> Literal:
-    """A key's value as a person writes it: 0x… are bytes."""
+    """Parse a key's value as users write it; 0x… means bytes."""
     if text[:2].lower() == "0x" and len(text) % 2 == 0:
         try:
             return Literal(bytes.fromhex(text[2:]))
@@ -253,7 +251,7 @@ def key_literal(text: str) -> Literal:
 
 
 def images_with_key(frame: Frame, names: list[str], key: RowKey) -> pa.BooleanArray:
-    """Whether the image has the key; where it is not there, it has not."""
+    """Return a mask of the images that have the key; images without the key's columns do not."""
     found = pa.repeat(pa.scalar(True), frame.size)
     for name, part in zip(names, key.parts, strict=True):
         operand = frame.operand(ColumnName(None, name))
@@ -275,7 +273,7 @@ def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.Boolean
 
 
 def same_key(key: RowKey, other: RowKey) -> bool:
-    """Whether two keys are written alike."""
+    """Whether two keys have the same text."""
 
     def plain(part: Literal | pa.Scalar) -> str:
         return str(part.value if isinstance(part, Literal) else part.as_py())

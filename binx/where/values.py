@@ -1,4 +1,4 @@
-"""Comparing a column's values with literals, by what the column's type is."""
+"""Compare a column's values with literals, depending on the column's type."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from binx.log.selection.moments import parse_time
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 
 NUMBERED = frozenset({Kind.TEXT, Kind.BINARY, Kind.ENUM, Kind.SET})
-"""What is compared with a number as a number."""
+"""Types whose values are converted to numbers when compared with a number."""
 
 _LEADING = re.compile(r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)", re.ASCII)
 
 
 def leading_number(text: str) -> float:
-    """The number that a text begins with, 0 where there is none."""
+    """Return the leading number of a text, or 0."""
     found = _LEADING.match(text)
     return 0.0 if found is None else float(found[1])
 
 
 def numbers_of(values: pa.Array, type_of: LogicalType) -> pa.Array:
-    """What a column's values are as numbers, float64."""
+    """Convert a column's values to numbers, float64."""
     if pa.types.is_integer(values.type):
         return values.cast(pa.float64())
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -67,12 +67,12 @@ _OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 _CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
 _IMPOSSIBLE = re.compile(r"\s*\d{4}-(?:00-\d\d|\d\d-00)(?:\s|\Z)")
 _BEYOND = Decimal(10**20)
-"""More than any whole number that a column has."""
+"""Larger than any integer in a column."""
 _HALF = Decimal("0.5")
 
 
 class IncomparableError(UsageError):
-    """A column's type and what it is compared with do not go together; another table's may."""
+    """A column's type cannot be compared with a value; in another table, the type may differ."""
 
 
 class Literal(NamedTuple):
@@ -82,7 +82,7 @@ class Literal(NamedTuple):
         value: its text, or bytes; None for NULL.
         number: whether the text was written as a number.
         temporal: whether it was written as ``DATE '…'``, ``TIME '…'`` or ``TIMESTAMP '…'``.
-        listed: whether it stands in IN or BETWEEN.
+        listed: whether it is in IN or BETWEEN.
     """
 
     value: str | bytes | None
@@ -96,8 +96,8 @@ class Operand(NamedTuple):
 
     Attributes:
         values: one for each change.
-        misfits: what the server prints for values that the type could not take, null elsewhere; None where
-            there are none.
+        misfits: the server's text for values that the Arrow type cannot hold, null for all others; None if
+            there are no such values.
     """
 
     values: pa.Array
@@ -106,16 +106,16 @@ class Operand(NamedTuple):
 
 
 def is_null(operand: Operand) -> pa.BooleanArray:
-    """Which values are NULL; one that its type could not take is not."""
+    """Return a mask of NULL values; values that the Arrow type cannot hold are not NULL."""
     nulls = operand.values.is_null()
     return nulls if operand.misfits is None else pc.and_(nulls, operand.misfits.is_null())
 
 
 def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.BooleanArray:
-    """Which texts match a pattern of LIKE, or a regular expression (RE2's) somewhere.
+    """Return a mask of the texts that match a LIKE pattern, or contain a match of a regular expression (RE2).
 
     Raises:
-        IncomparableError: the column's values are no text and have no such form in servers either.
+        IncomparableError: the column's type has no text form that servers would match too.
     """
     if operand.type.kind in _UNLIKE_TEXT:
         raise IncomparableError(f"{name} is {operand.type.base}, which does not support LIKE and REGEXP")
@@ -124,10 +124,10 @@ def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.B
 
 
 def check_expression(pattern: str) -> None:
-    """Raise an error where a regular expression is none.
+    """Check that a regular expression is valid.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not.
     """
     try:
         pc.match_substring_regex(pa.array([""]), pattern)
@@ -188,7 +188,7 @@ def _columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.Boole
 
 
 def _texts(operand: Operand) -> pa.Array:
-    """The values as text."""
+    """Return the values as text."""
     values = operand.values
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -220,10 +220,10 @@ def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> p
     if kind is Kind.DECIMAL:
         return _decimal(values, compare, sign, literal, name)
     if kind in _REAL:
-        # As a DOUBLE in servers too: FLOAT's 0.1 is not 0.1.
+        # Compare as DOUBLE, as servers do: a FLOAT of 0.1 is not equal to 0.1.
         return compare(values.cast(pa.float64()), pa.scalar(float(_number(literal, name))))
     if _IMPOSSIBLE.match(_text(literal)):
-        # No value of the type is equal to it; those that the server prints so are misfits.
+        # No value of the Arrow type equals such a date; values that the server prints this way are misfits.
         return pc.if_else(values.is_valid(), pa.scalar(sign == "<>"), pa.scalar(None, pa.bool_()))
     if kind is Kind.DATE and len(_text(literal).strip()) > len("2026-11-21"):
         values, kind = values.cast(pa.timestamp("us")), Kind.DATETIME
@@ -231,7 +231,7 @@ def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> p
 
 
 def _text(literal: Literal, charset_name: str | None = None) -> str:
-    """A literal's text; bytes are in the column's charset."""
+    """Return a literal's text; bytes are decoded in the column's character set."""
     if not isinstance(literal.value, bytes):
         return str(literal.value)
     found = charset(charset_name or DEFAULT_CHARSET)
@@ -252,7 +252,7 @@ def _number(literal: Literal, name: str) -> Decimal:
 
 
 def _check_year(literal: Literal, name: str) -> None:
-    """Servers round, and take two digits for a year of this or of the former century."""
+    """Reject fractions and two-digit years, which servers round or expand to this or the last century."""
     number = _number(literal, name)
     is_short = 0 < number < 100 or (number == 0 and (literal.listed or not literal.number))
     if number != number.to_integral_value() or is_short:
@@ -264,7 +264,7 @@ def _check_year(literal: Literal, name: str) -> None:
 def _whole(
     values: pa.Array, compare: Callable[[Any, Any], pa.BooleanArray], literal: Literal, name: str
 ) -> pa.BooleanArray:
-    """Compare whole numbers with any number, or with one that stands to all of them as it does."""
+    """Compare integers with any number; one that the type lacks is replaced by one that compares alike."""
     number = min(max(_number(literal, name), -_BEYOND), _BEYOND)
     below = number.to_integral_value(ROUND_FLOOR)
     if number == below:
@@ -299,10 +299,10 @@ def _decimal(
 
 
 def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
-    """A date, a time of day or a moment, as the column's type has it.
+    """Convert a literal to a date, a time or a timestamp of the column's type.
 
-    A TIMESTAMP is a moment in UTC, and an offset of the literal is taken into account, as by MySQL ≥ 8.0.19.
-    A DATETIME has no zone: what a server makes of an offset there hangs on the session's.
+    A TIMESTAMP is in UTC; an offset in the literal is applied, as in MySQL ≥ 8.0.19. A DATETIME has no time
+    zone, and how a server converts an offset depends on the session's time zone, so an offset is an error.
     """
     text = _text(literal).strip()
     try:
@@ -334,10 +334,10 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
 
 
 def clock(text: str) -> timedelta:
-    """A time of day or span such as ``-12:34:56.5``.
+    """Parse a time of day or a duration such as ``-12:34:56.5``.
 
     Raises:
-        ValueError: the text is none.
+        ValueError: the text is neither.
     """
     found = _CLOCK.fullmatch(text)
     if found is None:

@@ -1,4 +1,4 @@
-"""Opening binary logs."""
+"""Open binary logs for the Python API."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def open(  # noqa: A001 - it is called as binx.open
     Args:
         paths: files, ``.index`` files, folders, or URIs supported by ``pyarrow.fs``.
         schema: CREATE TABLE statements, as written by ``mysqldump --no-data``, for column names that are not
-            in the logs: the text, or a file given as :class:`pathlib.Path`. They are as of when its comments
-            say, as mysqldump writes them; a path may end in ``@start`` or ``@end`` of the logs, ``@GTID`` or
-            ``@TIME``. Of tables that a statement changed in between, columns are not known.
+            in the logs: the text, or a file given as :class:`pathlib.Path`. They are valid as of the position
+            or time in mysqldump's comments, or in a suffix of the path: ``@start`` or ``@end`` of the logs,
+            ``@GTID`` or ``@TIME``. If the logs alter a table before that, its earlier columns are unknown.
         keyring: one or more keyring files of the server, for encrypted logs; by default ``BINX_KEYRING`` from
             the environment.
         key_file: a file with one key; by default ``BINX_KEY_FILE``, or the key itself from ``BINX_KEY``.

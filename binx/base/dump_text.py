@@ -108,7 +108,7 @@ class DumpText:
         return self._tail.decode("utf-8", "replace")
 
     def head(self, size: int) -> bytes:
-        """Return up to ``size`` first bytes of the text."""
+        """Return the first ``size`` bytes of the text, or fewer if it is shorter."""
         while len(self._window) < size and self._more():
             pass
         return bytes(self._window[:size])

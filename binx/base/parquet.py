@@ -163,7 +163,7 @@ def open_parquet(path: Path) -> Any:
         SourceError: it cannot be read.
     """
     try:
-        # INT96 has nanoseconds, of years that 64 bits of nanoseconds cannot represent.
+        # INT96 is in nanoseconds but spans years that 64-bit nanoseconds cannot represent.
         return pq.ParquetFile(
             path, coerce_int96_timestamp_unit="us", buffer_size=_READ_BYTES, pre_buffer=False
         )

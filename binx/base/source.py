@@ -32,7 +32,7 @@ _FILE_BITS = 32
 _BATCH_BYTES = 16 * 1024 * 1024
 _IDENTITY_DIGITS = 8
 _NOT_LOGGED = ("mysql", "sys")
-"""Databases of the server itself, whose changes are not logged as rows."""
+"""System databases, whose changes are not logged as rows."""
 
 _SEQUENCE = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?SEQUENCE\b", re.IGNORECASE)
 

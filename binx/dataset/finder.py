@@ -73,7 +73,7 @@ class Finder:
                 self._payloads.clear()
 
     def take_group(self, *, is_last: bool = False) -> pa.RecordBatch | None:
-        """Return the selected transactions of a full row group, else None; at the end, those left, if any."""
+        """Return the selected transactions of a full row group, or at the end the rest; else None."""
         if sum(len(table) for table, _ in self._gathered) >= (1 if is_last else _GROUP_ROWS):
             self._rows.append(self._gathered_rows())
         if sum(map(len, self._rows)) < (1 if is_last else _GROUP_ROWS):

@@ -224,7 +224,7 @@ class LogReport:
             sums.take_changes(counts)
 
     def filter_out(self, name: TableName, counts: Sequence[int]) -> None:
-        """Recount inserts, updates and deletes of a table as filtered that were counted as exported."""
+        """Move counts of a table's inserts, updates and deletes from exported to filtered."""
         sums = self.sums.tables[name]
         sums.filtered += _images(counts)
         sums.take_changes(-count for count in counts)

@@ -59,7 +59,7 @@ class Request(NamedTuple):
 
 
 class ExportedLog(NamedTuple):
-    """A log whose files are written and not yet committed.
+    """An exported log, before its commit.
 
     Attributes:
         staged: what to commit; None if nothing was written.

@@ -123,9 +123,9 @@ def _texts(path: str, data_type: pa.DataType) -> Iterator[str]:
 
 
 def with_statistics(schema: pa.Schema, keys: Collection[str] = ()) -> list[str]:
-    """Return the columns to write min/max statistics for: numbers, times, and text in keys.
+    """Return the columns to write min/max statistics for: numbers, times, and text columns of keys.
 
-    Rows are looked up by these. For other text, statistics would cost more than they help.
+    Rows are looked up by these columns. For other text, statistics would cost more than they help.
     """
     return [
         field.name
@@ -224,7 +224,7 @@ class ParquetFile:
         return entry
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Add rows."""
+        """Add rows, as a row group or to the spill file."""
         shared, size = self._shared, batch.nbytes
         may_open = self._writer is not None or shared.open_files < OPEN_FILES
         with self._errors():

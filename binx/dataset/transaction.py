@@ -1,7 +1,7 @@
 """Commit a source's files to a data set: staged first, then moved into place, the manifest last.
 
 A commit removes the source's old manifest, moves the files into place, and writes the new manifest last.
-At any moment a manifest lists only complete files, and a killed run leaves no manifest.
+At any moment a manifest lists only complete files; a run killed in its commit leaves the source without one.
 
 In a local folder, files are staged below ``_staging/`` and renamed. For other file systems, they are staged
 in a local folder and uploaded; there, an object in ``_staging/`` marks a commit that has begun. Files that

@@ -108,7 +108,7 @@ class TableFrame(Frame):
         self.size = size
 
     def operand(self, column: ColumnName) -> Operand | None:
-        """A column's values."""
+        """Return a column's values, or None."""
         return self._operands.get(column.name)
 
 
@@ -160,7 +160,7 @@ class Condition:
         return self.columns.issubset(column.source_name.casefold() for column in images.columns)
 
     def lacking(self, tables: Iterable[str]) -> AbsentError:
-        """Return the error for when no table with row changes has all columns of the condition."""
+        """Return the error to raise if no table with row changes has all columns of the condition."""
         columns = ", ".join(sorted(self.columns))
         return AbsentError(
             f"no table has {columns}, as the condition {self.text!r} requires; tables with row changes:"

@@ -18,7 +18,7 @@ _TYPED: dict[str, tuple[Callable[[str], object], str]] = {
     "TIME": (clock, "TIME '-12:34:56.5'"),
     "TIMESTAMP": (datetime.fromisoformat, "TIMESTAMP '2026-11-21 09:30:00.25'"),
 }
-"""Parser and example for each type of typed literals."""
+"""For each type keyword of a literal, a parser of its text and an example."""
 
 
 def literal_of(node: exp.Expr) -> Literal | None:

@@ -82,7 +82,7 @@ class AskedCondition:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about versions of tables to which the condition does not apply."""
+        """Warnings about table versions to which the condition does not apply."""
         return [_warning(table, why) for table, why in self._incomparable]
 
     def take_warnings(self) -> dict[str, None]:
@@ -233,7 +233,7 @@ class RowKey(NamedTuple):
 
     Attributes:
         parts: a literal or a value for each of the key's columns.
-        since: the change that gave the row this key; earlier changes with it are of other rows.
+        since: the change that gave the row this key; earlier changes with this key belong to other rows.
     """
 
     parts: tuple[Literal | pa.Scalar, ...]

@@ -27,7 +27,7 @@ FLOAT_SIZE = 4
 
 _OFFSET_BYTES = 4
 _MOST_TEXT = 0x7FFFFFFF
-"""Bytes that a column's batch may have, as its offsets have 32 bits."""
+"""Maximum bytes of a column in a batch, as offsets have 32 bits."""
 
 UNMAPPED_CHARSETS = frozenset({"utf8mb4", "utf8mb3", "ascii"})
 """Character sets whose text is UTF-8 already."""
@@ -37,12 +37,12 @@ class ColumnBuffers(NamedTuple):
     """The buffers of a column.
 
     Attributes:
-        values: of values, of offsets, or of the numbers of words; None where all values are null.
+        values: values, offsets, or indexes of words; None if all values are null.
         data: the bytes of strings, or of words.
-        words: where each word begins and the last one ends; None where the values are no words' numbers.
-        validity: a bitmap; None where all values are there, or none is.
-        nulls: how many are not.
-        srids: the numbers of geometries' reference systems.
+        words: the offsets of the words; None if the values are not indexes of words.
+        validity: a bitmap; None if no value is null, or all are.
+        nulls: number of nulls.
+        srids: SRIDs of geometries.
     """
 
     values: Any
@@ -53,7 +53,7 @@ class ColumnBuffers(NamedTuple):
     srids: Any = None
 
     def array(self, data_type: pa.DataType, rows: int) -> pa.Array:
-        """The same as an array of a type that these buffers are for."""
+        """Return the buffers as an array of a type with this layout."""
         if self.values is None:
             return pa.nulls(rows, data_type)
         if isinstance(data_type, pa.BaseExtensionType):
@@ -76,10 +76,10 @@ Column: TypeAlias = "ColumnBuffers | pa.Array"
 
 
 class ColumnArrays:
-    r"""Turns one column's buffers into values as Arrow has them, batch after batch.
+    r"""Converts one column's buffers to Arrow values, batch by batch.
 
     Attributes:
-        undecodable: values whose bytes their character set does not have; they became ``\xNN`` escapes.
+        undecodable: number of values with bytes that are invalid in their character set and became ``\xNN``.
     """
 
     def __init__(self, logical: LogicalType, options: ArrowOptions, *, compressed: bool = False) -> None:
@@ -91,25 +91,25 @@ class ColumnArrays:
         self._make = _MAKERS.get(logical.kind)
 
     def of_another_table(self) -> ColumnArrays:
-        """The same for a table that is alike; itself where no value can be undecodable."""
+        """Return a copy for another table with the same columns; itself if no value can be undecodable."""
         if self._make not in _MAY_BE_UNDECODABLE:
             return self
-        # As copy does, which first asks how it is to be pickled.
+        # Like copy.copy, which would first look up how to pickle it.
         other = object.__new__(ColumnArrays)
         other.__dict__.update(self.__dict__, undecodable=0)
         return other
 
     def column(self, handed: ColumnBuffers, rows: int) -> Column:
-        """The column's values out of those that the kernel hands over.
+        """Convert the buffers from the kernel to the column's values.
 
         Raises:
             DamagedError: a value is not of the column's type.
-            UnsupportedError: text is more than an array can hold.
+            UnsupportedError: the text is larger than an array can hold.
         """
         return handed if self._make is None else self._make(self, handed, rows)
 
     def _bytes_array(self, handed: ColumnBuffers, rows: int) -> pa.Array:
-        """The same as an array of binary, without what MariaDB has compressed."""
+        """Return the buffers as a binary array, with MariaDB's compressed values decompressed."""
         array = handed.array(pa.binary(), rows)
         return _map_distinct(array, pa.binary(), _uncompressed) if self._compressed else array
 
@@ -134,7 +134,7 @@ class ColumnArrays:
         return self._converted(handed.array(pa.binary(), rows), charset or _UTF8MB4)
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
-        """Text in another character set than UTF-8, or with bytes that are no UTF-8."""
+        """Convert text in a character set other than UTF-8, or with invalid UTF-8."""
         if charset.max_bytes == 1:
             made = _of_single_bytes(array, charset)
             if made is None:
@@ -147,12 +147,12 @@ class ColumnArrays:
         for row, is_there in enumerate(array.is_valid().to_pylist()):
             if is_there:
                 begun, value = len(text), view[places[row] : places[row + 1]]
-                # A large value is not held twice.
+                # Convert in pieces, so that a large value is not in memory twice.
                 for piece in charset.utf8_pieces(value):
                     text += piece
                     if len(text) > _MOST_TEXT:
                         raise _too_much_text(charset)
-                # UTF-8 that is whole stays as it is.
+                # Valid UTF-8 stays unchanged.
                 with memoryview(text) as written:
                     is_whole = (
                         written[begun:] == value if is_utf8 else charset.decode_strictly(value) is not None
@@ -168,7 +168,7 @@ class ColumnArrays:
         return pc.not_equal(handed.array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
 
     def _enum(self, handed: ColumnBuffers, rows: int) -> Column:
-        """The kernel's numbers are the dictionary's: 0 is the empty error value, members begin at 1."""
+        """Convert an ENUM; its numbers are dictionary indexes: 0 is the empty error value, members follow."""
         if self.logical.members is None:
             return handed
         if pa.types.is_integer(self.type):
@@ -183,7 +183,7 @@ class ColumnArrays:
 
     @cached_property
     def _member_words(self) -> tuple[Any, Any]:
-        """The bytes of the members of an ENUM behind the empty one, and where each begins."""
+        """The bytes and offsets of the empty string and an ENUM's members."""
         _, offsets, data = arrow_array(["", *(self.logical.members or ())], pa.string()).buffers()
         return data, offsets
 
@@ -197,7 +197,7 @@ class ColumnArrays:
         return ",".join(member for place, member in enumerate(members) if number >> place & 1)
 
     def _json(self, handed: ColumnBuffers, rows: int) -> Column:
-        """The kernel rendered it as UTF-8; MariaDB's JSON is text and needs the check."""
+        """Convert JSON; the kernel renders MySQL's as UTF-8, MariaDB's is text and needs the check."""
         return handed if self.logical.base == "json" else self._text(handed, rows)
 
     def _geometry(self, handed: ColumnBuffers, rows: int) -> Column:
@@ -218,7 +218,7 @@ class ColumnArrays:
         return pa.Array.from_buffers(self.type, rows, buffers, handed.nulls, children=[floats])
 
     def _address(self, handed: ColumnBuffers, rows: int) -> Column:
-        """INET4, INET6 and UUID are logged as their bytes; trailing zero bytes may have been stripped."""
+        """Convert INET4, INET6 and UUID, logged as bytes whose trailing zeros may be stripped."""
         size, text = _ADDRESSES[self.logical.kind]
         return _map_distinct(
             handed.array(pa.binary(), rows),
@@ -234,7 +234,7 @@ _UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
 
 @cache
 def keeps_ascii(charset: Charset) -> bool:
-    """Whether bytes of ASCII are the same characters in a set."""
+    """Whether ASCII bytes are the same characters in a character set."""
     ascii_bytes = bytes(range(128))
     return charset.decode_strictly(ascii_bytes) == ascii_bytes.decode("ascii")
 
@@ -254,7 +254,7 @@ def _is_ascii(data: Any) -> bool:
 
 @cache
 def _byte_sizes(charset: Charset) -> tuple[Any, Any]:
-    """The size of each byte in UTF-8, and whether it is no character, for a set of one byte a character."""
+    """Return each byte's size in UTF-8, and whether it is undefined, for a single-byte character set."""
     import numpy as np
 
     every = [bytes((byte,)) for byte in range(256)]
@@ -263,18 +263,18 @@ def _byte_sizes(charset: Charset) -> tuple[Any, Any]:
 
 
 def whole_text(array: pa.Array, charset: Charset) -> pa.Array | None:
-    """Bytes in a set of one byte a character as text, all values at once.
+    """Decode all values at once from a single-byte character set.
 
-    None for other sets, where some bytes are no characters of the set, or the text is 2 GiB or more.
+    None for other sets, if some bytes are undefined in the set, or if the text is 2 GiB or more.
     """
     made = _of_single_bytes(array, charset) if charset.max_bytes == 1 else None
     return None if made is None or made[1] else made[0]
 
 
 def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] | None:
-    """The text of a set of one byte a character, and how many values have bytes that are no characters of it.
+    """Decode from a single-byte character set; also returns the number of values with undefined bytes.
 
-    None where the text is 2 GiB or more.
+    None if the text is 2 GiB or more.
     """
     import numpy as np
 
@@ -329,15 +329,15 @@ def _map_distinct(array: pa.Array, data_type: pa.DataType, convert: Callable[[An
     """Convert each distinct value once, in Python."""
     encoded = array.dictionary_encode()
     values = arrow_array([convert(value.as_py()) for value in encoded.dictionary], data_type)
-    # All are there and distinct: they stand in their order, and may be too large to be held twice.
+    # If all values are distinct and not null, they are in order, and may be too large to be in memory twice.
     return values if len(values) == len(array) else values.take(encoded.indices)
 
 
 def _uncompressed(value: bytes) -> bytes:
-    """A value of MariaDB's COMPRESSED column (``Field_varstring_compressed``, sql/field.cc).
+    """Decompress a value of MariaDB's COMPRESSED columns (``Field_varstring_compressed``, sql/field.cc).
 
-    The first byte is 0 for a value stored as it is. Else its upper half names zlib (8), bit 3 says that
-    the stream has no header, and the lowest three bits count the bytes of the uncompressed length,
+    The first byte is 0 for an uncompressed value. Otherwise its upper half is 8 for zlib, bit 3 is set if
+    the stream has no header, and the lowest three bits are the number of bytes of the uncompressed length,
     big-endian, that follow.
     """
     import zlib
@@ -363,7 +363,7 @@ def _uncompressed(value: bytes) -> bytes:
 _ZLIB = 8
 _WITHOUT_HEADER = 8
 _MOST_EXPANSION = 1032
-"""zlib's highest ratio."""
+"""zlib's maximum compression ratio."""
 
 _ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
     Kind.INET4: (4, lambda value: inet_ntop(AF_INET, value)),

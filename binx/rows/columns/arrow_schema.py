@@ -41,7 +41,7 @@ _SYSTEM_FIELDS = (
 
 
 class AlikeColumns:
-    """The columns of tables that are stored, called and typed alike; of those in no log nothing is stored."""
+    """The columns of tables with the same storage, names and types; ``stored`` is empty if not from a log."""
 
     def __init__(
         self, stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
@@ -58,12 +58,12 @@ class AlikeColumns:
 
     @cached_property
     def can_misfit(self) -> bool:
-        """Whether there can be values that their types do not hold."""
+        """Whether there can be values that the Arrow types cannot hold."""
         return any(can_misfit(column.type) for column in self._columns)
 
     @cached_property
     def can_differ(self) -> bool:
-        """Whether there can be JSON documents of which only changes are logged."""
+        """Whether there can be JSON documents logged only as diffs."""
         return any(kind == ColumnType.JSON for kind, _ in self.stored)
 
     @cached_property
@@ -85,11 +85,11 @@ class AlikeColumns:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The places of the schema's columns."""
+        """The schema's columns' positions, by name."""
         return {name: place for place, name in enumerate(self.schema.names)}
 
     def arrays(self) -> list[ColumnArrays]:
-        """What turns the columns of one table into arrays."""
+        """Return the converters of one table's columns."""
         return [arrays.of_another_table() for arrays in self._arrays]
 
     @cached_property
@@ -102,7 +102,7 @@ class AlikeColumns:
         ]
 
     def plan(self, maps: TableMaps, number: int) -> list[tuple[int, int, int, int]]:
-        """What the row kernel does with each column."""
+        """Return each column's codec, length prefix, width and parameter, for the row kernel."""
         if self._plan is None:
             self._plan = [
                 (int(codec.codec), prefix, width, codec.parameter)
@@ -115,19 +115,19 @@ class AlikeColumns:
 def alike_columns(
     stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
 ) -> AlikeColumns:
-    """What tables with these columns have in common.
+    """Return the shared columns of tables with these columns.
 
     Raises:
-        UnsupportedError: a column of a type that no row image can hold.
+        UnsupportedError: a column's type cannot be in row images.
     """
     return AlikeColumns(stored, columns, options)
 
 
 TRANSACTION = "_transaction"
-"""The system column of identifiers of transactions."""
+"""The system column of transaction identifiers."""
 
 PRESENT = "_present"
-"""The system column whose bits tell which of the table's own columns were in an image."""
+"""The system column with a bitmap of the table's own columns that were in an image."""
 
 _INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64()]
 _DECIMAL_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19, pa.uint64(): 20}
@@ -135,13 +135,13 @@ _MOST_DECIMAL_DIGITS = 38
 
 
 def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
-    """The schema that all batches can be cast to.
+    """Return a schema that all batches can be cast to.
 
     System columns come first in their own order, then the columns of the last version, then those that
-    earlier versions had beside them.
+    only earlier versions had.
 
     Args:
-        schemas: the versions in the order of the log; at least one.
+        schemas: the versions in log order; at least one.
     """
     versions = list(schemas)
     types: dict[str, pa.DataType] = {}
@@ -156,10 +156,10 @@ def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> pa.Schema:
-    """The schema with plain texts in place of dictionaries that differ from batch to batch.
+    """Return the schema with strings instead of dictionaries that differ between batches.
 
-    A stream of Arrow's IPC format, and Feather, have one dictionary a column. That of the identifiers of
-    transactions differs always, that of an ENUM where its members changed.
+    Arrow IPC streams and Feather have one dictionary per column. That of transaction identifiers always
+    differs, that of an ENUM if its members changed.
     """
     members: dict[str, set[object]] = {TRANSACTION: {None, ()}}
     for version in versions:
@@ -195,7 +195,7 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 
 
 def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in the united schema; columns that it lacks are null."""
+    """Cast a batch to the united schema; columns that it lacks are null."""
     if batch.schema.equals(schema):
         return batch
     batch = with_presence_of(batch, schema)
@@ -210,7 +210,7 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with ``_present`` telling of a schema's columns by their places there, not in the batch."""
+    """Return the batch with the bits of ``_present`` at the columns' positions in ``schema``."""
     place = batch.schema.get_field_index(PRESENT)
     own, united = _own_columns(batch.schema), _own_columns(schema)
     if place < 0 or own == united or batch.column(place).null_count == batch.num_rows:
@@ -224,22 +224,22 @@ def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch
 
 
 def _own_columns(schema: pa.Schema) -> list[str]:
-    """The table's own columns of a schema."""
+    """Return the names of a schema's columns except system columns."""
     return [name for name in schema.names if name not in SYSTEM_COLUMNS]
 
 
 def _moved(bits: bytes, places: list[int | None], count: int) -> bytes:
-    """Move bits of columns to other positions, for this many columns."""
+    """Move columns' bits to other positions in a bitmap of ``count`` columns."""
     before = int.from_bytes(bits, "little")
     after = sum(1 << place for i, place in enumerate(places) if place is not None and before >> i & 1)
     return after.to_bytes((count + 7) // 8, "little")
 
 
 def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The values as another type that :func:`wider` may give for theirs.
+    """Cast values to a type that :func:`wider` can return for theirs.
 
     Raises:
-        ArrowInvalid, ArrowNotImplementedError: a value cannot be one of that type.
+        ArrowInvalid, ArrowNotImplementedError: a value cannot be cast.
     """
     if array.type == data_type:
         return array
@@ -257,7 +257,7 @@ def cast_array(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def time_text(microseconds: int, digits: int) -> str:
-    """A TIME as servers print it, with so many digits of its fraction."""
+    """Format a TIME as servers print it, with ``digits`` digits of its fraction."""
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     behind = f".{fraction:06}"[: digits + 1] if digits else ""

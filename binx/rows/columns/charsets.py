@@ -1,4 +1,4 @@
-"""Character set and collation names in DDL."""
+"""Normalize character set and collation names of DDL, and convert its literals to column charsets."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _MOST_BYTES = 4
 _ESCAPED_BYTE = re.compile(r"\\x([0-9a-f]{2})")
 _LEAST_BYTES = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}
 _ANY_CHARSET = "uca1400_"
-"""MariaDB's collations of Unicode 14 may be named without the charset, which the context gives."""
+"""MariaDB's Unicode 14 collations may be named without the charset, which then follows from the context."""
 
 
 def charset_name(name: str) -> str:
-    """The canonical name: lower case, and ``utf8mb3`` for ``utf8``, as servers of today call it."""
+    """Return the canonical name: lower case, and ``utf8mb3`` for ``utf8``, as in current servers."""
     folded = name.lower()
     return "utf8mb3" if folded == "utf8" else folded
 
 
 def collation_name(name: str) -> str:
-    """The canonical name: lower case, and ``utf8mb3_…`` for ``utf8_…``."""
+    """Return the canonical name: lower case, and ``utf8mb3_…`` for ``utf8_…``."""
     folded = name.lower()
     return f"utf8mb3_{folded[5:]}" if folded.startswith("utf8_") else folded
 
 
 def charset_of_collation(collation: str | None) -> str | None:
-    """The charset that a collation belongs to; None for those that fit several."""
+    """Return a collation's charset; None if it fits several."""
     if collation is None or collation.startswith(_ANY_CHARSET):
         return None
     return collation.partition("_")[0]
@@ -42,12 +42,12 @@ def full_collation_name(collation: str | None, charset: str | None) -> str | Non
 
 
 class Literals(NamedTuple):
-    """How a session's literals are read.
+    """The charsets of a session's literals.
 
     Attributes:
-        connection: the charset that the server converts them to first; None where unknown. If it is binary,
-            they are bytes in the column's charset.
-        client: the charset that the client sends them in; None where unknown.
+        connection: the charset that the server first converts literals to; None if unknown. If it is binary,
+            literals are bytes in the column's charset.
+        client: the charset in which the client sends literals; None if unknown.
     """
 
     connection: str | None = None
@@ -55,10 +55,10 @@ class Literals(NamedTuple):
 
 
 def stored_text(text: str | bytes, name: str | None, literals: Literals) -> str:
-    """A literal of a statement as a column of the charset keeps it, with ? for what is lacking on the way.
+    """Convert a literal as the server stores it in a column, with ? for characters lost on the way.
 
     Args:
-        text: as the statement writes it; hexadecimal and bit literals are bytes in the column's charset.
+        text: the literal's text; hexadecimal and bit literals are bytes in the column's charset.
     """
     found = _known(name)
     if isinstance(text, str) and literals.connection == "binary":
@@ -73,7 +73,7 @@ def stored_text(text: str | bytes, name: str | None, literals: Literals) -> str:
 def stored_members(
     members: tuple[str | bytes, ...] | None, name: str | None, literals: Literals
 ) -> tuple[str, ...] | None:
-    """The members of an ENUM or SET as a column of the charset keeps them, without spaces at their ends."""
+    """Convert the members of an ENUM or SET as the server stores them, without trailing spaces."""
     if members is None:
         return None
     stored = (stored_text(member, name, literals) for member in members)
@@ -87,7 +87,7 @@ def _known(name: str | None) -> Charset:
 
 
 def _padded(data: bytes, name: str | None) -> bytes:
-    """Bytes of a character set with two or four bytes a character at least, zeros in front."""
+    """Pad bytes with leading zeros, for character sets of at least two or four bytes per character."""
     least = _LEAST_BYTES.get(name or "", 1)
     return bytes(-len(data) % least) + data
 
@@ -95,9 +95,9 @@ def _padded(data: bytes, name: str | None) -> bytes:
 def reread_members(
     members: tuple[str, ...] | None, old: str | None, new: str | None
 ) -> tuple[str, ...] | None:
-    """The members after CONVERT TO CHARACTER SET, which leaves their bytes as they were in the old charset.
+    """Return the members after CONVERT TO CHARACTER SET, which leaves their bytes as in the old charset.
 
-    None where the bytes cannot be told.
+    None if the bytes cannot be recovered.
     """
     before, after = (None if name is None else charset(name) for name in (old, new))
     if members is None or before is None or after is None:
@@ -109,13 +109,13 @@ def reread_members(
 
 
 def _bytes_of(text: str, name: Charset) -> bytes:
-    r"""The bytes that a charset decodes as a text, where ``\xNN`` stands for a byte that is no character."""
+    r"""Encode a text in a charset; ``\xNN`` stands for a byte that is not part of a character."""
     parts = _ESCAPED_BYTE.split(text)
     pairs = zip_longest(parts[::2], parts[1::2], fillvalue="")
     return b"".join(name.encode(plain) + bytes.fromhex(escaped) for plain, escaped in pairs)
 
 
 def bytes_per_character(name: str | None) -> int:
-    """The most bytes that a character takes; of a charset that is not known, what utf8mb4 takes."""
+    """Return the maximum bytes per character; for an unknown charset, those of utf8mb4."""
     found = None if name is None else charset(name)
     return _MOST_BYTES if found is None else found.max_bytes

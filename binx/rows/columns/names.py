@@ -20,15 +20,15 @@ from binx.rows.columns.stored import compatible, logical_type
 from binx.rows.columns.types import LogicalType, mysql_name
 
 _HIDDEN = frozenset({"my_row_id"})
-"""Columns that the server adds and no statement names (sql_generate_invisible_primary_key)."""
+"""Columns that the server adds without a statement (sql_generate_invisible_primary_key)."""
 
 _HASHES = "db_row_hash_"
 
 ALIKE_TABLES = 16
-"""For so many sorts of tables it is kept what their columns are; many tables may have the same."""
+"""Number of distinct sets of columns that are cached; many tables may share one."""
 
 _ALIKE_COLUMNS = 4096
-"""How many columns are remembered: those of other tables are often alike."""
+"""Number of columns that are cached, as tables often have equal ones."""
 
 SYSTEM_COLUMNS: tuple[str, ...] = (
     "_change_type",
@@ -121,7 +121,7 @@ class ResolvedTable(NamedTuple):
 
     @property
     def primary_key(self) -> tuple[str, ...]:
-        """The output names of the primary key's columns, in key order; empty if none is known."""
+        """The output names of the row key's columns, in key order; empty if none is known."""
         return primary_key(self.columns)
 
 
@@ -136,17 +136,17 @@ def key_places(columns: Sequence[ResolvedColumn]) -> tuple[int, ...]:
 
 
 def primary_key(columns: Sequence[ResolvedColumn]) -> tuple[str, ...]:
-    """The output names of the columns in that key, in key order; empty if none is known."""
+    """Return the output names of the row key's columns, in key order; empty if none is known."""
     return tuple(columns[place].name for place in key_places(columns))
 
 
 def resolve_columns(
     table_map: TableMap, definition: TableDefinition | None, flavour: Flavour = Flavour.MYSQL
 ) -> ResolvedTable:
-    """Join what the table map, its metadata and the catalog know of a table.
+    """Combine the facts of a table map, its metadata and the catalog.
 
     Raises:
-        UnsupportedError: a column of a type that no row image can hold.
+        UnsupportedError: a column's type cannot be in row images.
     """
     named = all(column.name is not None for column in table_map.columns)
     definitions, warnings, unfit = _matched(table_map, definition, flavour, named)
@@ -187,7 +187,7 @@ _Definitions = list[ColumnDefinition | None]
 def _matched(
     table_map: TableMap, definition: TableDefinition | None, flavour: Flavour, named: bool
 ) -> tuple[_Definitions, list[str], str | None]:
-    """The definition of each column where it fits what is stored, what to say of it, and why it does not."""
+    """Return the definition of each column that it fits, warnings, and why the table's does not fit."""
     columns = table_map.columns
     nothing: _Definitions = [None] * len(columns)
     if definition is None:
@@ -219,7 +219,7 @@ def _matched(
 
 
 def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
-    """What to say of a table map whose names are not those of the definition."""
+    """Return warnings about a table map whose names differ from the definition's."""
     logged = {(column.name or "").casefold() for column in table_map.columns}
     defined = {column.name.casefold() for column in definition.columns}
     differing = sorted((logged ^ defined) - _HIDDEN)
@@ -256,14 +256,14 @@ def _hash_column(number: int) -> ColumnDefinition:
 
 
 def _key_source(table_map: TableMap, named: bool, definition: TableDefinition | None) -> Provenance:
-    """Names are logged only with binlog_row_metadata=FULL, together with the primary key, if any."""
+    """Return the source of the key; metadata has it only with names, under binlog_row_metadata=FULL."""
     if table_map.has_primary_key or named:
         return Provenance.METADATA
     return definition.provenance if definition is not None else Provenance.NONE
 
 
 class _KeyFacts(NamedTuple):
-    """Where the key is known from, and the names of its columns if that is a definition."""
+    """The source of the key, and its column names if that is a definition."""
 
     source: Provenance
     columns: tuple[str, ...]
@@ -291,7 +291,7 @@ def _resolve_all(
 def _resolve(
     fallback: str, column: Column, known: ColumnDefinition | None, source: Provenance, key: _KeyFacts
 ) -> ResolvedColumn:
-    """One column; its output name is set later, when all are known."""
+    """Resolve one column; its output name is set later, when all names are known."""
     logical, origin = logical_type(column, known, source)
     name_source = source if known is not None else Provenance.NONE
     name = known.name if known is not None else fallback
@@ -322,10 +322,10 @@ def _resolve(
 
 
 def output_names(names: Sequence[str]) -> list[str]:
-    """The names that columns have in outputs.
+    """Return the columns' output names.
 
-    A name that begins like a system column gets a ``_`` behind it; of names that are equal up to case, which
-    Spark cannot tell apart, all but the first get a number.
+    Names that look like system columns get a ``_`` suffix; of names that are equal ignoring case, which
+    Spark cannot distinguish, all but the first get a number.
     """
     taken: set[str] = set()
     result: list[str] = []

@@ -20,7 +20,7 @@ _NOT_IN_AVRO_NAMES = re.compile(r"[^A-Za-z0-9_]")
 
 
 class ColumnRecords:
-    """The columns of tables in their records, as JSON; made once for all tables that have the same ones."""
+    """The columns of schema records as JSON, computed once for all tables with the same columns."""
 
     def __init__(self, columns: tuple[ResolvedColumn, ...], options: ArrowOptions) -> None:
         self.primary_key = primary_key(columns)
@@ -29,7 +29,7 @@ class ColumnRecords:
 
     @cached_property
     def _relied_on(self) -> str:
-        """All that a reader of rows relies on: columns, types, key; not where that is known from."""
+        """Everything that readers of rows rely on: columns, types, key; not their provenance."""
         records = [_column_record(column, self._options) for column in self._columns]
         for record in records:
             del record["provenance"]
@@ -45,15 +45,15 @@ class ColumnRecords:
         return _members({"fields": _avro_fields(self._columns)})
 
     def version(self, db: str, table: str) -> str:
-        """The schema version of a table that has them: 8 hex digits over all that a reader relies on."""
+        """Return a table's schema version: 8 hex digits over everything that readers rely on."""
         text = f"[{json.dumps(db)}, {json.dumps(table)}, {self._relied_on}]"
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:VERSION_DIGITS]
 
     def schema_record(self, resolved: ResolvedTable, valid_from_scn: int) -> str:
-        """One version of a table that has them, as JSON.
+        """Return the schema record of one version of a table, as JSON.
 
         Args:
-            valid_from_scn: the commit version of the first transaction that this version holds for.
+            valid_from_scn: the commit version of the first transaction for which this version is valid.
         """
         definition = resolved.definition
         parts = (
@@ -68,10 +68,10 @@ class ColumnRecords:
         return _object(parts)
 
     def avro_schema(self, resolved: ResolvedTable) -> str:
-        """The own columns of a table that has them as an Avro record schema, as JSON.
+        """Return an Avro record schema of a table's own columns, as JSON.
 
-        Each is a union with null, first, as a column may be absent from a row image. Names that Avro
-        does not allow are escaped (``_xNN_``), the real one standing in the field's attribute ``mysql_name``.
+        Each is a union with null first, as a column may be absent from a row image. Names that Avro does
+        not allow are escaped (``_xNN_``), with the real name in the field's attribute ``mysql_name``.
         Source: Avro specification 1.11, "Schema Declaration".
         """
         parts = (
@@ -84,12 +84,12 @@ class ColumnRecords:
 
 
 def _members(document: dict[str, Any]) -> str:
-    """The members of an object on lines of their own, without what stands around them."""
+    """Format an object's members, each on its own line, without the braces."""
     return json.dumps(document, indent=1, ensure_ascii=False)[2:-2]
 
 
 def _member(name: str, value: str | int | list[str] | None) -> str:
-    """A member whose value takes one line, as :func:`_members` writes it."""
+    """Format a member with a one-line value, as :func:`_members` does."""
     return f' "{name}": {_ENCODE(value)}'
 
 
@@ -100,7 +100,7 @@ def _object(parts: Iterable[str]) -> str:
 def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, Any]:
     logical = column.type
     provenance = column.provenance
-    # Members that most columns do not have are left out.
+    # Members that most columns lack are omitted.
     rare: dict[str, Any] = {} if column.added is None else {"added": column.added._asdict()}
     if column.changes_unlogged:
         rare["changes_unlogged"] = True
@@ -151,6 +151,6 @@ def _avro_fields(columns: Sequence[ResolvedColumn]) -> list[dict[str, Any]]:
 
 
 def _avro_name(name: str) -> str:
-    """The name with each character escaped that Avro does not allow; a digit may not come first."""
+    """Escape the characters that Avro does not allow in a name; a digit must not come first."""
     escaped = _NOT_IN_AVRO_NAMES.sub(lambda match: f"_x{ord(match.group()):x}_", name)
     return f"_{escaped}" if not escaped or escaped[0].isdigit() else escaped

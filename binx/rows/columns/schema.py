@@ -15,20 +15,20 @@ class Provenance(Enum):
     """Where a fact about a column comes from."""
 
     METADATA = "metadata"
-    """The table map's optional metadata, which the server wrote beside the rows."""
+    """The table map's optional metadata, which the server logged with the rows."""
     DDL = "ddl"
     """A statement seen in the logs."""
     SCHEMA = "schema"
-    """The dump that the user gave."""
+    """A dump given by the user."""
     IF_NOT_EXISTS = "if not exists"
-    """A CREATE TABLE IF NOT EXISTS seen in the logs, which did nothing if the table was there already."""
+    """A CREATE TABLE IF NOT EXISTS seen in the logs, which did nothing if the table existed."""
     NONE = "none"
-    """Nothing: a default was taken."""
+    """No source: a default was used."""
 
 
 @unique
 class DefaultKind(Enum):
-    """What a DEFAULT clause gives."""
+    """The kind of value in a DEFAULT clause."""
 
     NULL = "null"
     NUMBER = "number"
@@ -36,9 +36,9 @@ class DefaultKind(Enum):
     BYTES = "bytes"
     """A hexadecimal or bit literal."""
     EXPRESSION = "expression"
-    """What only the server can work out."""
+    """An expression that only the server can evaluate."""
     IMPLICIT = "implicit"
-    """No clause: the zero of the column's type."""
+    """No clause: the implicit default of the column's type."""
 
 
 class Default(NamedTuple):
@@ -46,7 +46,7 @@ class Default(NamedTuple):
 
     Attributes:
         constant: NUMBER: the number as written, with its sign if that is a minus; STRING: the text; BYTES:
-            hexadecimal digits; of the others empty.
+            hexadecimal digits; other kinds: empty.
     """
 
     text: str
@@ -58,7 +58,7 @@ class ColumnDefinition(NamedTuple):
     """One column as a CREATE TABLE or ALTER TABLE declares it.
 
     Attributes:
-        mysql_type: normalised as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ has it:
+        mysql_type: normalised as in INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+:
             ``decimal(10,2) unsigned``.
         base: the type's canonical name: ``int`` for INTEGER, ``double`` for REAL, ``longtext`` for
             MariaDB's JSON.
@@ -66,14 +66,14 @@ class ColumnDefinition(NamedTuple):
             dimensions; DECIMAL: digits; DATETIME, TIMESTAMP and TIME: digits of the second's fraction.
         scale: DECIMAL: digits after the point.
         nullable: False for a primary key's columns too.
-        charset: of text, ENUM and SET; None where the statement and its session do not say;
+        charset: of text, ENUM and SET; None if neither the statement nor its session gives it;
             ``binary`` for BINARY, VARBINARY and BLOBs.
-        collation: None where it is the charset's default.
+        collation: None if it is the charset's default.
         generated: ``virtual``, ``stored``, for MariaDB's system versioning ``row_start`` and ``row_end``,
             or None.
         srid: the spatial reference system that a geometry column is bound to.
-        added: what the ALTER TABLE that added it gave the rows that were there, None where it came with its
-            table. The DEFAULT clause may have become another one since.
+        added: the value that ALTER TABLE gave existing rows when it added the column; None if the column was
+            created with its table. The DEFAULT clause may have changed since.
     """
 
     name: str
@@ -97,10 +97,10 @@ class IndexDefinition(NamedTuple):
     """A key other than PRIMARY.
 
     Attributes:
-        columns: their names, in the key's order; parts that are expressions are left out.
-        unique: no two rows have the same values, unless some are NULL.
-        whole: no part is an expression.
-        prefixes: how many characters of each column the key has, 0 for all; empty where it has all of each.
+        columns: column names in key order, without parts that are expressions.
+        unique: whether it is UNIQUE: no two rows have the same values, unless some are NULL.
+        whole: whether no part is an expression.
+        prefixes: prefix length of each column, 0 for the whole column; empty if there are no prefixes.
     """
 
     name: str
@@ -111,14 +111,14 @@ class IndexDefinition(NamedTuple):
 
 
 class ForeignKey(NamedTuple):
-    """Columns that refer to rows of a table.
+    """A foreign key.
 
     Attributes:
-        name: the constraint's name, None where the server made one.
-        referenced: its columns, in the order of ``columns``.
-        on_delete: what becomes of a row when the row that it refers to is deleted: ``CASCADE``, ``SET NULL``,
-            ``SET DEFAULT``, or ``RESTRICT`` where nothing does.
-        on_update: the same for when the columns referred to change.
+        name: the constraint's name; None if the server generated one.
+        referenced: the referenced columns, in the order of ``columns``.
+        on_delete: the action when the referenced row is deleted: ``CASCADE``, ``SET NULL``, ``SET DEFAULT``,
+            or ``RESTRICT`` for none.
+        on_update: the action when the referenced columns change.
     """
 
     name: str | None
@@ -131,22 +131,22 @@ class ForeignKey(NamedTuple):
 
 
 _HASHED = ("text", "blob", "geometry", "point", "linestring", "polygon", "geometrycollection")
-"""Ends of the names of types whose values have any length."""
+"""Suffixes of the names of types with values of any length."""
 
 
 class TableDefinition(NamedTuple):
     """A table at one point of the log.
 
     Attributes:
-        columns: in the order of the row image.
-        primary_key: the names of the primary key's columns, in the key's order.
-        charset: the table's default, None where unknown.
-        collation: the table's default, None where it is the charset's default or unknown.
+        columns: in row image order.
+        primary_key: the names of the primary key's columns, in key order.
+        charset: the table's default; None if unknown.
+        collation: the table's default; None if it is the charset's default or unknown.
         provenance: DDL, SCHEMA or IF_NOT_EXISTS.
-        ddl: the text of the statement that made or last changed it.
-        unknown: why the columns cannot be told, None where they can. Such a definition tells
-            that the table exists, and names fall back to ``cN``.
-        server_id: the server in whose log the statement that made it stands; None where that is not known.
+        ddl: the text of the statement that created or last changed it.
+        unknown: why the columns are unknown; None if they are known. An unknown definition records only that
+            the table exists, and names fall back to ``cN``.
+        server_id: the server whose log has the statement that created it; None if unknown.
     """
 
     db: str
@@ -163,7 +163,7 @@ class TableDefinition(NamedTuple):
     foreign_keys: tuple[ForeignKey, ...] = ()
 
     def column(self, name: str) -> ColumnDefinition | None:
-        """The column of that name; MySQL compares column names without regard to case."""
+        """Return the column of that name, ignoring case as MySQL does."""
         folded = name.casefold()
         return next((column for column in self.columns if column.name.casefold() == folded), None)
 
@@ -172,8 +172,8 @@ class TableDefinition(NamedTuple):
         """The columns that identify rows, as servers choose them and table maps record them.
 
         The primary key; else the first UNIQUE key over whole columns that are all NOT NULL; else none.
-        Of whole TEXT, BLOB and spatial columns MariaDB makes an index of hashes, which it does not take for
-        one; nor does MySQL take one over virtual columns.
+        Keys over whole TEXT, BLOB and spatial columns do not count, as MariaDB makes them hash indexes; nor
+        do keys over virtual columns, which MySQL does not use.
         """
         if self.primary_key:
             return self.primary_key
@@ -185,7 +185,7 @@ class TableDefinition(NamedTuple):
         for index in self.indexes:
             names = tuple(required.get(name.casefold(), "") for name in index.columns)
             if index.unique and index.whole and not any(index.prefixes) and all(names):
-                # MariaDB makes the end of a row's period a part of each unique key.
+                # MariaDB adds the end of a row's period to each unique key.
                 ends = (column.name for column in self.columns if column.generated == "row_end")
                 return (*names, *ends)
         return ()
@@ -193,7 +193,7 @@ class TableDefinition(NamedTuple):
 
 @unique
 class ChangeKind(Enum):
-    """What a statement did to the catalog."""
+    """How a statement changed the catalog."""
 
     CREATED = "created"
     ALTERED = "altered"
@@ -203,15 +203,15 @@ class ChangeKind(Enum):
 
 
 class Change(NamedTuple):
-    """One table that a statement touched.
+    """A table changed by a statement.
 
     Attributes:
-        db: the database that the table is in after the change.
-        table: the table's name after the change; None where an unparsed statement's table cannot be
-            told, or where a whole database was dropped.
-        definition: the table's new definition, None where it is gone.
-        previous: what was known before, None where nothing was.
-        reason: of UNPARSED, why the statement was not understood.
+        db: the table's database after the change.
+        table: the table's name after the change; None if an unparsed statement's table is unknown, or if a
+            whole database was dropped.
+        definition: the table's new definition; None if it was dropped.
+        previous: the definition before; None if there was none.
+        reason: for UNPARSED, why the statement was not understood.
     """
 
     kind: ChangeKind
@@ -223,32 +223,32 @@ class Change(NamedTuple):
 
 
 NO_BACKSLASH_ESCAPES = 0x100000
-"""The bit of sql_mode."""
+"""The bit in sql_mode."""
 
 
 class StatementContext(NamedTuple):
-    """The session that a statement ran in, as far as it decides what the statement means.
+    """The parts of a statement's session that determine the statement's meaning.
 
-    A QUERY event's status variables hold all of it.
+    A QUERY event's status variables hold all of them.
 
     Attributes:
         sql_mode: the session's sql_mode as the bits of Q_SQL_MODE_CODE.
         server_collation: the server's collation (third number of Q_CHARSET_CODE).
-        version: major * 10000 + minor * 100 + patch, as executable comments write it; None where
-            unknown, which executes them all.
-        explicit_defaults_for_timestamp: False as MySQL before 8.0 and MariaDB before 10.10 have it:
+        version: major * 10000 + minor * 100 + patch, as in executable comments; None if unknown, which
+            executes them all.
+        explicit_defaults_for_timestamp: False is the default of MySQL before 8.0 and MariaDB before 10.10:
             a TIMESTAMP without NULL is NOT NULL.
-        server_id: the server in whose log it stands; None where that is not known.
-        literals: the charset of texts in the statement, as the session's collation_connection has it; None
-            where that is not known.
-        client: the charset that the client sent the statement in; None where that is not known.
-        failed: it ended with an error on its server, and was logged for what it did before.
-        committed: an engine committed what it did, which MySQL logs since 8.0, and MariaDB since 10.6; False
-            where that is not known.
-        connection: the server's and the connection's number, None where they are not known.
-        place: the log's name with its identity, and the offset of the statement's event; None where it is in
-            no log.
-        uses_temporary: it uses a temporary table, or something else that only its connection has.
+        server_id: the server whose log has the statement; None if unknown.
+        literals: the charset of the statement's literals, from the session's collation_connection; None if
+            unknown.
+        client: the charset in which the client sent the statement; None if unknown.
+        failed: whether it ended with an error on its server, and was logged for what it did before.
+        committed: whether an engine committed its changes, which MySQL logs since 8.0 and MariaDB since 10.6;
+            False if unknown.
+        connection: server ID and connection ID; None if unknown.
+        place: the log's name with its identity, and the offset of the statement's event; None if it is not
+            from a log.
+        uses_temporary: whether it uses a temporary table, or something else that only its connection has.
     """
 
     sql_mode: int = 0
@@ -268,22 +268,22 @@ class StatementContext(NamedTuple):
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.
     @property
     def real_as_float(self) -> bool:
-        """REAL means FLOAT."""
+        """Whether REAL means FLOAT."""
         return bool(self.sql_mode & 0x1)
 
     @property
     def ansi_quotes(self) -> bool:
-        """Double quotes hold identifiers, not strings."""
+        """Whether double quotes enclose identifiers, not strings."""
         return bool(self.sql_mode & 0x4)
 
     @property
     def oracle(self) -> bool:
-        """MariaDB's sql_mode=ORACLE, with Oracle's names of types."""
+        """Whether it is MariaDB's sql_mode=ORACLE, with Oracle's type names."""
         return self.mariadb and bool(self.sql_mode & 0x200)
 
     @property
     def no_backslash_escapes(self) -> bool:
-        """A backslash in a string is a character like any other."""
+        """Whether a backslash in a string is an ordinary character."""
         return bool(self.sql_mode & NO_BACKSLASH_ESCAPES)
 
 

@@ -70,27 +70,27 @@ _BASES: dict[ColumnType, str] = {
     ColumnType.VECTOR: "vector",
     ColumnType.NULL: "binary",
 }
-"""What stands for each type that rows store: ``char``, ``varchar`` and ``blob`` are bytes too, or text."""
+"""The SQL type of each stored type; ``char``, ``varchar`` and ``blob`` may be bytes or text."""
 
 _MARIADB_FIXED = {"inet4": 4, "inet6": 16, "uuid": 16}
-"""MariaDB's types that are stored as BINARY, and of how many bytes."""
+"""MariaDB's types that are stored as BINARY, and their bytes."""
 
 _OLD_TIMES: dict[ColumnType, tuple[Codec, tuple[int, ...]]] = {
     ColumnType.DATETIME: (Codec.CODEC_OLD_DATETIME, (8, 6, 6, 7, 7, 7, 8)),
     ColumnType.TIMESTAMP: (Codec.CODEC_OLD_TIMESTAMP, (4, 5, 5, 6, 6, 7, 7)),
     ColumnType.TIME: (Codec.CODEC_OLD_TIME, (3, 4, 4, 5, 5, 5, 6)),
 }
-"""Their codecs, and the bytes of a value by the digits of a second's fraction, which only MariaDB's had
+"""Their codecs, and the bytes of a value by its fractional digits, which only MariaDB's had
 (``Field_datetime_hires``, ``Field_timestamp_hires`` and ``Field_time_hires`` in its sql/field.cc)."""
 
 MARIADB_COMPRESSED = frozenset({ColumnType.MARIADB_BLOB_COMPRESSED, ColumnType.MARIADB_VARCHAR_COMPRESSED})
-"""Types whose values are compressed one by one (MariaDB's ``COMPRESSED`` columns)."""
+"""Types whose values are compressed individually (MariaDB's ``COMPRESSED`` columns)."""
 
 _MOST_DIGITS = 65
 
 
 class TypeProvenance(NamedTuple):
-    """Where the facts of a type come from; None where the type has no such fact."""
+    """The provenance of a type's facts; None if the type has no such fact."""
 
     signedness: Provenance | None = None
     charset: Provenance | None = None
@@ -101,10 +101,10 @@ _Result = tuple[LogicalType, TypeProvenance]
 
 
 def logical_type(column: Column, known: ColumnDefinition | None, source: Provenance) -> _Result:
-    """What a column holds, and where that is known from.
+    """Return a stored column's logical type, and the provenance of its facts.
 
     Raises:
-        UnsupportedError: a type that no row image can hold.
+        UnsupportedError: the type cannot be in row images.
     """
     base = _BASES.get(column.type)
     if base is None:
@@ -125,12 +125,12 @@ def logical_type(column: Column, known: ColumnDefinition | None, source: Provena
 
 
 def _plain(column: Column, base: str, known: ColumnDefinition | None) -> LogicalType:
-    """The type of a column about which there are no more facts than its sizes."""
+    """Return the logical type of a column that has only sizes: no charset, members or sign."""
     metadata, kind = column.metadata, KINDS[base]
     length, scale = (None, None) if known is None else (known.length, known.scale)
     match base:
         case "datetime" | "timestamp" | "time":
-            # Of MariaDB's old types only the definition tells the fraction's digits.
+            # For MariaDB's old types, only the definition has the fractional digits.
             return LogicalType(kind, base, fraction=(length or 0) if is_old_time(column) else metadata)
         case "decimal" if column.type is ColumnType.NEWDECIMAL and metadata:
             return LogicalType(kind, base, precision=metadata >> 8, scale=metadata & 0xFF)
@@ -151,7 +151,7 @@ def _plain(column: Column, base: str, known: ColumnDefinition | None) -> Logical
 
 
 def _charset(column: Column, known: ColumnDefinition | None, source: Provenance) -> tuple[str, Provenance]:
-    """The charset of a column's bytes: ``binary`` where they are no text."""
+    """Return the charset of a column's bytes, ``binary`` if they are not text."""
     found = None if column.collation is None else collation_charset(column.collation)
     if found is not None:
         return found, Provenance.METADATA
@@ -161,13 +161,13 @@ def _charset(column: Column, known: ColumnDefinition | None, source: Provenance)
 
 
 def _most_bytes(column: Column) -> int:
-    """The most bytes of a value; MariaDB's compressed columns count a byte before it too."""
+    """Return a value's maximum bytes; for MariaDB's compressed columns, the metadata counts one byte more."""
     compressed = column.type is ColumnType.MARIADB_VARCHAR_COMPRESSED
     return column.metadata - 1 if compressed and column.metadata else column.metadata
 
 
 def _text_or_bytes(column: Column, base: str, known: ColumnDefinition | None, source: Provenance) -> _Result:
-    """CHAR, VARCHAR and TEXT, BINARY, VARBINARY and BLOB, and what MariaDB stores as one of these."""
+    """Resolve CHAR, VARCHAR, TEXT, BINARY, VARBINARY, BLOB, and MariaDB's types that are stored as these."""
     if known is not None and known.base == "vector" and base == "varchar":
         return LogicalType(Kind.VECTOR, "vector", length=known.length), TypeProvenance()
     if known is not None and known.base in _MARIADB_FIXED and base == "char":
@@ -203,14 +203,14 @@ def _members(column: Column, base: str, known: ColumnDefinition | None, source: 
 
 
 def compatible(column: Column, known: ColumnDefinition, flavour: Flavour) -> bool:
-    """Whether what is stored can be the column that was defined: its type, size and sign agree."""
+    """Whether a stored column can be the defined one: type, size and sign agree."""
     if column.type is ColumnType.NULL:
         return True
     base, defined, metadata, length = _BASES.get(column.type), known.base, column.metadata, known.length or 0
     if base in {"char", "varchar"}:
         if defined in _MARIADB_FIXED and base == "char":
             return metadata == _MARIADB_FIXED[defined]
-        # MariaDB stores VECTOR as VARBINARY, four bytes an element.
+        # MariaDB stores VECTOR as VARBINARY, four bytes per element.
         if defined == "vector" and base == "varchar":
             return metadata == 4 * length
         return defined in {base, as_bytes(base)} and _fits(column, known)
@@ -239,9 +239,9 @@ def _same_size(column: Column, known: ColumnDefinition, flavour: Flavour) -> boo
 
 
 def _fits(column: Column, known: ColumnDefinition) -> bool:
-    """Whether the bytes stored are as many as the declared characters take, in some charset at least."""
+    """Whether the stored bytes match the declared characters, in at least one charset."""
     length, most_bytes = known.length or 0, _most_bytes(column)
-    # The first servers of 5.1 wrote no metadata at all.
+    # Early servers of 5.1 wrote no metadata.
     if column.metadata == 0:
         return True
     if length == 0:
@@ -252,7 +252,7 @@ def _fits(column: Column, known: ColumnDefinition) -> bool:
 
 
 def is_old_time(column: Column) -> bool:
-    """Whether it is a time as before MySQL 5.6, of which MariaDB's table maps do not tell the fraction."""
+    """Whether the column has a temporal format from before MySQL 5.6, whose fraction MariaDB does not log."""
     return column.type in _OLD_TIMES
 
 
@@ -298,14 +298,14 @@ _CODECS_WITH_METADATA: dict[ColumnType, Codec] = {
     ColumnType.TIMESTAMP2: Codec.CODEC_TIMESTAMP,
     ColumnType.TIME2: Codec.CODEC_TIME,
 }
-"""Their metadata, the digits of a second's fraction, is the codec's parameter."""
+"""Types whose metadata, the digits of a second's fraction, is the codec's parameter."""
 
 
 def column_codec(column: Column, logical: LogicalType, options: ArrowOptions) -> ColumnCodec:
-    """The codec of one column.
+    """Return a column's codec.
 
     Raises:
-        UnsupportedError: a type that row images of known servers do not hold.
+        UnsupportedError: no known server has the type in row images.
     """
     stored = column.type
     if stored in _SIGNED_CODECS:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 DECIMAL128_DIGITS = 38
-"""Digits that Arrow's decimal128 holds; MySQL's DECIMAL goes to 65."""
+"""Maximum digits of Arrow's decimal128; MySQL's DECIMAL has up to 65."""
 
 
 @unique
 class Kind(Enum):
-    """The kinds of values a column holds; each has one Arrow type, given its options."""
+    """The kinds of column values; each has one Arrow type for given options."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -63,7 +63,7 @@ INTEGERS: dict[tuple[str, bool], Kind] = {
     for unsigned in (False, True)
     for base, bits in _INTEGER_BITS.items()
 }
-"""The integer kinds by their SQL name and whether they are unsigned."""
+"""Integer kinds by SQL name and whether they are unsigned."""
 
 INTEGER_NAMES: dict[Kind, str] = {
     kind: f"{name} unsigned" if unsigned else name for (name, unsigned), kind in INTEGERS.items()
@@ -89,7 +89,7 @@ GEOMETRY_BASES = (
 TEXT_BASES = ("tinytext", "text", "mediumtext", "longtext")
 BLOB_BASES = ("tinyblob", "blob", "mediumblob", "longblob")
 CHARACTER_BASES = frozenset({"char", "varchar", *TEXT_BASES, "enum", "set"})
-"""The types whose values have a charset."""
+"""Types whose values have a charset."""
 
 _BYTES_OF = {"char": "binary", "varchar": "varbinary", **dict(zip(TEXT_BASES, BLOB_BASES, strict=True))}
 
@@ -102,11 +102,11 @@ KINDS: dict[str, Kind] = {
     **dict.fromkeys(_BYTES_OF.values(), Kind.BINARY),
     **dict.fromkeys(GEOMETRY_BASES, Kind.GEOMETRY),
 }
-"""The kinds by their SQL names, but for integers."""
+"""Kinds by SQL name, except integers."""
 
 
 def as_bytes(base: str) -> str:
-    """The binary type that replaces a text type with the BYTE attribute or CHARACTER SET binary."""
+    """Return the binary type that replaces a text type with the BYTE attribute or CHARACTER SET binary."""
     return _BYTES_OF.get(base, base)
 
 
@@ -115,14 +115,14 @@ class LogicalType(NamedTuple):
 
     Attributes:
         base: the type's name in SQL without arguments (``mediumtext``, ``point``), in lower case.
-        length: BITS: bits; TEXT and BINARY: the most bytes a value takes, None where unknown;
-            VECTOR: dimensions, None where unknown.
-        precision: DECIMAL: digits in all.
+        length: BITS: bits; TEXT and BINARY: maximum bytes of a value, None if unknown;
+            VECTOR: dimensions, None if unknown.
+        precision: DECIMAL: total digits.
         scale: DECIMAL: digits after the point.
         fraction: DATETIME, TIMESTAMP, TIME: digits of the second's fraction, 0 to 6.
         charset: TEXT, ENUM, SET: the character set of the bytes.
-        characters: CHAR and VARCHAR: the most characters a value has, None where unknown.
-        members: ENUM, SET: the members in order, None where they are unknown.
+        characters: CHAR and VARCHAR: maximum characters of a value; None if unknown.
+        members: ENUM, SET: the members in order; None if unknown.
     """
 
     kind: Kind
@@ -137,21 +137,21 @@ class LogicalType(NamedTuple):
 
     @property
     def has_equal_members(self) -> bool:
-        """ENUM, SET: whether several numbers have the same text: one member is empty, or two are alike.
+        """ENUM, SET: whether several numbers have the same text: a member is empty, or two are equal.
 
-        The empty text is an ENUM's error value, 0, and a SET without members too.
+        The empty string is also an ENUM's error value, 0, and a SET without members.
         """
         names = ("", *(self.members or ()))
         return len(set(names)) != len(names)
 
     @property
     def padded_length(self) -> int | None:
-        """BINARY(n): the bytes that each value is filled up to with 0x00, as the log strips them."""
+        """BINARY(n): the length to which values are padded with 0x00, which the log strips."""
         return self.length if self.base == "binary" else None
 
 
 def declared_type(column: ColumnDefinition) -> LogicalType:
-    """What a column holds that is defined so; the same as rows of it are read as."""
+    """Return the logical type of a declared column; equal to that of its logged rows."""
     base, length = column.base, column.length
     kind = INTEGERS[base, column.unsigned] if base in INTEGER_BASES else KINDS[base]
     match kind:
@@ -172,13 +172,13 @@ def declared_type(column: ColumnDefinition) -> LogicalType:
 
 
 class ArrowOptions(NamedTuple):
-    """What a user may choose about Arrow types.
+    """User options for Arrow types.
 
     Args:
         unsigned_as_decimal: BIGINT UNSIGNED becomes decimal128(20, 0), not uint64.
         raw_text: leave CHAR, VARCHAR and TEXT as binary, in the column's own character set.
-        exact_values: leave ENUM and SET as numbers where texts of members do not tell these, and have JSON
-            documents whose text does not tell the types of all values as expressions of SQL.
+        exact_values: leave ENUM and SET as numbers if their members' texts are ambiguous, and write JSON
+            documents as SQL expressions if their text does not show the types of all values.
     """
 
     unsigned_as_decimal: bool = False
@@ -198,9 +198,9 @@ def quote_text(text: str) -> str:
 
 
 def mysql_name(logical: LogicalType) -> str:
-    """How SQL writes the type, as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ does.
+    """Return the SQL type as in INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+.
 
-    Lengths, signedness and members that are unknown are left out; the character set is no part of it.
+    Unknown lengths, signedness and members are omitted; the character set is not included.
     """
     if logical.kind in INTEGER_NAMES:
         return INTEGER_NAMES[logical.kind]
@@ -232,15 +232,14 @@ _ARROW: dict[Kind, str] = {
     Kind.YEAR: "int16",
     **dict.fromkeys((Kind.TEXT, Kind.SET, Kind.DECIMAL, Kind.INET4, Kind.INET6, Kind.UUID), "string"),
 }
-"""Arrow's names of the types that are not called as their kind is."""
+"""Arrow type names that differ from the kind's name."""
 
 
 def arrow_type(logical: LogicalType, options: ArrowOptions = DEFAULT_ARROW_OPTIONS) -> pyarrow.DataType:
-    """The Arrow type that the column's values are written as.
+    """Return the Arrow type of the column's values.
 
-    DECIMAL of more than 38 digits is a string, ENUM and SET without known members are their
-    numbers, also those with members that are alike where they are to be exact; JSON is a string with
-    the ``arrow.json`` extension type.
+    DECIMAL of more than 38 digits is a string. ENUM and SET are numbers if their members are unknown, or if
+    some are equal and ``exact_values`` is set. JSON is a string with the ``arrow.json`` extension type.
     """
     # Here and not above, so that what needs no Arrow does not import it.
     import pyarrow as pa
@@ -288,14 +287,14 @@ _AVRO: dict[Kind, str | dict[str, Any]] = {
 
 
 def avro_type(logical: LogicalType, record_name: str = "geometry") -> str | dict[str, Any]:
-    """The Avro type of the same values (Avro specification 1.11, "Logical Types").
+    """Return the Avro type of the column's values (Avro specification 1.11, "Logical Types").
 
-    What Avro cannot say stands in the attribute ``mysql``, which readers ignore: a TIME
-    exceeds ``time-micros`` on both sides, so it is a long of microseconds; ENUM members need
+    Facts that Avro cannot express are in the attribute ``mysql``, which readers ignore: a TIME
+    exceeds the range of ``time-micros``, so it is a long of microseconds; ENUM members need
     not be Avro names, so ENUM and SET are strings with ``members``.
 
     Args:
-        record_name: the name of the record that a GEOMETRY becomes; unique in its schema.
+        record_name: the record name for a GEOMETRY; unique in its schema.
     """
     uint64 = _AVRO[Kind.UINT64]
     assert isinstance(uint64, dict)
@@ -323,7 +322,7 @@ def avro_type(logical: LogicalType, record_name: str = "geometry") -> str | dict
 
 
 def can_misfit(logical: LogicalType) -> bool:
-    """Whether a server may hold a value in such a column that the Arrow type cannot.
+    """Whether the column may have values that the Arrow type cannot hold.
 
     Zero and partial dates, a TIMESTAMP of 0, and ENUM or SET numbers beyond the known members.
     """

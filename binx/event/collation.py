@@ -96,9 +96,8 @@ def collation_name(number: int, *, mariadb: bool = False) -> str | None:
     """Return the name of collation ``number``, or None if no known server has it.
 
     Args:
-        number: the collation's id.
-        mariadb: whether MariaDB wrote the number; the name of a few depends on it, the character set never
-            does.
+        number: the collation's ID.
+        mariadb: whether MariaDB wrote the number; a few names depend on it, but no character set.
     """
     if number >= _MARIADB_UNICODE_14_FIRST:
         return _mariadb_unicode_14(number - _MARIADB_UNICODE_14_FIRST)
@@ -112,7 +111,7 @@ def collation_name(number: int, *, mariadb: bool = False) -> str | None:
 
 
 def collation_charset(number: int) -> str | None:
-    """The name of the character set that collation ``number`` belongs to, or None."""
+    """Return the name of the character set of collation ``number``; None if unknown."""
     name = collation_name(number)
     return None if name is None else name.partition("_")[0]
 

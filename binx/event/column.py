@@ -1,7 +1,7 @@
 """Column types of a table map as stored in row images, and the optional metadata.
 
 MySQL 8.0.1 and MariaDB 10.5 always write some of the metadata (binlog_row_metadata=MINIMAL), the rest with
-FULL: names, signedness, collations, keys, members. Each field is a type, a length and its bytes.
+FULL: names, signedness, collations, keys, members. Each field has a type, a length and a value.
 
 Sources: MySQL's include/field_types.h, libs/mysql/binlog/event/rows_event.h
 (the table of column types and their metadata) and rows_event.cpp (``Optional_metadata_fields``),
@@ -91,16 +91,16 @@ TEXT_TYPES = frozenset(
         ColumnType.MARIADB_VARCHAR_COMPRESSED,
     }
 )
-"""Types of strings and bytes, which only the character set distinguishes."""
+"""Types of text and bytes, which only the character set distinguishes."""
 
 CHARACTER_TYPES = {
     Flavour.MYSQL: TEXT_TYPES | {ColumnType.VECTOR},
     Flavour.MARIADB: TEXT_TYPES | {ColumnType.GEOMETRY},
 }
-"""Types that have a collation in the metadata, that of binary included; each flavour counts one more kind."""
+"""Types with a collation in the metadata, including binary's; each flavour has one more type."""
 
 MEMBER_TYPES = frozenset({ColumnType.ENUM, ColumnType.SET})
-"""Types whose values are members of a list."""
+"""Types with a list of members."""
 
 _ONE_BYTE = frozenset(
     {
@@ -126,23 +126,22 @@ _LENGTH_BITS = 0x30
 
 
 class Column(NamedTuple):
-    """One column of a table map; None for what the table map does not include.
+    """One column of a table map; fields that the table map does not include are None.
 
     Attributes:
-        type: the real type: what the table map calls STRING is ENUM or SET here where it is one.
-        metadata: a number whose meaning follows from the type: VARCHAR, VAR_STRING, STRING: most bytes of a
-            value; ENUM, SET: bytes of a value; BLOB and its kin, JSON, GEOMETRY, VECTOR: bytes of the length
+        type: the real type: ENUM or SET, where the table map has STRING for these.
+        metadata: a number that depends on the type: VARCHAR, VAR_STRING, STRING: maximum bytes of a
+            value; ENUM, SET: bytes of a value; BLOB types, JSON, GEOMETRY, VECTOR: bytes of the length
             before a value; FLOAT, DOUBLE: bytes of a value; NEWDECIMAL: precision << 8 | scale; BIT: number
             of bits; TIME2, DATETIME2, TIMESTAMP2: digits of the second's fraction; TYPED_ARRAY: metadata of
             its elements << 8 | their type; other types: 0.
-        collation: number of a character, ENUM or SET column's collation, 63 for bytes.
+        collation: collation ID of a character, ENUM or SET column, 63 for bytes.
         members: names of an ENUM's or SET's members, in the column's character set.
-        geometry_type: kind of geometry: 0 any, 1 POINT, 2 LINESTRING, 3 POLYGON, 4 to 6 the same with MULTI,
+        geometry_type: 0 any, 1 POINT, 2 LINESTRING, 3 POLYGON, 4 to 6 the same with MULTI,
             7 GEOMETRYCOLLECTION.
-        primary_key: place in the primary key, from 0; None where the column is no part of it or nothing is
-            known.
-        key_prefix: characters or bytes of the column that the key takes, 0 for all.
-        dimensionality: most elements of a VECTOR.
+        primary_key: position in the primary key, from 0; None if the column is not part of it or if unknown.
+        key_prefix: characters or bytes of the column that are in the key, 0 for all.
+        dimensionality: maximum elements of a VECTOR.
     """
 
     type: ColumnType
@@ -160,7 +159,7 @@ class Column(NamedTuple):
 
 
 def column_type(number: int, reader: Reader) -> ColumnType:
-    """The type of that number."""
+    """Return the column type with this code."""
     try:
         return ColumnType(number)
     except ValueError:
@@ -168,7 +167,7 @@ def column_type(number: int, reader: Reader) -> ColumnType:
 
 
 def read_type_metadata(declared: ColumnType, reader: Reader) -> tuple[ColumnType, int]:
-    """Read a column's metadata from a table map; return its real type and the metadata of Column."""
+    """Read a column's metadata from a table map; return its real type and ``Column.metadata``."""
     if declared in _ONE_BYTE:
         return declared, reader.u8()
     if declared in _TWO_BYTES_LITTLE:
@@ -185,12 +184,12 @@ def read_type_metadata(declared: ColumnType, reader: Reader) -> tuple[ColumnType
 
 
 def _bits(value: int) -> int:
-    """The low byte counts the bits that fill no whole byte, the high one the whole bytes."""
+    """Return a BIT column's bits; the low byte counts those beyond whole bytes, the high byte whole bytes."""
     return (value >> 8) * 8 + (value & 0xFF)
 
 
 def _real_type(declared: ColumnType, first: int, second: int, reader: Reader) -> tuple[ColumnType, int]:
-    """STRING has its real type in the first byte; two bits of it, inverted, belong to lengths over 255."""
+    """Return STRING's real type and length; the first byte has the type and two inverted length bits."""
     if first == 0:
         return declared, second
     if first & _LENGTH_BITS != _LENGTH_BITS:
@@ -201,11 +200,11 @@ def _real_type(declared: ColumnType, first: int, second: int, reader: Reader) ->
 
 
 ShareOfCollations = tuple[int, dict[int, int]]
-"""A default collation, and the collations of those columns that have another, by place among their kind."""
+"""A default collation, and the collations of the columns with another, by position among their kind."""
 
 
 def parse_table_metadata(reader: Reader) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
-    """Read all fields, by name, as they are written; and type and bytes of those that binx does not know."""
+    """Read all fields, by name, and the type and bytes of unknown ones."""
     fields: dict[str, Any] = {}
     unknown: list[tuple[int, bytes]] = []
     while reader.remaining:
@@ -220,7 +219,7 @@ def parse_table_metadata(reader: Reader) -> tuple[dict[str, Any], list[tuple[int
 
 
 def _column_bits(reader: Reader) -> list[bool]:
-    """The highest bit of the first byte is the first column's."""
+    """Read a bitmap in which the highest bit of the first byte is the first column's."""
     return [bool(byte >> bit & 1) for byte in reader.rest() for bit in range(7, -1, -1)]
 
 
@@ -274,4 +273,4 @@ _FIELDS: dict[int, tuple[str, Callable[[Reader], object]]] = {
     12: ("visible", _column_bits),
     13: ("dimensionalities", _numbers),
 }
-"""The types of fields. Most count only the columns of their kind; a key has columns' indexes and prefixes."""
+"""Field types. Most fields have values only for columns of their kind; keys have column indexes, prefixes."""

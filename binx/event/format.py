@@ -31,7 +31,7 @@ _ALGORITHM_SIZE = 1
 _IDENTITY = Struct("<III")
 _CHECKSUM_SINCE = {"mysql": (5, 6, 1), "mariadb": (5, 3, 0)}
 _MOST_TYPES_WITHOUT_CHECKSUM = 33
-"""Servers that know no checksums list up to 27 event types; those that do at least 29 and five bytes more."""
+"""Servers without checksums list up to 27 event types; others list at least 29 and add five bytes."""
 
 
 MAGIC = magic.MAGIC
@@ -59,7 +59,7 @@ class ChecksumAlgorithm(IntEnum):
 
 
 class Flavour(Enum):
-    """Whose server wrote the file; the two differ in event types, GTIDs and collations."""
+    """The kind of server that wrote the file; the two differ in event types, GTIDs and collations."""
 
     MYSQL = "mysql"
     MARIADB = "mariadb"
@@ -69,14 +69,13 @@ class FormatDescription(NamedTuple):
     """A parsed FORMAT_DESCRIPTION, which defines the format of the events after it.
 
     Attributes:
-        server_version: as the server names itself, as in ``8.0.36-log``.
-        create_timestamp: seconds since 1970 at which the server started, in the first log after a start; else
-            0.
-        header_timestamp: the event's own time: when the file was begun.
-        post_header_lengths: bytes of each type's fixed part, that of type 1 first.
-        has_checksum_field: whether this event itself ends in an algorithm byte and a CRC32: it does for every
-            server that knows checksums, even where they are off.
-        in_use: the file was not closed: it is being written, or its server died.
+        server_version: the server's version string, such as ``8.0.36-log``.
+        create_timestamp: in the first log after a server start, the start in seconds since 1970; else 0.
+        header_timestamp: the event's own timestamp, when the file was created.
+        post_header_lengths: bytes of each event type's fixed part, starting with type 1.
+        has_checksum_field: whether this event itself ends in an algorithm byte and a CRC32, as written by
+            all servers that support checksums, even if they are off.
+        in_use: whether the file was not closed: it is being written, or its server crashed.
     """
 
     binlog_version: int
@@ -112,7 +111,7 @@ class FormatDescription(NamedTuple):
     def identity(self) -> str:
         """Eight hex digits that distinguish this log from those of other servers and other starts.
 
-        They are the first of the SHA-256 over server id, header timestamp and create timestamp, each as four
+        They are the first of the SHA-256 over server ID, header timestamp and create timestamp, each as four
         little-endian bytes.
         """
         import hashlib
@@ -125,7 +124,7 @@ def read_magic(data: memoryview | bytes) -> Magic:
     """Return the kind of the file that begins with ``data``.
 
     Raises:
-        NotABinlogError: none that binx knows.
+        NotABinlogError: the kind is unknown.
     """
     start = bytes(data[: len(MAGIC)])
     if not start:
@@ -157,14 +156,14 @@ def parse_format(data: memoryview | bytes, position: int, *, origin: int = 0) ->
 
     Args:
         data: a window of the file that holds the event.
-        position: offset in the file of the event.
-        origin: offset in the file of the window's first byte.
+        position: the event's offset in the file.
+        origin: the window's offset in the file.
 
     Raises:
-        NotABinlogError: the event is START_V3 of MySQL 3.23 to 4.1, or no FORMAT_DESCRIPTION.
+        NotABinlogError: the event is START_V3 of MySQL 3.23 to 4.1, or not FORMAT_DESCRIPTION.
         TruncatedError: the window ends inside the event.
         DamagedError: the event contradicts itself.
-        UnsupportedError: event headers of another size, or a checksum that binx does not know.
+        UnsupportedError: event headers have another size, or the checksum algorithm is unknown.
     """
     index = position - origin
     _refuse_start_v3(data, index, position)
@@ -187,7 +186,7 @@ def parse_format(data: memoryview | bytes, position: int, *, origin: int = 0) ->
 
 
 def parse_format_body(body: memoryview | bytes, header: EventHeader) -> FormatDescription:
-    """Read FORMAT_DESCRIPTION from all its bytes after the header, the checksum included.
+    """Read FORMAT_DESCRIPTION from all its bytes after the header, including the checksum.
 
     Raises:
         NotABinlogError, DamagedError, UnsupportedError: as for :func:`parse_format`.
@@ -235,17 +234,17 @@ def parse_format_body(body: memoryview | bytes, header: EventHeader) -> FormatDe
 
 
 def verify_format_checksum(event: memoryview | bytes, description: FormatDescription) -> None:
-    """Compare the CRC32 of the FORMAT_DESCRIPTION event with its bytes.
+    """Verify the CRC32 of the FORMAT_DESCRIPTION event.
 
-    A server sets IN_USE while it writes the file and clears it in place at the end, so the flag counts as
-    clear. The event has its CRC32 even where the events after it have none.
+    Servers set IN_USE while they write the file and clear it in place at the end, so the checksum is computed
+    with the flag cleared. The event has a CRC32 even if the events after it have none.
 
     Args:
-        event: the whole event, header and checksum included.
-        description: what :func:`parse_format` made of it.
+        event: the whole event, including header and checksum.
+        description: the result of :func:`parse_format`.
 
     Raises:
-        ChecksumError: they differ.
+        ChecksumError: the CRC32 does not match.
     """
     if not description.has_checksum_field:
         return
@@ -263,7 +262,7 @@ def verify_format_checksum(event: memoryview | bytes, description: FormatDescrip
 
 
 def _refuse_start_v3(data: memoryview | bytes, index: int, position: int) -> None:
-    """START_V3 has its type at the same place, but in 3.23 a shorter header: look before reading one."""
+    """Reject START_V3 before its header is read: the type is at the same offset, but 3.23's is shorter."""
     if len(data) > index + _TYPE_OFFSET and data[index + _TYPE_OFFSET] == EventType.START_V3:
         raise NotABinlogError(
             "expected a binary log of format version 4, found START_V3, written by MySQL 3.23 to 4.1;"

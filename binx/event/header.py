@@ -16,7 +16,7 @@ HEADER_SIZE = 19
 """Bytes of the event header in binlog format version 4."""
 
 LARGEST_EVENT = (1 << 30) + (1 << 26)
-"""Bytes of the largest decompressed event believed in; packets have at most 1 GiB (max_allowed_packet)."""
+"""Maximum bytes accepted for a decompressed event; packets have at most 1 GiB (max_allowed_packet)."""
 
 _HEADER = Struct("<IBIIIH")
 _SIZE_OFFSET = 9
@@ -87,20 +87,20 @@ _NAMES = {member.value: member.name for member in EventType}
 
 
 class EventFlag(IntFlag):
-    """Bits of the header's flags; those not named here are kept as they are."""
+    """Bits of the header's flags; unnamed bits are preserved."""
 
     IN_USE = 0x0001
     """The file is being written, or its server died; only in FORMAT_DESCRIPTION."""
     FORCED_ROTATE = 0x0002
     THREAD_SPECIFIC = 0x0004
-    """The statement depends on its connection, as temporary tables do."""
+    """The statement depends on its connection, for example on temporary tables."""
     SUPPRESS_USE = 0x0008
     UPDATE_TABLE_MAP_VERSION = 0x0010
     ARTIFICIAL = 0x0020
     """Created by a server when it sends to a replica; never written to a binary log."""
     RELAY_LOG = 0x0040
     IGNORABLE = 0x0080
-    """A reader that does not know the event's type may pass over it."""
+    """Readers that do not know the event's type may skip it."""
     NO_FILTER = 0x0100
     MTS_ISOLATE = 0x0200
     MARIADB_ACCEPT_OWN = 0x4000
@@ -111,12 +111,12 @@ class EventHeader(NamedTuple):
     """The header of one event.
 
     Attributes:
-        timestamp: seconds since 1970 at which the statement began, in UTC; 0 in artificial events.
-        server_id: id of the server on which the change was made first.
+        timestamp: start of the statement in seconds since 1970, UTC; 0 in artificial events.
+        server_id: ID of the server where the change originated.
         size: bytes of the whole event: header, body and checksum.
-        next_position: the offset after this event as its writer counted it, in 32 bits: it wraps past 4 GiB
-            and is 0 in artificial events and inside MariaDB 11.4's transactions. A cross-check, never an
-            address.
+        next_position: the offset after this event as the writer counted it, in 32 bits: it wraps at 4 GiB
+            and is 0 in artificial events and inside MariaDB 11.4's transactions. Only used as a
+            cross-check, never to find an event.
     """
 
     timestamp: int
@@ -129,7 +129,7 @@ class EventHeader(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The event type's name, or its code if binx does not know it."""
+        """The event type's name, or its code if unknown."""
         return event_name(self.type)
 
     @property
@@ -139,12 +139,12 @@ class EventHeader(NamedTuple):
 
 
 def event_name(number: int) -> str:
-    """Return the name of an event type, or its code if binx does not know it."""
+    """Return the name of an event type, or its code if unknown."""
     return _NAMES.get(number) or f"event type {number}"
 
 
 def event_size(data: memoryview | bytes) -> int:
-    """Bytes of the event that ``data`` begins with, as its header claims."""
+    """Return the size, from its header, of the event that ``data`` begins with."""
     return int.from_bytes(data[_SIZE_OFFSET : _SIZE_OFFSET + 4], "little")
 
 
@@ -153,12 +153,12 @@ def parse_header(data: memoryview | bytes, position: int, *, origin: int = 0) ->
 
     Args:
         data: a window of the file.
-        position: offset in the file of the event.
-        origin: offset in the file of the window's first byte.
+        position: the event's offset in the file.
+        origin: the window's offset in the file.
 
     Raises:
         TruncatedError: the window ends inside the header.
-        DamagedError: the event claims to be smaller than its own header.
+        DamagedError: the event's size is smaller than the header.
     """
     index = position - origin
     if index < 0 or index + HEADER_SIZE > len(data):

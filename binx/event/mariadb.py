@@ -49,14 +49,14 @@ _NO_EXTRA_FLAGS = MariadbGtidExtraFlag(0)
 
 
 class MariadbGtid(NamedTuple):
-    """The identity of the transaction that this event begins.
+    """The GTID of the transaction that this event begins.
 
     Attributes:
-        server_id: id of the server that gave the number, from the event's header.
-        commit_id: transactions of one group commit share it; None for those committed alone.
-        extra_engines: number of engines that took part besides the first, else None.
-        alter_sequence: number of the START ALTER that this transaction ends, else None.
-        thread_id: id of the connection (MariaDB 12), else None.
+        server_id: ID of the server that assigned the number, from the event's header.
+        commit_id: shared by the transactions of a group commit; None for those committed alone.
+        extra_engines: number of engines involved besides the first, else None.
+        alter_sequence: sequence number of the START ALTER that this transaction ends, else None.
+        thread_id: connection ID (MariaDB 12), else None.
     """
 
     domain: int
@@ -72,12 +72,12 @@ class MariadbGtid(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The sequence number, as GTID sets call it."""
+        """The sequence number, by the name that GTID sets use."""
         return self.sequence
 
     @property
     def source(self) -> DomainSource:
-        """Domain and server, as GTID sets have them."""
+        """Domain and server, as in GTID sets."""
         return DomainSource(self.domain, self.server_id)
 
     def __str__(self) -> str:
@@ -96,10 +96,10 @@ class MariadbGtidPosition(NamedTuple):
 
 
 class MariadbGtidList(NamedTuple):
-    """The state of replication before this file: the last GTID of each domain and server.
+    """The replication state before this file: the last GTID of each domain and server.
 
     Attributes:
-        positions: the entries; the last of a domain is the latest in it.
+        positions: the entries; a domain's last entry is its latest GTID.
     """
 
     positions: tuple[MariadbGtidPosition, ...]
@@ -107,16 +107,16 @@ class MariadbGtidList(NamedTuple):
 
 
 class BinlogCheckpoint(NamedTuple):
-    """Recovery after a crash begins at this file."""
+    """The file at which crash recovery begins."""
 
     file: str
 
 
 class StartEncryption(NamedTuple):
-    """All events after this one are encrypted; Percona Server has the same under a type of its own.
+    """All events after this one are encrypted; Percona Server has the same event with its own type code.
 
     Attributes:
-        key_version: version of the key that the server's key management plugin has.
+        key_version: version of the key in the server's key management plugin.
     """
 
     scheme: int
@@ -125,7 +125,7 @@ class StartEncryption(NamedTuple):
 
 
 def parse_mariadb_gtid(body: memoryview, header: EventHeader, description: FormatDescription) -> MariadbGtid:
-    """Read MariaDB's GTID; zeros fill what its parts leave free of 19 bytes."""
+    """Read MariaDB's GTID; its fields are padded with zeros to 19 bytes."""
     reader = body_reader(body, header)
     sequence, domain, flags = reader.u64(), reader.u32(), MariadbGtidFlag(reader.u8())
     commit_id = reader.u64() if MariadbGtidFlag.GROUP_COMMIT_ID in flags else None

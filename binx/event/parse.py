@@ -13,7 +13,7 @@ from binx.event.header import EventHeader, EventType
 
 
 class UnknownEvent(NamedTuple):
-    """An event of a type that binx does not know: its number, and its bytes without header and checksum."""
+    """An event of an unknown type: its type code, and its bytes without header and checksum."""
 
     type: int
     body: bytes
@@ -49,7 +49,7 @@ Event = (
     | statement.Xid
     | table_map.TableMap
 )
-"""What :func:`parse_event` gives."""
+"""The result of :func:`parse_event`."""
 
 Parser = Callable[[memoryview, EventHeader, FormatDescription], Event]
 
@@ -91,17 +91,17 @@ PARSERS: dict[int, Parser] = {
 
 
 def parse_event(body: memoryview, header: EventHeader, description: FormatDescription) -> Event:
-    """Read one event.
+    """Parse an event.
 
-    A rows event gives its header alone; :func:`~binx.event.rows.row_images` gives the bytes of its rows.
+    For rows events, only the header is parsed; :func:`~binx.event.rows.row_images` returns the rows' bytes.
 
     Args:
-        body: the event's bytes without its header and its checksum; for FORMAT_DESCRIPTION with its checksum.
+        body: the event's bytes without header and checksum; for FORMAT_DESCRIPTION with its checksum.
         header: the event's header.
         description: the last FORMAT_DESCRIPTION before it.
 
     Raises:
-        BinxError: the body cannot be read, as the event's own parser says.
+        BinxError: the body cannot be parsed; the type's parser defines the error.
     """
     if header.type == EventType.FORMAT_DESCRIPTION:
         return parse_format_body(body, header)

@@ -23,11 +23,11 @@ _PAYLOAD_SIZE = 1
 _COMPRESSION = 2
 _UNCOMPRESSED_SIZE = 3
 _MAX_WINDOW = 1 << 27
-"""The largest window that zstd's decoder takes by default; a server's levels stay below."""
+"""The largest window that zstd's decoder accepts by default; servers' compression levels use less."""
 
 
 class Compression(IntEnum):
-    """How a payload is compressed."""
+    """A payload's compression type."""
 
     ZSTD = 0
     NONE = 255
@@ -50,8 +50,8 @@ class TransactionPayload(NamedTuple):
     The inner events have no checksums, and the positions in their headers are meaningless.
 
     Attributes:
-        uncompressed_size: bytes of the inner events, as the event claims; None where it does not say.
-        payload: the compressed bytes, of a large payload only the first.
+        uncompressed_size: bytes of the inner events according to the event; None if it does not record it.
+        payload: the compressed bytes; of a large payload, only the first.
         rest: the remaining compressed bytes; None if there are none.
     """
 
@@ -67,7 +67,7 @@ class TransactionPayload(NamedTuple):
         return len(self.payload) + (0 if self.rest is None else self.rest.size)
 
     def pieces(self) -> Iterator[memoryview]:
-        """The compressed bytes, piece by piece."""
+        """Yield the compressed bytes in pieces."""
         for part in ((self.payload,), () if self.rest is None else self.rest.pieces()):
             for piece in part:
                 for start in range(0, len(piece), _CHUNK_SIZE):
@@ -85,13 +85,13 @@ def parse_transaction_payload(
     Args:
         body: the event's bytes between header and checksum; for a large event only the first of them, which
             must include the fields before the compressed bytes.
-        header: its header.
-        description: the format description that rules it.
+        header: the event's header.
+        description: the file's format description.
         rest: the bytes of the body that are not in ``body``.
 
     Raises:
         DamagedError: the body is truncated, or the payload's size differs from its size field.
-        UnsupportedError: a compression that binx does not know.
+        UnsupportedError: an unknown compression type.
     """
     reader = body_reader(body, header)
     size = uncompressed = None
@@ -111,7 +111,7 @@ def parse_transaction_payload(
 
 
 def open_payload(payload: TransactionPayload) -> Iterator[memoryview]:
-    """The inner events' bytes in pieces of at most a megabyte, whatever the whole size.
+    """Yield the inner events' bytes in pieces of at most a megabyte.
 
     Memory is bounded by a piece and zstd's window. A piece may end inside an event.
     """
@@ -124,10 +124,10 @@ def open_payload(payload: TransactionPayload) -> Iterator[memoryview]:
 
 
 def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
-    """The inner events in pieces of at least one, none of them cut, and of about a megabyte.
+    """Yield the inner events in pieces of one or more whole events, of about a megabyte.
 
-    Memory is bounded by the largest event; what an event claims is held against what the payload claims and
-    against the largest event that a server writes before anything is read for it.
+    Memory is bounded by the largest event; each event's size is checked against the payload's size and the
+    largest event that servers write before it is read.
     """
     pending = bytearray()
     left = LARGEST_EVENT if payload.uncompressed_size is None else payload.uncompressed_size
@@ -160,8 +160,8 @@ def told_of(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> I
     names the inner event.
 
     Args:
-        position: offset of the event in the file.
-        event: its type's name.
+        position: the outer event's offset in the file.
+        event: the name of its type.
     """
     try:
         yield
@@ -213,7 +213,7 @@ class KeptPayloads:
             yield pieces.pop()
 
     def clear(self) -> None:
-        """Drop everything that is cached."""
+        """Drop all cached payloads."""
         self._kept.clear()
         self.held = 0
 

@@ -1,4 +1,4 @@
-"""Bounds-checked reader of an event's bytes, MariaDB's compressed parts and MySQL's serialization included.
+"""Read an event's bytes with bounds checks, including MariaDB's compression and MySQL's serialization.
 
 Every parser of this package uses :class:`Reader`, so a wrong length or count in a damaged file
 never leads past the event's end, and each error gives the file offset at which
@@ -8,8 +8,8 @@ MariaDB compresses queries and row images (log_bin_compress): a head byte holds 
 number of bytes that follow it with the uncompressed size, big-endian; then comes a zlib stream
 (``binlog_buf_compress``, sql/log_event.cc).
 
-MySQL 8.3 and later write GTID_TAGGED events as messages of a version, a size, the last field that a reader
-must know, then fields of an id and a value each, absent where they have their default. Integers take 1 to 9
+MySQL 8.3 and later write GTID_TAGGED events as messages: version, size, the last field that a reader
+must know, then fields with ID and value, omitted if they have their default. Integers take 1 to 9
 bytes: the number of trailing one bits in the first byte is the number of bytes that follow it
 (libs/mysql/serialization/readme.md).
 """
@@ -28,11 +28,11 @@ _PACKED_SIZES = {252: 2, 253: 3, 254: 8}
 
 
 class Reader:
-    """Reads little-endian fields one after the other, never past the end.
+    """Reads consecutive little-endian fields, never past the end.
 
     Args:
         data: the bytes to read.
-        origin: offset in the file of the first of them, for messages.
+        origin: the file offset of the first byte, for messages.
         event: the event type's name, for messages.
     """
 
@@ -47,7 +47,7 @@ class Reader:
 
     @property
     def position(self) -> int:
-        """Offset in the file of the next byte."""
+        """File offset of the next byte."""
         return self._origin + self._index
 
     @property
@@ -61,11 +61,11 @@ class Reader:
         return self._end - self._index
 
     def damaged(self, message: str) -> DamagedError:
-        """An error about this place; the caller raises it."""
+        """Return an error at the current position, for the caller to raise."""
         return DamagedError(message, offset=self.position, event=self._event)
 
     def take(self, count: int) -> memoryview:
-        """The next ``count`` bytes, without a copy."""
+        """Return the next ``count`` bytes, without copying them."""
         start = self._index
         stop = start + count
         if count < 0 or stop > self._end:
@@ -77,61 +77,61 @@ class Reader:
         return self._data[start:stop]
 
     def rest(self) -> memoryview:
-        """All bytes that are left."""
+        """Return all remaining bytes."""
         return self.take(self.remaining)
 
     def slice(self, count: int) -> Reader:
-        """A reader of the next ``count`` bytes alone, which this one passes over."""
+        """Return a reader of only the next ``count`` bytes, and skip them."""
         origin = self.position
         return Reader(self.take(count), origin=origin, event=self._event)
 
     def raw(self, count: int) -> bytes:
-        """A copy of the next ``count`` bytes."""
+        """Return a copy of the next ``count`` bytes."""
         return bytes(self.take(count))
 
     def text(self, count: int) -> str:
-        r"""The next ``count`` bytes as UTF-8; what is not valid becomes ``\xNN``."""
+        r"""Decode the next ``count`` bytes as UTF-8; invalid bytes become ``\xNN``."""
         return str(self.take(count), "utf-8", "backslashreplace")
 
     def unsigned(self, count: int) -> int:
-        """An unsigned integer of ``count`` bytes."""
+        """Read an unsigned integer of ``count`` bytes."""
         return int.from_bytes(self.take(count), "little")
 
     def signed(self, count: int) -> int:
-        """A two's complement integer of ``count`` bytes."""
+        """Read a two's complement integer of ``count`` bytes."""
         return int.from_bytes(self.take(count), "little", signed=True)
 
     def u8(self) -> int:
-        """One byte."""
+        """Read an unsigned integer of one byte."""
         return self.unsigned(1)
 
     def u16(self) -> int:
-        """Two bytes."""
+        """Read an unsigned integer of two bytes."""
         return self.unsigned(2)
 
     def u32(self) -> int:
-        """Four bytes."""
+        """Read an unsigned integer of four bytes."""
         return self.unsigned(4)
 
     def u64(self) -> int:
-        """Eight bytes."""
+        """Read an unsigned integer of eight bytes."""
         return self.unsigned(8)
 
     def i32(self) -> int:
-        """Four bytes, signed."""
+        """Read a signed integer of four bytes."""
         return self.signed(4)
 
     def i64(self) -> int:
-        """Eight bytes, signed."""
+        """Read a signed integer of eight bytes."""
         return self.signed(8)
 
     def double(self) -> float:
-        """Eight bytes as an IEEE double."""
+        """Read an IEEE double of eight bytes."""
         value: float = _DOUBLE.unpack(self.take(8))[0]
         return value
 
     def packed(self) -> int:
-        """A length-encoded integer of 1, 3, 4 or 9 bytes.
+        """Read a length-encoded integer of 1, 3, 4 or 9 bytes.
 
         Source: MySQL's ``net_field_length_ll`` (mysys/pack.cc).
         """
@@ -143,7 +143,7 @@ class Reader:
         raise self.damaged(f"expected a length-encoded integer, found the byte {first}")
 
     def count(self, number: int, size: int, what: str) -> int:
-        """Check a count that was read: so many items of at least ``size`` bytes must fit in what is left."""
+        """Check that ``number`` items of at least ``size`` bytes fit in the remaining bytes."""
         if number * size > self.remaining:
             raise self.damaged(
                 f"expected {number} {what} of at least {size} bytes each, found {self.remaining} bytes; "
@@ -162,14 +162,14 @@ _ALGORITHM = 0x70
 _SIZE_BYTES = 0x07
 _MAX_SIZE_BYTES = 4
 _MAX_RATIO = 1032
-"""The most that deflate's format can expand: 258 bytes for two bits."""
+"""Maximum expansion of the deflate format: 258 bytes from two bits."""
 _SLACK = 64
 
 
 def uncompress(reader: Reader) -> bytes:
-    """Uncompress all that is left of the reader's bytes.
+    """Uncompress all remaining bytes.
 
-    The size that the event claims is checked against what its bytes can hold before memory is taken.
+    The event's uncompressed size is checked against what its bytes can expand to before memory is allocated.
     """
     head = reader.u8()
     size_bytes = head & _SIZE_BYTES
@@ -199,7 +199,7 @@ _LONGEST = 8
 
 
 def read_variable(reader: Reader) -> int:
-    """An unsigned integer of 1 to 9 bytes."""
+    """Read an unsigned integer of 1 to 9 bytes."""
     first = reader.u8()
     following = _LONGEST if first == 0xFF else (~first & (first + 1)).bit_length() - 1
     if following == _LONGEST:
@@ -208,13 +208,13 @@ def read_variable(reader: Reader) -> int:
 
 
 def read_variable_signed(reader: Reader) -> int:
-    """A signed integer of 1 to 9 bytes; its lowest bit is the sign."""
+    """Read a signed integer of 1 to 9 bytes; the lowest bit is the sign."""
     value = read_variable(reader)
     return -(value >> 1) - 1 if value & 1 else value >> 1
 
 
 def read_string(reader: Reader) -> str:
-    """A text after its length."""
+    """Read a length and a text."""
     return reader.text(reader.count(read_variable(reader), 1, "characters"))
 
 
@@ -222,12 +222,12 @@ def open_message(reader: Reader, last_known_field: int) -> Reader:
     """Read the message header before the fields; return a reader of the fields only.
 
     Args:
-        reader: at the message's first byte.
-        last_known_field: the highest field id that the caller can read.
+        reader: a reader at the message's first byte.
+        last_known_field: the highest field ID that the caller can read.
 
     Raises:
-        DamagedError: the message is cut.
-        UnsupportedError: the message's version, or a field that must be known, is not.
+        DamagedError: the message is truncated.
+        UnsupportedError: the message's version, or a required field, is unknown.
     """
     start = reader.index
     version = read_variable(reader)

@@ -19,10 +19,10 @@ _VIEW_ID_SIZE = 40
 
 
 class Incident(NamedTuple):
-    """The server could not log what happened: data may have diverged here.
+    """The server failed to log changes: replicas may differ from here on.
 
     Attributes:
-        number: 1 for LOST_EVENTS, the only one there is.
+        number: 1 for LOST_EVENTS, the only incident that servers write.
     """
 
     number: int
@@ -30,12 +30,12 @@ class Incident(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether servers write such a number."""
+        """Whether servers write this number."""
         return self.number in _INCIDENT_NAMES
 
     @property
     def name(self) -> str:
-        """The incident's name, or its number if binx does not know it."""
+        """The incident's name, or its number if unknown."""
         return _INCIDENT_NAMES.get(self.number) or f"incident {self.number}"
 
 
@@ -43,7 +43,7 @@ class Heartbeat(NamedTuple):
     """A heartbeat that a server sends to replicas; servers never write it to a file.
 
     Attributes:
-        log_position: offset there; None in the first version, whose header holds it.
+        log_position: offset in that file; None in the first version, which has it in the header.
     """
 
     file: str
@@ -57,13 +57,13 @@ class Ignorable(NamedTuple):
 
 
 class TransactionContext(NamedTuple):
-    """What group replication certifies of a transaction.
+    """A transaction's data for certification by group replication.
 
     Attributes:
-        gtid_specified: whether its GTID was given by the client.
+        gtid_specified: whether the client gave its GTID.
         snapshot_version: encoded GTID set that the transaction saw.
-        write_set: hashes of the rows that it changed.
-        read_set: hashes of the rows that it read.
+        write_set: hashes of changed rows.
+        read_set: hashes of rows that were read.
     """
 
     server_uuid: str
@@ -153,10 +153,10 @@ _FIRST_POSITION = 4
 
 
 class Rotate(NamedTuple):
-    """The log goes on in another file.
+    """The log continues in another file.
 
     Attributes:
-        next_file: name of that file, without a folder in logs of servers.
+        next_file: name of the next file, without a folder in logs of servers.
     """
 
     next_file: str

@@ -34,12 +34,12 @@ class RowsFlag(IntFlag):
     """Bits of a rows event."""
 
     STATEMENT_END = 0x0001
-    """The last of its statement: table numbers lose their meaning after it."""
+    """The last rows event of its statement: table IDs are not valid after it."""
     NO_FOREIGN_KEY_CHECKS = 0x0002
     RELAXED_UNIQUE_CHECKS = 0x0004
     COMPLETE_ROWS = 0x0008
     USE_SQL_FOREIGN_KEY = 0x0010
-    """Changes that foreign keys cause in other tables are logged as rows too (MySQL 9.6)."""
+    """Changes that foreign keys cause in other tables are also logged as rows (MySQL 9.6)."""
 
 
 _KINDS = {
@@ -56,23 +56,23 @@ _KINDS = {
 """Inserts, updates and deletes have consecutive type codes."""
 
 ROWS_TYPES = frozenset(_KINDS)
-"""The numbers of all rows events."""
+"""The type codes of all rows events."""
 
 ROWS_KINDS = {number: kind for number, (kind, _) in _KINDS.items()}
 """Row change types by event type code."""
 
 
 class RowsHeader(NamedTuple):
-    """A rows event but for its row images.
+    """A rows event without its row images.
 
     Attributes:
         version: 0 for MySQL 5.1 before 5.1.18, 1 for MySQL 5.1 to 5.5 and MariaDB, 2 from MySQL 5.6 on.
-        partial: whether JSON columns of after images may hold differences (PARTIAL_UPDATE_ROWS).
-        columns_before: bitmap of the columns that images hold; for updates those of before images. Column 0
-            is the lowest bit of the first byte.
-        columns_after: bitmap of the columns of an update's after images, else the same as ``columns_before``.
-        ndb_info: NDB's own bytes (format byte and data).
-        unknown_extra: extra data that binx does not know: its type and all bytes from there on.
+        partial: whether JSON columns of after images may hold diffs (PARTIAL_UPDATE_ROWS).
+        columns_before: bitmap of the columns in the images, for updates in before images. Column 0 is the
+            lowest bit of the first byte.
+        columns_after: bitmap of the columns in an update's after images; else equal to ``columns_before``.
+        ndb_info: NDB's data (format byte and data).
+        unknown_extra: extra data of an unknown type: the type and all bytes from there on.
         rows_offset: bytes of the event's body before the first row image.
     """
 
@@ -131,7 +131,7 @@ def row_images(body: memoryview, header: EventHeader, rows: RowsHeader) -> memor
 
 
 def _read_extra(reader: Reader, kind: RowsKind) -> dict[str, Any]:
-    """The length counts its own two bytes."""
+    """Read the extra data, whose length includes its own two bytes."""
     length = reader.u16()
     if length < 2:
         raise reader.damaged(f"expected extra data of at least 2 bytes, found {length}")
@@ -167,12 +167,12 @@ PLAIN_TYPES = {
 
 
 def plain_rows_event(event: memoryview, header: EventHeader, description: FormatDescription) -> bytes:
-    """Header and body of the plain event, without a checksum.
+    """Return header and body of the uncompressed event, without a checksum.
 
     Args:
-        event: the whole compressed event, header and checksum included.
-        header: its header.
-        description: the format that it is written in.
+        event: the whole compressed event, including header and checksum.
+        header: the event's header.
+        description: the file's format description.
     """
     body = event[HEADER_SIZE : header.size - description.checksum_size]
     rows = parse_rows_header(body, header, description)

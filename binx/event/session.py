@@ -1,8 +1,8 @@
 """Session variables of a statement, with the names and values that SET statements use.
 
 Sources: MySQL's sql/query_options.h (``OPTIONS_WRITTEN_TO_BIN_LOG``) and
-sql/sql_lex.h, MariaDB's sql/log_event.h; what mysqlbinlog and mariadb-binlog
-print; the names of SQL modes and locales are the answers of servers to numbers.
+sql/sql_lex.h, MariaDB's sql/log_event.h; output of mysqlbinlog and mariadb-binlog;
+for the names of SQL modes and locales, the servers' answers to numbers.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _LOCALES = """
 
 
 def session_options(query: Query) -> dict[str, str]:
-    """The session variables that a statement's event gives, by name, as a SET statement takes them.
+    """Return the session variables recorded in a statement's event, by name, with values for SET statements.
 
-    Numbers of collations, locales and modes become names; one that binx does not know stays a number, which a
-    server takes as well. What the event does not give is absent.
+    Collations, locales and modes are written as names; unknown ones as numbers, which servers accept as
+    well. Variables that the event does not record are absent.
     """
     status = query.status
     options: dict[str, str] = {}
@@ -81,7 +81,7 @@ def session_options(query: Query) -> dict[str, str]:
 
 
 def sql_mode_names(mode: int, flavour: Flavour) -> str:
-    """The SQL mode as its variable shows it: names joined by commas; the number if a bit has no name."""
+    """Return the SQL mode as its variable shows it: names joined by commas; a number if a bit is unknown."""
     names = _SQL_MODES[flavour]
     if mode >> len(names):
         return str(mode)
@@ -89,13 +89,13 @@ def sql_mode_names(mode: int, flavour: Flavour) -> str:
 
 
 def sql_mode_number(names: str, flavour: Flavour) -> int:
-    """The number of a SQL mode that is given by its names, joined by commas."""
+    """Return the number of a SQL mode given as names joined by commas."""
     known = _SQL_MODES[flavour]
     return sum(1 << known.index(name) for name in names.split(",") if name)
 
 
 def locale_name(number: int) -> str:
-    """The locale of ``lc_time_names``, or its number if binx does not know it."""
+    """Return the locale of ``lc_time_names``, or its number if unknown."""
     locales = _LOCALES.split()
     return locales[number] if number < len(locales) else str(number)
 

@@ -20,7 +20,7 @@ from binx.event.reader import Reader, body_reader
 
 
 class IntvarType(IntEnum):
-    """Which variable an INTVAR event sets."""
+    """The variable that an INTVAR event sets."""
 
     LAST_INSERT_ID = 1
     INSERT_ID = 2
@@ -30,7 +30,7 @@ class Intvar(NamedTuple):
     """A value of AUTO_INCREMENT or LAST_INSERT_ID() for the statement that follows.
 
     Attributes:
-        type: which of the two; a number where binx knows no such variable.
+        type: the variable; a number if unknown.
     """
 
     type: int
@@ -53,14 +53,14 @@ class RowsQuery(NamedTuple):
     """The statement whose row changes follow (ROWS_QUERY, MariaDB's ANNOTATE_ROWS).
 
     Attributes:
-        sql: the statement's bytes, utf8 for MySQL, in the client's character set for MariaDB.
+        sql: the statement's bytes, in utf8 for MySQL, in the client's character set for MariaDB.
     """
 
     sql: bytes
 
     @property
     def text(self) -> str:
-        r"""The statement read as UTF-8; other bytes become ``\xNN``."""
+        r"""The statement decoded as UTF-8; invalid bytes become ``\xNN``."""
         return self.sql.decode("utf-8", "backslashreplace")
 
 
@@ -68,17 +68,17 @@ class Xid(NamedTuple):
     """The end of a transaction that was committed in a transactional engine.
 
     Attributes:
-        xid: the transaction's number in its server, which begins anew at each start.
+        xid: the transaction's number on its server, which restarts with the server.
     """
 
     xid: int
 
 
 class XaXid(NamedTuple):
-    """The name that an XA transaction's coordinator gave it.
+    """The identifier that the coordinator gave an XA transaction.
 
     Attributes:
-        format_id: how the coordinator builds such names; 1 where it did not say.
+        format_id: the coordinator's format of identifiers; 1 by default.
     """
 
     format_id: int
@@ -93,7 +93,7 @@ class XaPrepare(NamedTuple):
     """The end of an XA transaction's first phase.
 
     Attributes:
-        one_phase: it was committed at once (XA COMMIT … ONE PHASE).
+        one_phase: whether it was committed at once (XA COMMIT … ONE PHASE).
     """
 
     one_phase: bool
@@ -116,7 +116,7 @@ def parse_rand(body: memoryview, header: EventHeader, description: FormatDescrip
 
 
 def parse_rows_query(body: memoryview, header: EventHeader, description: FormatDescription) -> RowsQuery:
-    """Read ROWS_QUERY, whose first byte, a length modulo 256, is not used, or ANNOTATE_ROWS."""
+    """Read ANNOTATE_ROWS, or ROWS_QUERY, whose first byte, the length modulo 256, is not used."""
     reader = _reader_after_post_header(body, header, description)
     if header.type == EventType.ROWS_QUERY:
         reader.take(1)
@@ -137,7 +137,7 @@ def parse_xa_prepare(body: memoryview, header: EventHeader, description: FormatD
 
 
 def read_xa_xid(reader: Reader, format_id: int, gtrid_size: int, bqual_size: int) -> XaXid:
-    """Read the two parts of an XA transaction's name."""
+    """Read the two parts of an XA transaction's identifier."""
     if gtrid_size > _MAX_XID_PART or bqual_size > _MAX_XID_PART:
         raise reader.damaged(
             f"expected at most {_MAX_XID_PART} bytes in each part of an XA name, "
@@ -149,7 +149,7 @@ def read_xa_xid(reader: Reader, format_id: int, gtrid_size: int, bqual_size: int
 def _reader_after_post_header(
     body: memoryview, header: EventHeader, description: FormatDescription
 ) -> Reader:
-    """These events have no fixed part that the format description counts, but a newer server may add one."""
+    """Skip the post-header, which these events do not have, but which newer servers may add."""
     reader = body_reader(body, header)
     reader.take(description.post_header_length(header.type, 0))
     return reader
@@ -157,7 +157,7 @@ def _reader_after_post_header(
 
 _UNSIGNED = 1
 _DIGITS_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-"""Bytes that so many decimal digits take."""
+"""Bytes by number of decimal digits."""
 _DIGITS_PER_WORD = 9
 _MAX_PRECISION = 65
 _MAX_SCALE = 30
@@ -189,14 +189,14 @@ class UserVar(NamedTuple):
     unsigned: bool
 
     def literal(self, *, mariadb: bool = False) -> str:
-        """The value as an SQL literal that every server of its flavour reads as the same value."""
+        """The value as an SQL literal that every server of its flavour evaluates to the same value."""
         if self.value is None:
             return "NULL"
         if isinstance(self.value, bytes):
             return self._string_literal(self.value, mariadb)
         if isinstance(self.value, float):
             return f"{self.value!r}e0" if "e" not in repr(self.value) else repr(self.value)
-        # With an exponent a number would be a DOUBLE.
+        # An exponent would make the literal a DOUBLE.
         return f"{self.value:f}" if isinstance(self.value, Decimal) else str(self.value)
 
     def _string_literal(self, value: bytes, mariadb: bool) -> str:
@@ -241,15 +241,15 @@ def _finite(value: float, reader: Reader) -> float:
 
 
 def _read_decimal(reader: Reader) -> Decimal:
-    """Precision and scale, then the digits in groups of nine, big-endian, so that bytes sort as numbers do.
+    """Read precision and scale, then the digits in groups of nine, big-endian, so that bytes sort as numbers.
 
-    The first bit is set for numbers from 0 on; all bits of negative numbers are inverted.
+    The first bit is set unless the number is negative; all bits of negative numbers are inverted.
     """
     precision, scale = reader.u8(), reader.u8()
     if not 0 < precision <= _MAX_PRECISION or scale > min(precision, _MAX_SCALE):
         raise reader.damaged(f"expected the precision and scale of a DECIMAL, found {precision} and {scale}")
     whole = precision - scale
-    # Digits that fill no group of nine stand first in the integer part, and last in the fraction.
+    # Digits outside groups of nine come first in the integer part, and last in the fraction.
     groups = whole // _DIGITS_PER_WORD + scale // _DIGITS_PER_WORD
     digits = [whole % _DIGITS_PER_WORD, *[_DIGITS_PER_WORD] * groups, scale % _DIGITS_PER_WORD]
     packed = bytearray(reader.take(sum(_DIGITS_BYTES[count] for count in digits)))
@@ -264,6 +264,6 @@ def _read_decimal(reader: Reader) -> Decimal:
         start = stop
     if len(text) != precision:
         raise reader.damaged(f"expected {precision} decimal digits, found {text}")
-    # The constructor keeps all digits; arithmetic would round to those of the thread's context.
+    # The constructor keeps all digits; arithmetic would round to the context's precision.
     point = f".{text[whole:]}" if scale else ""
     return Decimal(f"{'-' if negative else ''}{text[:whole] or '0'}{point}")

@@ -25,7 +25,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType
 from binx.event.reader import Reader, body_reader
 
 MAX_COLUMNS = 4096
-"""Most columns that a table can have."""
+"""Maximum columns of a table."""
 
 _POST_HEADER = 8
 _POST_HEADER_BEFORE_5_1_4 = 6
@@ -34,12 +34,12 @@ _Value = TypeVar("_Value")
 
 
 class TableMap(NamedTuple):
-    """A table as rows events have it.
+    """A table as described for rows events.
 
     Attributes:
-        table_id: number that rows events name; it means another table after a flush or in another file.
-        column_types: one byte a column, as the table map has it (STRING stands for ENUM and SET too).
-        unknown_metadata: type and bytes of metadata fields that binx does not know.
+        table_id: the number by which rows events refer to it; not valid after a flush or in other files.
+        column_types: one byte per column, as in the table map (STRING for ENUM and SET too).
+        unknown_metadata: type and bytes of unknown metadata fields.
     """
 
     table_id: int
@@ -54,14 +54,14 @@ class TableMap(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Database and table, with a dot between."""
+        """Database and table, joined by a dot."""
         return f"{self.database}.{self.table}"
 
 
 def parse_table_map(
     body: memoryview, header: EventHeader, description: FormatDescription, *, optional: bool = True
 ) -> TableMap:
-    """Read TABLE_MAP, with its optional metadata if that is ``optional``."""
+    """Read TABLE_MAP, including its optional metadata if ``optional``."""
     reader = body_reader(body, header)
     table_id, flags = read_table_id(reader, description.post_header_length(header.type, _POST_HEADER))
     database = _zero_terminated(reader, reader.u8())
@@ -108,7 +108,7 @@ def parse_kept_map(
 
 
 def read_table_id(reader: Reader, post_header_length: int) -> tuple[int, int]:
-    """Read a table's number, of six bytes, four before MySQL 5.1.4, and the flags after it, two bytes."""
+    """Read a table ID of six bytes (four before MySQL 5.1.4) and two bytes of flags."""
     wide = post_header_length != _POST_HEADER_BEFORE_5_1_4
     return (reader.unsigned(6) if wide else reader.u32()), reader.u16()
 
@@ -127,7 +127,7 @@ def _resolve(
     flavour: Flavour,
     reader: Reader,
 ) -> tuple[Column, ...]:
-    """Give each column its share of the fields that count only the columns of their kind."""
+    """Assign metadata to columns; most fields have values only for the columns of one kind."""
     given = metadata.get
     kinds = [kind for kind, _ in types]
     numeric = [index for index, kind in enumerate(kinds) if kind in NUMERIC_TYPES]
@@ -171,7 +171,7 @@ def _of(kinds: Sequence[ColumnType], wanted: ColumnType) -> list[int]:
 def _shares(
     indexes: Sequence[int], values: Sequence[_Value] | None, what: str, reader: Reader
 ) -> dict[int, _Value]:
-    """Values by column; bits come in whole bytes, so there may be more of them than columns, never fewer."""
+    """Return values by column index; bitmaps have whole bytes, so there may be more values than columns."""
     if values is None:
         return {}
     if len(values) < len(indexes):

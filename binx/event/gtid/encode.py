@@ -30,7 +30,7 @@ _Parts = tuple[int | None, Callable[[int | None], bytes]]
 
 
 class Clock(NamedTuple):
-    """A transaction's place in the logical clock of its file.
+    """A transaction's position in its file's logical clock.
 
     Attributes:
         last_committed: sequence number of the latest transaction that this one waits for.
@@ -41,7 +41,7 @@ class Clock(NamedTuple):
 
 
 def encode_packed(value: int) -> bytes:
-    """A length-encoded integer of 1, 3, 4 or 9 bytes, the shortest that holds it."""
+    """Encode a length-encoded integer, in the fewest of 1, 3, 4 or 9 bytes."""
     if value < 251:
         return bytes([value])
     for first, size in ((252, 2), (253, 3), (254, 8)):
@@ -51,7 +51,7 @@ def encode_packed(value: int) -> bytes:
 
 
 def encode_variable(value: int) -> bytes:
-    """An unsigned integer of mysql::serialization in 1 to 9 bytes, the fewest that hold it."""
+    """Encode an unsigned integer of mysql::serialization, in the fewest of 1 to 9 bytes."""
     if not 0 <= value < 1 << 64:
         raise ValueError(f"{value} does not fit 64 bits")
     following = max(0, (value.bit_length() - 1) // _VARIABLE_BITS)
@@ -62,28 +62,28 @@ def encode_variable(value: int) -> bytes:
 
 
 def encode_variable_signed(value: int) -> bytes:
-    """A signed integer of mysql::serialization; its lowest bit is the sign."""
+    """Encode a signed integer of mysql::serialization; the lowest bit is the sign."""
     return encode_variable(~value << 1 | 1 if value < 0 else value << 1)
 
 
 def rewrite_gtid(
     body: memoryview, header: EventHeader, *, clock: Clock | None, following: int, checksum_size: int
 ) -> bytes:
-    """The body of GTID, ANONYMOUS_GTID or GTID_TAGGED for a transaction whose place or bytes have changed.
+    """Rewrite the body of GTID, ANONYMOUS_GTID or GTID_TAGGED after a transaction's clock or size changed.
 
-    What the event does not have (a clock before MySQL 5.7, a length before 8.0.2), or has as 0 for unknown (a
-    length of some relay logs), is not added.
+    Fields that the event does not have (the clock before MySQL 5.7, the length before 8.0.2), or that are 0
+    for unknown (the length in some relay logs), are not added.
 
     Args:
         body: the event's bytes between header and checksum.
         header: the event's header.
-        clock: the new place in the logical clock; None leaves it as it is.
-        following: bytes of the transaction's other events as they are written, checksums included.
+        clock: the new position in the logical clock; None keeps the old one.
+        following: bytes of the transaction's other events as written, including checksums.
         checksum_size: bytes of the checksum that follows this event in the output.
 
     Raises:
-        DamagedError: the body is cut.
-        UnsupportedError: a newer server's GTID_TAGGED.
+        DamagedError: the body is truncated.
+        UnsupportedError: GTID_TAGGED of a newer server.
     """
     reader = body_reader(body, header)
     cut = _tagged_parts if header.type == EventType.GTID_TAGGED else _plain_parts
@@ -101,7 +101,7 @@ def rewrite_gtid(
 
 
 def _plain_parts(reader: Reader, clock: Clock | None) -> _Parts:
-    """GTID and ANONYMOUS_GTID: all before the length, the length, and how it is written between the rest."""
+    """Split GTID or ANONYMOUS_GTID at its transaction length."""
     start = reader.raw(min(reader.remaining, _CLOCK_POSITION))
     length = None
     if (
@@ -122,7 +122,7 @@ def _plain_parts(reader: Reader, clock: Clock | None) -> _Parts:
 
 
 def _tagged_parts(reader: Reader, clock: Clock | None) -> _Parts:
-    """GTID_TAGGED: a message of fields, each a number and a value."""
+    """Split GTID_TAGGED, a message of fields with a number and a value each, at its transaction length."""
     whole = bytes(reader.rest())
     message = Reader(whole, origin=reader.position - len(whole))
     body = open_message(message, max(_SKIP))
@@ -161,7 +161,7 @@ def _tagged_parts(reader: Reader, clock: Clock | None) -> _Parts:
 
 
 def _own_size(others: int) -> bytes:
-    """The size of a message, which counts its own bytes."""
+    """Encode a message's size, which includes the bytes of the size itself."""
     size = others
     while True:
         encoded = encode_variable(size)

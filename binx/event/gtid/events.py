@@ -21,7 +21,7 @@ LOGICAL_TIMESTAMP_TYPE = 2
 """The type code before the logical clock's fields."""
 
 TIMESTAMP_SIZE = 7
-"""Bytes of a commit's time."""
+"""Bytes of a commit time."""
 
 ORIGINAL_TIMESTAMP_FOLLOWS = 1 << 55
 """The bit of the first timestamp that indicates that a second one follows."""
@@ -31,23 +31,22 @@ _UNDEFINED_VERSION = 999999
 
 
 class Gtid(NamedTuple):
-    """The identity of the transaction that this event begins.
+    """The GTID and commit data of the transaction that this event begins.
 
-    What a server of the time did not write is None.
+    Fields that the server's version does not write are None.
 
     Attributes:
         flags: FLAG_MAY_HAVE_STATEMENTS.
         uuid: 16 bytes; all zero for ANONYMOUS_GTID.
-        number: transaction number of that UUID and tag, from 1; 0 for ANONYMOUS_GTID.
+        number: transaction number within UUID and tag, from 1; 0 for ANONYMOUS_GTID.
         last_committed: sequence number of the latest transaction that this one waits for (MySQL 5.7).
-        immediate_commit_timestamp: µs since 1970 of the commit on the server that wrote this log (MySQL
+        immediate_commit_timestamp: commit time on the server that wrote this log, in µs since 1970 (MySQL
             8.0.1).
-        original_commit_timestamp: µs since 1970 of the commit on the first server (MySQL 8.0.1).
-        transaction_length: bytes from this event to the transaction's end, this event and all checksums
-            included (MySQL 8.0.2); 0 where the server did not know it.
-        immediate_server_version: of the server that wrote this log, as 80036 for 8.0.36 (MySQL 8.0.14).
-        commit_group_ticket: number of the group that the transaction was committed in (MySQL 8.0.28), seldom
-            there.
+        original_commit_timestamp: commit time on the originating server, in µs since 1970 (MySQL 8.0.1).
+        transaction_length: bytes of the transaction, including this event and all checksums (MySQL 8.0.2);
+            0 if unknown to the server.
+        immediate_server_version: version of the server that wrote this log, 80036 for 8.0.36 (MySQL 8.0.14).
+        commit_group_ticket: number of the transaction's commit group (MySQL 8.0.28); rarely present.
     """
 
     flags: int
@@ -70,7 +69,7 @@ class Gtid(NamedTuple):
 
     @property
     def source(self) -> UuidSource:
-        """UUID and tag, as GTID sets have them."""
+        """UUID and tag, as in GTID sets."""
         return UuidSource(self.uuid, self.tag)
 
     def __str__(self) -> str:
@@ -83,8 +82,8 @@ def parse_gtid(body: memoryview, header: EventHeader, description: FormatDescrip
     """Read GTID, ANONYMOUS_GTID or GTID_TAGGED.
 
     Raises:
-        DamagedError: the body is cut, or the number is none that a server gives.
-        UnsupportedError: a newer server's GTID_TAGGED.
+        DamagedError: the body is truncated, or the number is out of range.
+        UnsupportedError: GTID_TAGGED of a newer server.
     """
     reader = body_reader(body, header)
     gtid = _parse_tagged(reader) if header.type == EventType.GTID_TAGGED else _parse_plain(reader)
@@ -172,7 +171,7 @@ def _parse_tagged(reader: Reader) -> Gtid:
         raise fields.damaged(
             "expected the fields flags, UUID and number, found " + (", ".join(values) or "none")
         )
-    # What the absence of a field means.
+    # Defaults of absent fields.
     values.setdefault("tag", "")
     values.setdefault("original_commit_timestamp", values.get("immediate_commit_timestamp"))
     values.setdefault("original_server_version", values.get("immediate_server_version"))

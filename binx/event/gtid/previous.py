@@ -26,7 +26,7 @@ _U64 = Struct("<Q")
 
 
 class PreviousGtids(NamedTuple):
-    """The GTIDs of all logs before this file, as far as its server remembered."""
+    """The GTIDs of all earlier log files, as far as the server knew them."""
 
     gtids: GtidSet
 
@@ -37,8 +37,8 @@ def parse_previous_gtids(
     """Read PREVIOUS_GTIDS.
 
     Raises:
-        DamagedError: the body is cut, or its intervals overlap or run backwards.
-        UnsupportedError: an encoding that binx does not know.
+        DamagedError: the body is truncated, or its intervals overlap or are not in order.
+        UnsupportedError: an unknown encoding.
     """
     reader = body_reader(body, header)
     return PreviousGtids(GtidSet(_encoded_intervals(reader)))
@@ -73,12 +73,12 @@ def _encoded_intervals(reader: Reader) -> Iterator[tuple[UuidSource, int, int]]:
 
 
 def encode_previous_gtids(gtids: GtidSet) -> bytes:
-    """The body of PREVIOUS_GTIDS for a set of MySQL's GTIDs, as a server writes it.
+    """Encode the body of PREVIOUS_GTIDS for a set of MySQL GTIDs, as servers do.
 
-    The encoding is that of MySQL 8.3 and later only where the set has tags: older servers can read the rest.
+    The encoding of MySQL 8.3 and later is used only if the set has tags; older servers can read the other.
 
     Raises:
-        ValueError: the set has MariaDB's GTIDs: a caller's mistake.
+        ValueError: the set has MariaDB GTIDs, a programming error.
     """
     sources = [source for source in gtids.sources if isinstance(source, UuidSource)]
     with_tags = any(source.tag for source in sources)

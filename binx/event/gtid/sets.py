@@ -29,9 +29,9 @@ from binx.event.gtid.sources import (
 class GtidSet:
     """An immutable set of GTIDs.
 
-    ``a | b``, ``a & b`` and ``a - b`` are union, intersection and difference, ``a <= b`` says whether ``b``
-    holds all of ``a``, ``len`` is not defined because a count can exceed what Python allows there: see
-    :attr:`count`. Iteration gives ``(source, first, last)``, sorted by source and number.
+    ``a | b``, ``a & b`` and ``a - b`` are union, intersection and difference; ``a <= b`` is the subset test.
+    ``len`` is not defined, as the count can exceed what Python allows; use :attr:`count`. Iteration yields
+    ``(source, first, last)``, sorted by source and number.
     """
 
     __slots__ = ("_intervals",)
@@ -39,7 +39,7 @@ class GtidSet:
     _intervals: dict[GtidSource, tuple[Interval, ...]]
 
     def __init__(self, intervals: Iterable[tuple[GtidSource, int, int]] = ()) -> None:
-        """Build a set of ``(source, first, last)``, in any order, overlapping or not.
+        """Build a set from ``(source, first, last)`` in any order; intervals may overlap.
 
         Raises:
             UsageError: a number is below 1 (0 for MariaDB) or too large, or last is below first.
@@ -56,16 +56,16 @@ class GtidSet:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a set as a user or a server writes it; an empty text is the empty set.
+        """Parse a set as written by users or servers; an empty text is the empty set.
 
         Raises:
-            UsageError: the text is no GTID set; the message shows the place and the syntax.
+            UsageError: the text is not a GTID set; the message shows the position and the syntax.
         """
         return cls(parse_gtids(text))
 
     @classmethod
     def _of(cls, intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> Self:
-        """A set of intervals that are merged and sorted already."""
+        """Build a set from intervals that are already merged and sorted."""
         made = cls()
         kept = (source for source in intervals if intervals[source])
         made._intervals = {source: intervals[source] for source in sorted(kept, key=_order)}
@@ -73,7 +73,7 @@ class GtidSet:
 
     @property
     def sources(self) -> tuple[GtidSource, ...]:
-        """The sources that have transactions in the set, sorted."""
+        """The sources with transactions in the set, sorted."""
         return tuple(self._intervals)
 
     @property
@@ -90,11 +90,11 @@ class GtidSet:
         return bool(self._intervals)
 
     def intervals(self, source: GtidSource) -> tuple[Interval, ...]:
-        """The intervals of one source, sorted, apart from each other; empty where it has none."""
+        """Return a source's intervals, sorted and without overlap; empty if it has none."""
         return self._intervals.get(source, ())
 
     def contains(self, source: GtidSource, number: int) -> bool:
-        """Whether the set has one GTID."""
+        """Whether a GTID is in the set."""
         intervals = self._intervals.get(source, ())
         place = bisect_right(intervals, (number, MARIADB_MAX_NUMBER + 1))
         return place > 0 and number <= intervals[place - 1][1]
@@ -105,19 +105,19 @@ class GtidSet:
                 yield source, first, last
 
     def union(self, *others: GtidSet) -> GtidSet:
-        """The GTIDs of any of the sets."""
+        """Return the GTIDs that are in any of the sets."""
         return GtidSet(chain(self, *others))
 
     def intersection(self, other: GtidSet) -> GtidSet:
-        """The GTIDs that both sets have."""
+        """Return the GTIDs that are in both sets."""
         return self._combined(other, _intersection)
 
     def difference(self, other: GtidSet) -> GtidSet:
-        """The GTIDs of this set that the other lacks."""
+        """Return the GTIDs of this set that are not in the other."""
         return self._combined(other, _difference)
 
     def issubset(self, other: GtidSet) -> bool:
-        """Whether the other set has every GTID of this one."""
+        """Whether every GTID of this set is in the other."""
         return self.difference(other).is_empty
 
     def isdisjoint(self, other: GtidSet) -> bool:
@@ -160,7 +160,7 @@ class GtidSet:
         return hash(tuple(self._intervals.items()))
 
     def __str__(self) -> str:
-        """The set as its server prints it, on one line: sorted, merged, tags after their UUID."""
+        """Format the set as its server prints it, on one line: sorted, merged, tags after their UUID."""
         return format_gtids(self._intervals)
 
     def __repr__(self) -> str:
@@ -232,17 +232,17 @@ _SHOWN = 24
 
 
 def parse_gtids(text: str) -> Iterator[tuple[GtidSource, int, int]]:
-    """The intervals of a GTID set in the order of the text, both flavours in one text allowed.
+    """Parse a GTID set into intervals, in the text's order; it may mix both flavours.
 
-    The time is linear in the text's length.
+    Takes time linear in the text's length.
 
     Yields:
-        source, first and last number.
+        Source, first and last number.
 
     Raises:
-        UsageError: the text is no GTID set; the message shows the place and the syntax.
+        UsageError: the text is not a GTID set; the message shows the position and the syntax.
     """
-    # Compiled when a set is first read: most command lines have none.
+    # Compiled at first use, as most command lines have no GTID set.
     mariadb, uuid_start, interval_of, tag_of = map(re.compile, (_MARIADB, _UUID, _INTERVAL, _TAG))
     place = _skip_commas(text, 0)
     while place < len(text):
@@ -293,7 +293,7 @@ def _mariadb_item(text: str, found: re.Match[str]) -> tuple[GtidSource, int, int
 def _numbers(text: str, place: int, first: str, last: str | None, source: GtidSource) -> Interval:
     lowest, largest = number_range(source)
     start = int(first)
-    # A range without an end has all that follow.
+    # A range without an end extends to the largest number.
     stop = start if last is None else int(last or largest)
     if not lowest <= start <= stop <= largest:
         raise _unreadable(
@@ -309,7 +309,7 @@ def _unreadable(text: str, place: int, expected: str) -> UsageError:
 
 
 def format_gtids(intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> str:
-    """A set as its server prints it, on one line; sources and intervals are sorted and merged already."""
+    """Format a set as its server prints it, on one line, from sorted and merged sources and intervals."""
     return ",".join(_parts(intervals))
 
 

@@ -14,7 +14,7 @@ MARIADB_MAX_NUMBER = 2**64 - 1
 """The largest transaction number of MariaDB."""
 
 TAG = "[a-z_][a-z0-9_]{0,31}"
-"""What a tag looks like once it is in lower case."""
+"""The syntax of a tag in lower case."""
 
 UUID_SIZE = 16
 """Bytes of a UUID."""
@@ -29,7 +29,7 @@ class UuidSource(NamedTuple):
     """A source of MySQL transactions.
 
     Attributes:
-        tag: the GTID's tag in lower case, empty where it has none.
+        tag: the GTID's tag in lower case; empty if it has none.
     """
 
     uuid: bytes
@@ -54,13 +54,13 @@ GtidSource = UuidSource | DomainSource
 
 
 def number_range(source: GtidSource) -> Interval:
-    """The lowest and the largest transaction number that a source can give."""
+    """Return the lowest and highest transaction number of a source."""
     if isinstance(source, UuidSource):
         return 1, MYSQL_MAX_NUMBER
     return 0, MARIADB_MAX_NUMBER
 
 
 def uuid_text(uuid: bytes) -> str:
-    """The 16 bytes of a UUID as text, in lower case."""
+    """Format the 16 bytes of a UUID, in lower case."""
     digits = uuid.hex()
     return "-".join(digits[group] for group in _UUID_GROUPS)

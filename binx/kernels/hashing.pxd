@@ -45,7 +45,7 @@ cdef struct Slots:
     int64_t table_size
     uint64_t seed
     int32_t count
-    # The slot that was asked for last.
+    # The slot that was looked up last.
     int32_t latest
 
 

@@ -53,9 +53,8 @@ KernelPart = tuple[
     Buffer | None,
     tuple[Buffer, int] | None,
 ]
-"""Spelling; texts before the part, around a value, for NULL, where the mask has no bit, around what is no
-text; digits of the fraction, or scale; whether it is an item of a list; column; rows of it; mask and its
-first bit."""
+"""Spelling; texts before the part, around a value, for NULL, if the mask's bit is clear, around invalid text;
+fractional digits or scale; whether it is a list item; column; its rows; mask and first bit of that."""
 
 class ChangeTexts:
     """Row changes, to be written in log order.
@@ -136,7 +135,7 @@ class ChangeTexts:
     def begin_framed(
         self, first_run: int, last_run: int, head_ends: Buffer, heads: Buffer, foot: bytes
     ) -> None:
-        """Begin to write all changes of some runs, each of which is a whole transaction.
+        """Begin writing all changes of a range of runs, each of which is a whole transaction.
 
         Args:
             first_run: the first run.

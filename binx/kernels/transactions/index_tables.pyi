@@ -21,7 +21,7 @@ def join(table: TransactionTable, more: TransactionTable) -> None:
     """
 
 def sources_of(table: TransactionTable) -> list[bytes]:
-    """The keys of all sources of GTIDs that the scan has numbered so far, by their numbers."""
+    """Return the keys of all GTID sources that the scan has numbered, by number."""
 
 class IndexedTables:
     """Gives tables of transactions that share the names of sources and tables.

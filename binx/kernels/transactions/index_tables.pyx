@@ -165,7 +165,7 @@ cdef class IndexedTables:
 
 
 cdef inline bint has_times(const Transaction *record) noexcept nogil:
-    """Whether a record's times are some that a log can tell; none is below 0."""
+    """Whether a record's times are within the range of logs; none is below 0."""
     return (
         record.commit_timestamp >> TIME_BITS == 0
         and record.original_commit_timestamp >> TIME_BITS == 0

@@ -91,7 +91,7 @@ cdef int add_to_group(Groups *groups, uint64_t key, const Transaction *record) e
 
 
 cdef inline void step_from(int64_t *last, int64_t moment, Steps *steps) noexcept nogil:
-    """Go on to a moment, and count it where it is well before the last one."""
+    """Advance to a time, and count it if it is well before the last one."""
     if moment + STEP_MICROSECONDS < last[0]:
         steps.count += 1
         steps.largest = max(steps.largest, last[0] - moment)
@@ -249,7 +249,7 @@ cdef class Tally:
         return 0
 
     cdef int widen(self) except -1 nogil:
-        """Go over to the next width, and put together the buckets that become one."""
+        """Change to the next width, and merge buckets."""
         cdef int64_t seconds = self.bucket_seconds * 2
         cdef int64_t factor
         cdef int64_t first
@@ -263,7 +263,7 @@ cdef class Tally:
         factor = seconds // self.bucket_seconds
         first = self.first_bucket // factor
         for i in range(self.bucket_count):
-            # The place is never behind i, so that no bucket is lost before it was moved.
+            # `into` is never greater than i, so no bucket is overwritten before it is moved.
             into = (self.first_bucket + i) // factor - first
             moved = self.buckets[i]
             memset(&self.buckets[i], 0, sizeof(Sums))
@@ -276,7 +276,7 @@ cdef class Tally:
         return 0
 
     cdef int forget(self, Groups *groups) except -1 with gil:
-        """Keep the half of the groups that wrote most."""
+        """Keep the half of the groups that wrote the most."""
         cdef Group *group = <Group *> groups.groups.data
         cdef Groups kept
         cdef int64_t i

@@ -12,7 +12,7 @@ from binx.kernels.walk.statements cimport *
 from binx.kernels.transactions.table cimport COMPRESSED, Transaction
 
 cdef enum:
-    # Transaction_payload_event's fields, each a type, a length and a value, all length-encoded.
+    # Fields of Transaction_payload_event: type, length and value, all length-encoded.
     PAYLOAD_END_MARK = 0
     PAYLOAD_UNCOMPRESSED_SIZE = 3
 
@@ -20,8 +20,11 @@ cdef enum:
 cdef inline int classify_query(
     Cursor *body, uint8_t type, uint8_t *event_class, uint32_t *thread_id
 ) except -1 nogil:
-    """QUERY: thread id (4), execution time (4), length of the database's name (1), error code (2), length of the
-    status variables (2); then the variables, the name with a zero byte, the text."""
+    """Classify a QUERY and set its thread ID.
+
+    Thread ID (4), execution time (4), length of the database's name (1), error code (2), length of the status
+    variables (2); then the variables, the name with a zero byte, the text.
+    """
     cdef const uint8_t *fixed = take(body, 13)
     cdef int64_t size
     cdef Statement statement
@@ -29,7 +32,7 @@ cdef inline int classify_query(
     take(body, <int64_t> little(fixed + 11, 2))
     take(body, <int64_t> fixed[8] + 1)
     size = remaining(body)
-    # MariaDB compresses long texts only, and never BEGIN, COMMIT and their like.
+    # MariaDB compresses only long texts, never BEGIN, COMMIT and the like.
     statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(take(body, size), size)
     if statement == STATEMENT_BEGIN:
         event_class[0] = CLASS_BEGIN
@@ -107,7 +110,7 @@ cdef inline int bad_payload(Cursor *body) except -1 with gil:
 
 
 cdef inline int read_payload_fields(Cursor *body, Transaction *transaction) except -1 nogil:
-    """Note that a transaction is compressed, and how large it is without compression."""
+    """Record that a transaction is compressed, and its uncompressed size."""
     cdef Cursor look = body[0]
     cdef uint64_t field
     cdef uint64_t size
@@ -175,7 +178,7 @@ cdef enum:
 
 
 cdef inline int64_t whole_event(const uint8_t *base, int64_t size, int64_t at) noexcept nogil:
-    """The size of the event at a place if all of it is there; 0 where it is cut, -1 where no event is that small."""
+    """Return the size of the event at an offset; 0 if it is incomplete, -1 if the size is too small for an event."""
     cdef int64_t claimed
     if size - at < HEADER_SIZE:
         return 0
@@ -186,7 +189,7 @@ cdef inline int64_t whole_event(const uint8_t *base, int64_t size, int64_t at) n
 
 
 cdef inline bint is_proven(const uint8_t *event, int64_t size, int64_t available, int checksum_size) noexcept nogil:
-    """Whether the bytes are an event beyond doubt, whatever its type: its checksum is right."""
+    """Whether the bytes are certainly an event, whatever its type: the checksum is right."""
     return (
         checksum_size != 0
         and size <= available
@@ -205,12 +208,12 @@ cdef inline int frame_event(
     bint any_type,
     Header *header,
 ) except -1 nogil:
-    """Read the header of the event at ``position`` of a file whose bytes from ``origin`` on a window shows.
+    """Read the header of the event at ``position``, from a window of the file that begins at ``origin``.
 
-    ``AT_EVENT``: the window has all of it; of an event that was ``vouched`` for the beginning does.
-    ``AT_LIMIT``: the window cuts it, and the file goes on. ``AT_TRUNCATED``: the file cuts it. ``AT_END``:
-    nothing is left. ``AT_FORMAT``: it is a format description. Of a type that binx does not know it must be
-    marked as ignorable or have the right checksum, unless ``any_type`` is taken.
+    ``AT_EVENT``: the window has the whole event; for a ``vouched`` event, its beginning is enough.
+    ``AT_LIMIT``: the event continues after the window. ``AT_TRUNCATED``: the file ends inside the event. ``AT_END``:
+    nothing is left. ``AT_FORMAT``: it is a format description. An event of an unknown type must be marked as
+    ignorable or have the right checksum, unless ``any_type`` is set.
     """
     cdef int64_t available = origin + size - position
     cdef const uint8_t *event

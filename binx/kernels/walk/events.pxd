@@ -82,7 +82,7 @@ cdef struct Header:
 
 
 cdef inline Header header_of(const uint8_t *data) noexcept nogil:
-    """Read 19 bytes that the caller has made sure of."""
+    """Read a header; the caller has checked that there are 19 bytes."""
     cdef Header header
     header.timestamp = <uint32_t> little(data, 4)
     header.type = data[4]
@@ -106,14 +106,14 @@ cdef inline bint known_type(uint8_t type) noexcept nogil:
 
 
 cdef inline bint begins_transaction(uint8_t type) noexcept nogil:
-    """Whether an event names the transaction that begins with it."""
+    """Whether it is a GTID event, which begins a transaction."""
     return (
         type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT or type == MARIADB_GTID_EVENT
     )
 
 
 cdef inline bint is_about_files(uint8_t type) noexcept nogil:
-    """Whether an event is no part of any transaction, though relay logs may have it within one."""
+    """Whether an event is not part of a transaction, although relay logs may have it inside one."""
     return (
         type == FORMAT_DESCRIPTION_EVENT
         or type == ROTATE_EVENT
@@ -129,7 +129,7 @@ cdef inline bint is_about_files(uint8_t type) noexcept nogil:
 
 
 cdef inline int rows_operation(uint8_t type) noexcept nogil:
-    """0 insert, 1 update, 2 delete, -1 no rows event."""
+    """Return 0 for insert, 1 for update, 2 for delete, -1 for other events."""
     if PRE_GA_WRITE_ROWS_EVENT <= type <= DELETE_ROWS_EVENT_V1:
         return (type - PRE_GA_WRITE_ROWS_EVENT) % 3
     if WRITE_ROWS_EVENT <= type <= DELETE_ROWS_EVENT:

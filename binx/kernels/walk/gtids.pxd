@@ -37,7 +37,7 @@ cdef enum:
 
 
 cdef inline bint is_mysql_number(uint64_t number) noexcept nogil:
-    """Whether a MySQL server gives this number to a transaction (``GNO_END``, sql/rpl_gtid.h, is 2^63-1)."""
+    """Whether a MySQL server can assign this transaction number (``GNO_END``, sql/rpl_gtid.h, is 2^63-1)."""
     return 0 < number < <uint64_t> 0x7FFFFFFFFFFFFFFF
 
 
@@ -93,9 +93,10 @@ cdef inline int read_gtid(
 
 
 cdef inline int take_serialized(Cursor *body, uint64_t *value) except -1 nogil:
-    """An unsigned integer of mysql::serialization (variable_length_integers.h).
+    """Read an unsigned integer of mysql::serialization (variable_length_integers.h).
 
-    The first byte's trailing ones count the bytes that follow; the rest of its bits are the value's lowest.
+    The number of trailing ones in the first byte is the number of bytes that follow; its other bits are the
+    value's lowest.
     """
     cdef uint8_t first = take(body, 1)[0]
     cdef int more = 0
@@ -110,19 +111,19 @@ cdef inline int take_serialized(Cursor *body, uint64_t *value) except -1 nogil:
 
 
 cdef inline int64_t signed_of(uint64_t value) noexcept nogil:
-    """The sign is the lowest bit; a negative number's other bits are inverted."""
+    """Decode a signed integer: the lowest bit is the sign, and a negative number's other bits are inverted."""
     return ~(<int64_t> (value >> 1)) if value & 1 else <int64_t> (value >> 1)
 
 
 cdef inline bint tag_character(uint8_t character, bint first) noexcept nogil:
-    """Whether a tag may have this character: a lower-case letter, an underscore, and after the first a digit."""
+    """Whether a tag may contain this character: lower-case letters, underscores, and digits except as the first."""
     return (
         b"a" <= character <= b"z" or character == b"_" or (not first and b"0" <= character <= b"9")
     )
 
 
 cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *transaction) except -1 nogil:
-    """GTID_TAGGED_LOG_EVENT: a message of mysql::serialization.
+    """Parse GTID_TAGGED_LOG_EVENT, a message of mysql::serialization.
 
     Version, size, the last field that a reader must know, then pairs of field number and value:
     0 flags, 1 UUID (each byte as an integer), 2 number, 3 tag (length, bytes), 4 last committed,
@@ -178,7 +179,7 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
         return bad_gtid(body, b"one without a UUID or with a number outside 1 to 2^63-2")
     transaction.flags |= HAS_CLOCK | COMMIT_TIME_FROM_GTID
     transaction.source = slot_of(sources, source, source_size)
-    # Not before: a reader that passes over an event that is damaged must not look for its source.
+    # Set last: code that skips a damaged event must not look up its source.
     transaction.gtid_kind = GTID_MYSQL
     return 0
 
@@ -186,7 +187,7 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
 cdef inline int read_mariadb_gtid(
     Cursor *body, uint64_t server_id, Slots *sources, Transaction *transaction, uint8_t *flags
 ) except -1 nogil:
-    """GTID_EVENT of MariaDB: sequence number (8), domain (4), flags (1); the server id is the header's."""
+    """Parse MariaDB's GTID_EVENT: sequence number (8), domain (4), flags (1); the server ID is in the header."""
     cdef const uint8_t *data = take(body, 13)
     cdef uint8_t source[MARIADB_SOURCE_SIZE]
     cdef int i
@@ -201,7 +202,7 @@ cdef inline int read_mariadb_gtid(
 
 
 cdef inline int take_gtid(Cursor *body, const Header *header, Slots *sources, Transaction *transaction) except -1 nogil:
-    """A GTID event of any sort; other events say nothing."""
+    """Parse a GTID event of any type; other events are ignored."""
     cdef uint8_t flags = 0
     if header.type == GTID_TAGGED_EVENT:
         read_tagged_gtid(body, sources, transaction)

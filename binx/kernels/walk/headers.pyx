@@ -99,7 +99,7 @@ cdef int class_of(
 
 
 cdef enum:
-    # No event that begins a transaction is larger: GTID events, and BEGIN with a session's settings.
+    # Maximum bytes of an event that begins a transaction: a GTID event, or BEGIN with session variables.
     BEGINNING_MAXIMUM = 4096
 
 

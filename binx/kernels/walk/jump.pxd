@@ -13,25 +13,25 @@ from binx.kernels.walk.machine cimport *
 from binx.kernels.walk.scan cimport Scanner
 
 cdef enum:
-    # What came of a transaction's length.
+    # Results of a jump by a transaction's length.
     JUMP_NOT = 0
     JUMP_DONE = 1
     JUMP_BEYOND = 2
 
 
 cdef inline int64_t terminal_bytes(Scanner walk) noexcept nogil:
-    """Bytes of an XID event."""
+    """Return the size of an XID event."""
     return HEADER_SIZE + 8 + walk.checksum_size
 
 
 cdef inline int distrust(Scanner walk) noexcept nogil:
-    """Let the transaction at ``position`` be walked event by event."""
+    """Have the transaction at ``position`` read event by event."""
     walk.distrusted = walk.position
     return JUMP_NOT
 
 
 cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil:
-    """Whether a plausible event, or the file's end, is where the claimed length ends."""
+    """Whether the claimed length ends at a plausible event or at the file's end."""
     cdef Header header
     if position == walk.file_size:
         return True
@@ -46,7 +46,7 @@ cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, i
 
 
 cdef inline int lone_kind(Scanner walk, uint8_t event_class) noexcept nogil:
-    """The kind of a transaction whose only event after the GTID event is of this class."""
+    """Return the kind of a transaction whose only event after the GTID event has this class."""
     cdef int at = walk.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
     return walk.kinds[at] if walk.actions[at] == ACTION_END else NO_KIND
 

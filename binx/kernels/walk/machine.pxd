@@ -51,7 +51,7 @@ cpdef enum EventClass:
     CLASSES = 26
 
 cdef enum:
-    # In place of an event's end where it has none of its own in the file.
+    # Instead of the end of an event that has no end of its own in the file.
     INSIDE_PAYLOAD = -1
     NO_KIND = 255
 
@@ -61,7 +61,7 @@ cdef class TransactionMachine:
     cdef readonly TableMaps maps
     cdef readonly bint has_gtids
     cdef bint counts_rows
-    # Whether the sessions of statements are looked at, how many cannot be read, and where the first of them stands.
+    # Whether statements' sessions are checked, how many cannot be read, and the offset of the first of these.
     cdef public bint checks_sessions
     cdef readonly int64_t bad_sessions
     cdef readonly int64_t first_bad_session
@@ -79,7 +79,7 @@ cdef class TransactionMachine:
     cdef uint32_t inner_timestamp
     cdef Output last_counts
     cdef Slots sources
-    # How many rows events are not counted, by table.
+    # Number of rows events that are not counted, by table.
     cdef dict uncounted
     cdef list controls
     cdef carry_counts(self, TransactionTable filled)

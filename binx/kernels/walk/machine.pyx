@@ -23,7 +23,7 @@ from binx.kernels.transactions.table cimport *
 
 cdef enum:
     MICROSECONDS = 1000000
-    # A server writes a handful in a file; a file made of nothing else must not fill the memory.
+    # Servers write a handful per file; a crafted file must not exhaust memory.
     CONTROLS_MAXIMUM = 4096
     # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
     QUERY_FIXED = 13
@@ -67,14 +67,14 @@ cdef class TransactionMachine:
         return filled
 
     cdef carry_counts(self, TransactionTable filled):
-        """Take along the counts of a transaction that is still open when its table is handed over."""
+        """Move the counts of a transaction that is still open to the next table."""
         cdef int64_t size = self.current.counts * <int64_t> sizeof(TableCount)
         append(&self.table.counts, filled.counts.data + self.current.first_count * sizeof(TableCount), size)
         filled.counts.size -= size
         self.current.first_count = 0
 
     cdef int step(self, Cursor *body, Header *header, int64_t position, int64_t end) except -1 nogil:
-        """Take one event through the state machine; an illegal one raises and changes nothing."""
+        """Advance the state machine by one event; an illegal event raises and changes nothing."""
         cdef uint8_t event_class = CLASS_UNKNOWN
         cdef uint8_t action
         cdef int at
@@ -113,7 +113,7 @@ cdef class TransactionMachine:
 
     @cython.final
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil:
-        """What the events of a transaction add to its record."""
+        """Add an event's facts to its transaction's record."""
         cdef Transaction *current = &self.current
         current.events += 1
         if event_class == CLASS_GTID or event_class == CLASS_GTID_STANDALONE or event_class == CLASS_GTID_GROUP:
@@ -151,7 +151,7 @@ cdef class TransactionMachine:
 
     @cython.final
     cdef void check_session(self, const Cursor *body, const Header *header, int64_t position) noexcept nogil:
-        """Note a statement whose session cannot be read, which finding its transaction does not need."""
+        """Record a statement whose session cannot be read; transactions are found without the session."""
         cdef int fixed = LOAD_FIXED if header.type == EXECUTE_LOAD_QUERY_EVENT else QUERY_FIXED
         if (
             header.type != QUERY_EVENT
@@ -224,7 +224,7 @@ cdef class TransactionMachine:
             counts.size += sizeof(TableCount)
         count = (<TableCount *> counts.data) + self.current.first_count + seen.index
         count.bytes += size
-        # Operations come in no order that a processor could guess.
+        # Without branches, as processors cannot predict the operation.
         count.inserts += rows & -<int64_t> (operation == 0)
         count.updates += rows & -<int64_t> (operation == 1)
         count.deletes += rows & -<int64_t> (operation == 2)
@@ -232,7 +232,7 @@ cdef class TransactionMachine:
 
     @cython.final
     cdef int add_seen(self, int32_t table) except -1 nogil:
-        """Have room for what was seen of every table up to one."""
+        """Add entries for all tables up to this number."""
         cdef Seen fresh
         memset(&fresh, 0, sizeof(Seen))
         while self.last_counts.size // <int64_t> sizeof(Seen) <= table:

@@ -29,10 +29,10 @@ cdef class Scanner(TransactionMachine):
     cdef readonly int64_t position
     cdef int64_t file_size
     cdef int checksum_size
-    # Where a transaction begins whose length is not trusted, and where one ends that reaches beyond a window.
+    # Start of a transaction whose length is not trusted, and end of one that extends beyond a window.
     cdef int64_t distrusted
     cdef int64_t beyond_end
-    # GTIDs that are looked for; whether a transaction's beginning is looked for.
+    # GTIDs to search for; `seeking`: whether the start of a transaction is searched for.
     cdef Wanted wanted
     cdef bint searching
     cdef bint seeking

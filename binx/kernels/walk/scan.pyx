@@ -265,7 +265,7 @@ cdef class Scanner(TransactionMachine):
 
     @cython.final
     cdef void compare_position(self, const Header *header) noexcept nogil:
-        """Note how far the position in a header is from the event's end."""
+        """Compare the position in a header with the event's end."""
         cdef uint32_t end = <uint32_t> (self.position + header.size)
         if header.next_position == 0:
             self.unplaced += 1
@@ -277,7 +277,7 @@ cdef class Scanner(TransactionMachine):
             self.misplaced += 1
 
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil:
-        """Take a payload event in whose inner events are still to be fed."""
+        """Begin a payload event, whose inner events follow separately."""
         cdef int at = self.state * CLASSES + CLASS_PAYLOAD
         if self.actions[at] != ACTION_END:
             illegal(header, CLASS_PAYLOAD, self.position, self.current.start)

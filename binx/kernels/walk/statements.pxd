@@ -28,7 +28,7 @@ cdef inline bint is_space(uint8_t byte) noexcept nogil:
 
 
 cdef inline bint begins(const uint8_t *text, int64_t size, const char *word) noexcept nogil:
-    """Whether the text begins with an upper-case word, in any case, and the word ends there.
+    """Whether the text begins with a word, given in upper case, ignoring case, and the word ends there.
 
     A space in the word stands for one or more white-space characters.
     """
@@ -57,14 +57,14 @@ cdef inline bint begins(const uint8_t *text, int64_t size, const char *word) noe
 
 
 cdef inline bint begins_plain_comment(const uint8_t *text, int64_t size) noexcept nogil:
-    """Whether a comment in ``/*`` begins the text that no server executes, as it does ``/*!`` and ``/*M!``."""
+    """Whether the text begins with a ``/*`` comment that is not executable, unlike ``/*!`` and ``/*M!``."""
     if size < 3 or text[0] != b"/" or text[1] != b"*" or text[2] == b"!":
         return False
     return text[2] != b"M" or size < 4 or text[3] != b"!"
 
 
 cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept nogil:
-    """Find the first word after white space, parentheses and comments that a server does not execute."""
+    """Find the first word after white space, parentheses and non-executable comments."""
     cdef int64_t at = 0
     while at < size:
         if is_space(text[at]) or text[at] == b"(":
@@ -85,13 +85,13 @@ cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept no
 
 
 cdef inline bint rolls_back_to(const uint8_t *text, int64_t size) noexcept nogil:
-    """Whether the text goes back to a savepoint; servers up to 5.1 log it as the user wrote it."""
+    """Whether the text is ROLLBACK TO a savepoint; servers up to 5.1 log it as the user wrote it."""
     return begins(text, size, b"ROLLBACK TO") or begins(text, size, b"ROLLBACK WORK TO")
 
 
 cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept nogil:
     cdef int64_t at
-    # Nearly all texts of small transactions are this one, spelled so.
+    # Nearly all texts of small transactions are exactly this one.
     if size == 5 and (memcmp(text, b"BEGIN", 5) == 0 or begins(text, size, b"BEGIN")):
         return STATEMENT_BEGIN
     if begins(text, size, b"COMMIT"):
@@ -126,8 +126,11 @@ cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept n
 
 
 cdef inline int statement_in(Cursor body) except -1 nogil:
-    """The same for the body of a QUERY event (thread id, execution time, database length, error code, length of the
-    status variables; variables, database, zero byte, text)."""
+    """Classify the statement in a QUERY event's body.
+
+    Thread ID, execution time, database length, error code, length of the status variables; variables, database,
+    zero byte, text.
+    """
     cdef const uint8_t *fixed = take(&body, 13)
     take(&body, <int64_t> little(fixed + 11, 2))
     take(&body, <int64_t> fixed[8] + 1)
@@ -155,18 +158,18 @@ cdef enum:
     MARIADB_GTID_FLAGS_CODE = 130
     MARIADB_COLLATIONS_CODE = 131
     MARIADB_DUMMY_CODE = 255
-    # Flags of MariaDB's GTID that say that a sequence number follows.
+    # Flags of MariaDB's GTID for which a sequence number follows.
     MARIADB_ENDS_ALTER = 0x0C
     TOO_MANY_DATABASES = 254
     MICROSECONDS_SIZE = 3
 
 
 cdef inline int64_t variable_size(const uint8_t *data, int64_t size, int64_t at) noexcept nogil:
-    """Bytes that a variable's value takes, from ``at`` on; -1 where there are fewer, -2 where its code is not known."""
+    """Return the size of a variable's value at ``at``; -1 if it is truncated, -2 if the code before it is unknown."""
     # FLAGS2, SQL_MODE, CATALOG, AUTO_INCREMENT, CHARSET, TIME_ZONE, CATALOG_NZ, LC_TIME_NAMES, CHARSET_DATABASE,
     # TABLE_MAP_FOR_UPDATE, MASTER_DATA_WRITTEN.
     cdef const char *fixed = b"\4\x08\0\4\6\0\0\2\2\x08\4"
-    # From the microseconds on: MICROSECONDS, COMMIT_TS, COMMIT_TS2, EXPLICIT_DEFAULTS_FOR_TIMESTAMP, DDL_LOGGED_WITH_XID,
+    # From MICROSECONDS on: MICROSECONDS, COMMIT_TS, COMMIT_TS2, EXPLICIT_DEFAULTS_FOR_TIMESTAMP, DDL_LOGGED_WITH_XID,
     # DEFAULT_COLLATION_FOR_UTF8MB4, SQL_REQUIRE_PRIMARY_KEY, DEFAULT_TABLE_ENCRYPTION, ENABLE_CASCADE_TRIGGERS.
     cdef const char *later = b"\3\x08\x10\1\x08\2\1\1\1"
     cdef uint8_t code = data[at - 1]
@@ -175,7 +178,7 @@ cdef inline int64_t variable_size(const uint8_t *data, int64_t size, int64_t at)
     if code == CATALOG_CODE or code == TIME_ZONE_CODE or code == CATALOG_NZ_CODE:
         if at >= size:
             return -1
-        # Of the first servers' catalogs the length leaves out the zero byte behind them.
+        # The length of early servers' CATALOG does not include the zero byte after it.
         end = at + 1 + data[at] + (code == CATALOG_CODE and data[at] > 0)
     elif code < INVOKER_CODE:
         end = at + fixed[code]
@@ -214,8 +217,10 @@ cdef inline int64_t variable_size(const uint8_t *data, int64_t size, int64_t at)
 
 
 cdef inline bint session_is_whole(const uint8_t *body, int64_t size, int64_t fixed) noexcept nogil:
-    """Whether the session that a statement's event tells can be read: its variables up to one that is not known, and the
-    database's name. ``fixed`` bytes stand before them."""
+    """Whether the session in a statement's event can be read.
+
+    Checks the variables, up to an unknown one, and the end of the database's name, after ``fixed`` bytes.
+    """
     cdef int64_t variables
     cdef int64_t name
     cdef int64_t at = 0

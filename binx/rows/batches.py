@@ -123,7 +123,7 @@ class TableChanges:
 
     @property
     def stored(self) -> tuple[tuple[int, int], ...]:
-        """How the log stores the columns; empty where the rows are not of a log."""
+        """How the log stores the columns; empty if the rows are not from a log."""
         return self.alike.stored
 
     @cached_property

@@ -120,7 +120,7 @@ class DecodingCheck:
         return errors
 
     def _error(self, table: TransactionTable, marks: bytearray) -> BinxError | None:
-        """Why transactions cannot be decoded; None where they can."""
+        """Return why transactions cannot be decoded; None if they can."""
         if not any(marks):
             return None
         decoder = ChangeDecoder(self._file, self._catalog, self._wanted, self._options)

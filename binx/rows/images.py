@@ -68,7 +68,7 @@ class BatchImages:
         self._arrays: dict[int, pa.Array] = {}
 
     def system(self, name: str) -> pa.Array | None:
-        """A system column; None where the table's batches have none of that name."""
+        """Return a system column; None if the table's batches do not have it."""
         place = self.changes.table.alike.places.get(name)
         return None if place is None else self._array(place)
 

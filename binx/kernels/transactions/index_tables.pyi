@@ -24,30 +24,30 @@ def sources_of(table: TransactionTable) -> list[bytes]:
     """Return the keys of all GTID sources that the scan has numbered, by number."""
 
 class IndexedTables:
-    """Gives tables of transactions that share the names of sources and tables.
+    """Builds transaction tables that share the numbers of sources and tables.
 
     Args:
-        sources: the keys of the GTIDs' sources, by their numbers.
-        tables: how many tables the counts speak of.
+        sources: the keys of the GTID sources, by number.
+        tables: number of tables in the counts.
 
     Raises:
-        DamagedError: a source stands there twice.
+        DamagedError: a source is listed twice.
     """
 
     def __init__(self, sources: list[bytes], tables: int) -> None: ...
     def table(
         self, columns: Sequence[Buffer], counts: Sequence[Buffer], first: int, end: int
     ) -> TransactionTable:
-        """The transactions that columns of numbers describe.
+        """Build a table of transactions from columns of numbers.
 
         Args:
-            columns: for each of ``COLUMN_NAMES`` a 64-bit integer for each transaction.
-            counts: of all transactions' tables, in their order: table numbers, inserts, updates, deletes,
+            columns: for each of ``COLUMN_NAMES``, a 64-bit integer per transaction.
+            counts: for the tables of all transactions, in order: table numbers, inserts, updates, deletes,
                 bytes of rows events.
             first: offset in the log before which no transaction may begin.
-            end: offset in the log behind which none may end.
+            end: offset in the log after which none may end.
 
         Raises:
-            DamagedError: a number is none that a log can have.
+            DamagedError: a number is impossible in a log.
             ValueError: the columns have different lengths.
         """

@@ -131,7 +131,7 @@ cdef class IndexedTables:
         return 0
 
     cdef int check(self, TransactionTable table, int64_t first, int64_t end) except -1 nogil:
-        """Whether all transactions are where some can be, in order, with sources and counts that there are."""
+        """Check that all transactions are within the log, in order, with known sources and enough counts."""
         cdef int64_t before = first
         cdef int64_t counts = 0
         cdef int64_t i
@@ -152,7 +152,7 @@ cdef class IndexedTables:
         return 0
 
     cdef bint has_source(self, const Transaction *record) noexcept nogil:
-        """Whether the source of a record's GTID is known, and of the kind that its GTID has."""
+        """Whether the source of a record's GTID is known and of the GTID's kind."""
         cdef int64_t size
         if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
             return True

@@ -16,25 +16,25 @@ cpdef enum Measure:
     MEASURE_COMMIT_TIME = 3
 
 cdef inline int64_t committed_at(const Transaction *record) noexcept nogil:
-    """The commit on the server that made the change first, in µs since 1970."""
+    """Return the commit time on the originating server, in µs since 1970."""
     if record.original_commit_timestamp:
         return record.original_commit_timestamp
     return record.commit_timestamp
 
 cdef inline int64_t whole_seconds(const Transaction *record) noexcept nogil:
-    """Seconds by the clock from the start of the first statement to the commit; -1 if it went back.
+    """Return the seconds from the start of the first statement to the commit; -1 if the clock went back.
 
-    The start is logged in whole seconds, so that the time that passed may be up to a second more or less.
+    The start is logged in whole seconds, so the real duration may be up to a second more or less.
     """
     cdef int64_t seconds = committed_at(record) // SECOND - record.begin_timestamp
     return seconds if seconds >= 0 else -1
 
 cdef inline int64_t duration_most(const Transaction *record) noexcept nogil:
-    """What the time from the start of the first statement to the commit is at most, in µs."""
+    """Return the maximum time from the start of the first statement to the commit, in µs."""
     cdef int64_t size = committed_at(record) - record.begin_timestamp * SECOND
     return size if record.flags & COMMIT_TIME_FROM_GTID else size + SECOND - 1
 
 cdef inline int64_t duration_least(const Transaction *record) noexcept nogil:
-    """What that time is at least, in µs."""
+    """Return the minimum of that time, in µs."""
     cdef int64_t size = committed_at(record) - record.begin_timestamp * SECOND - SECOND + 1
     return size if size > 0 else 0

@@ -77,9 +77,9 @@ cdef bint stands_apart(TransactionTable table, Transaction *record, bint lengths
 
 
 cdef inline bint is_usual(const Transaction *record) noexcept nogil:
-    """Whether the transaction is one that a script runs between BEGIN and COMMIT, and nothing more.
+    """Whether a script runs the transaction between BEGIN and COMMIT without anything special.
 
-    Changes of several rows without an engine's transaction (MyISAM) are not: the script keeps these out of the log.
+    Not for changes of several rows without an engine's transaction (MyISAM), which the script keeps out of the log.
     """
     return (
         record.kind == KIND_DML
@@ -235,7 +235,7 @@ def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit
 
 
 cdef int better_first(const void *one, const void *other) noexcept nogil:
-    """The one that has more, of equals the earlier one."""
+    """Compare by descending value, then by index."""
     cdef const Ranked *ours = <const Ranked *> one
     cdef const Ranked *theirs = <const Ranked *> other
     if ours.value != theirs.value:

@@ -74,7 +74,7 @@ FLAG_LENGTH_WRONG = LENGTH_WRONG
 
 
 cdef object single_intervals(object values):
-    """Numbers as intervals of one each, ascending, for ``in_intervals``; none that 64 bits do not hold."""
+    """Return numbers as ascending intervals of one number each, for ``in_intervals``; omits those beyond 64 bits."""
     numbers = {value & UNSIGNED_MAXIMUM for value in values if -(1 << 63) <= value <= UNSIGNED_MAXIMUM}
     return array("Q", [bound for number in sorted(numbers) for bound in (number, number)])
 
@@ -260,7 +260,7 @@ cdef class TransactionTable:
 
     def gtid_runs(self, const uint8_t[::1] mask):
         cdef int32_t count = self.sources.count if self.sources != NULL else 0
-        # The interval of each source that is still growing; it has none yet where the first number is behind the last.
+        # Each source's interval that may still grow; it is empty if its first number is above its last.
         cdef bytes held = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
         cdef GtidRun *growing = <GtidRun *> PyBytes_AS_STRING(held)
         cdef GtidRun *run
@@ -297,7 +297,7 @@ cdef class TransactionTable:
         return runs
 
     cdef bytes key_of(self, int32_t source):
-        """A source's bytes: UUID and tag, or domain and server."""
+        """Return a source's bytes: UUID and tag, or domain and server."""
         return slot_bytes(self.sources, source)[: slot_entry(self.sources, source).size]
 
     def keep_tables(self, uint8_t[::1] mask, const uint8_t[::1] wanted):

@@ -52,10 +52,10 @@ cdef inline int bad_gtid(Cursor *body, const char *found) except -1 with gil:
 cdef inline int read_gtid(
     Cursor *body, uint8_t type, Slots *sources, Transaction *transaction
 ) except -1 nogil:
-    """GTID_LOG_EVENT and ANONYMOUS_GTID_LOG_EVENT, of 5.6 to 9.x.
+    """Parse GTID_LOG_EVENT and ANONYMOUS_GTID_LOG_EVENT of 5.6 to 9.x.
 
-    flags (1), UUID (16), number (8); since 5.7 logical clock type (1, value 2), last committed (8),
-    sequence number (8); since 8.0.1 immediate commit timestamp (7, µs; bit 55 says that the original one
+    Flags (1), UUID (16), number (8); since 5.7 logical clock type (1, value 2), last committed (8),
+    sequence number (8); since 8.0.1 immediate commit timestamp (7, µs; bit 55 is set if the original one
     follows, 7); since 8.0.2 the transaction's length (length-encoded).
     """
     cdef const uint8_t *data = take(body, 1 + UUID_SIZE + 8)

@@ -71,7 +71,7 @@ def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementC
         case CreateTable(temporary=True) | DropTables(temporary=True) | NotUnderstood(temporary=True):
             return Parts(parsed, None)
         case AlterTable() if context.uses_temporary:
-            # If a temporary table was created before the first log, only this flag tells.
+            # If a temporary table was created before the first log, only this flag shows that it is one.
             return Parts(parsed, None)
         case TruncateTable() if context.uses_temporary and key(parsed.table) in own:
             return Parts(parsed, None)

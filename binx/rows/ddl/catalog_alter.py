@@ -166,14 +166,14 @@ class _Alteration:
         return any(same_name(one, name) for one in self.names_before)
 
     def _find_old(self, name: str, if_exists: bool) -> list[_Entry]:
-        """The column that was called so; none where it may be missing."""
+        """Return the column with this old name; an empty list if it is missing and ``if_exists``."""
         found = [entry for entry in self.entries if same_name(entry.old_name, name)]
         if not found and not if_exists:
             raise AlterError(f"refers to the column {name!r}, which is not in the known definition")
         return found[:1]
 
     def _change_in_place(self) -> _Moved:
-        """Drop, rename and redefine by old names; returns the columns that are to be put somewhere."""
+        """Drop, rename and redefine by old names; returns the columns to move."""
         moved: _Moved = []
         dropped: list[_Entry] = []
         renames: list[tuple[_Entry, str]] = []
@@ -300,7 +300,7 @@ class _Alteration:
     def _add_key(self, key: Key) -> None:
         """Add a key, which goes by the new names."""
         if key.references is not None:
-            # With IF NOT EXISTS, what stands at a column that was there already is left out too.
+            # With IF NOT EXISTS, the references of a column that exists are ignored too.
             if not (key.if_not_exists and self._was_there(key.columns[0])):
                 table = self.table._replace(foreign_keys=self.foreign)
                 self.foreign = with_foreign_keys(table, [key]).foreign_keys

@@ -60,7 +60,7 @@ class StatementAtWork:
         self.models = models
 
     def do(self, parsed: Statement) -> list[Change]:
-        """Change the catalog as the statement says, and tell what changed."""
+        """Apply the statement to the catalog, and return the changes."""
         match parsed:
             case CreateTable():
                 return self._create(parsed)

@@ -16,9 +16,9 @@ _USE = re.compile(r"\s*use\s+(?:`((?:[^`]|``)+)`|([^\s;`]+))\s*;?\s*$", re.IGNOR
 
 
 class StatementEnds:
-    """Finds where the statements of a dump end, one after the other.
+    """Finds the ends of a dump's statements, in order.
 
-    Knows strings, quoted names, comments, and the client's DELIMITER command.
+    Handles strings, quoted names, comments, and the client's DELIMITER command.
     """
 
     def __init__(self) -> None:
@@ -26,10 +26,10 @@ class StatementEnds:
         self._edge = _edge(";")
 
     def behind(self, text: str, start: int) -> tuple[int, int] | None:
-        """Where the statement that begins at ``start`` ends, and where the next one begins.
+        """Return the end of the statement at ``start``, and the start of the next one.
 
-        A DELIMITER command is an empty statement. None where the text ends before: what follows a quote that
-        does not end is one statement.
+        A DELIMITER command is an empty statement. None if the text ends first: an unclosed quote extends to
+        the end of the text.
         """
         position = start
         executable = False

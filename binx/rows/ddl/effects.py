@@ -151,7 +151,7 @@ class _Effects:
         return self._default_db if table.db is None else table.db
 
     def _effect(self, action: str, table: TableName) -> Effect:
-        """An effect on a table, called as the rows before it called it where that is known."""
+        """Return an effect on a table, by the table's previous name if known."""
         db, name = self._db(table), table.name
         for change in self._changes:
             previous = change.previous
@@ -206,7 +206,7 @@ class _Effects:
             yield self._defined(effect, None if made is None else made.definition, ())
 
     def _defined(self, effect: Effect, definition: TableDefinition | None, keys: Sequence[Key]) -> Effect:
-        """An effect with the columns and the key behind it, and whose deletions reach rows by new keys."""
+        """Return the effect with columns, row key, and the parents whose deletions new keys act upon."""
         referred = (key.references for key in keys if key.references is not None)
         parents = tuple(
             (self._db(one.table), one.table.name) for one in referred if one.on_delete != NO_CHANGE

@@ -93,10 +93,10 @@ def _behind_lead(sql: str) -> int:
 
 
 def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | None:
-    """What a statement asks for; None where it changes no table as a whole. Never raises.
+    """Parse a statement; None if it does not change tables as a whole. Never raises.
 
     Args:
-        sql: one statement; what follows a ``;`` is not read.
+        sql: one statement; text after a ``;`` is not read.
     """
     try:
         reader = TokenReader(sql, context)

@@ -9,14 +9,14 @@ from binx.rows.columns.schema import Default
 
 
 class TableName(NamedTuple):
-    """A table as a statement names it; ``db`` is None where the default database is meant."""
+    """A table as named in a statement; ``db`` is None for the default database."""
 
     db: str | None
     name: str
 
 
 class Charset(NamedTuple):
-    """A character set and collation as columns, tables and databases declare them; None where not said."""
+    """A declared character set and collation of a column, table or database; None if not given."""
 
     charset: str | None = None
     collation: str | None = None
@@ -211,7 +211,7 @@ class MovePartition(NamedTuple):
     """DROP, TRUNCATE, EXCHANGE, CONVERT, DISCARD, IMPORT: rows go or come without row events.
 
     Attributes:
-        other: the table that rows go to or come from, None where there is none.
+        other: the table that rows move to or from; None if there is none.
     """
 
     other: TableName | None = None

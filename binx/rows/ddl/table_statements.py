@@ -37,7 +37,7 @@ class TableEffect(NamedTuple):
         type: ``create``, ``drop``, ``truncate``, ``rename``, ``alter``, or ``statement`` for a change of rows
             that is logged as text.
         db: the table's database; for a change of rows the default one.
-        table: the table's name; None where only the text knows.
+        table: the table's name; None if only the statement's text has it.
         may_change_rows: whether rows may have come, gone or changed of which the log has no images.
     """
 
@@ -101,17 +101,17 @@ def _effect(kind: str, name: tuple[str, str] | None, may_change_rows: bool) -> T
 RESTORED_FROM = (
     "lake is the data set that `binx to-parquet -o lake` makes of the logs from the CREATE TABLE on"
 )
-"""What the commands of :func:`restored_by` mean."""
+"""The explanation of ``lake`` in the commands of :func:`restored_by`."""
 
 
 def restored_by(followed: Followed | None, db: str, file: str, start: int) -> Iterator[tuple[str, str, str]]:
-    """The tables that a statement dropped or emptied, and the command that writes each as it was before.
+    """Yield the tables that a statement dropped or truncated, and the command that writes each as it was.
 
     Args:
-        followed: what a catalog made of the statement.
+        followed: the statement as applied to a catalog.
         db: the session's default database.
         file: the log's name.
-        start: where the statement's transaction begins.
+        start: offset of the statement's transaction.
     """
     gone = {
         (one.db, one.table): one.action == "truncated"

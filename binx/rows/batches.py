@@ -60,18 +60,18 @@ class ChangeBatch:
 
     @property
     def partial_rows(self) -> int:
-        """How many rows lack columns."""
+        """Number of rows that lack columns."""
         present = self.columns[_PRESENT]
         return self.rows - (present.nulls if isinstance(present, ColumnBuffers) else present.null_count)
 
     @cached_property
     def batch(self) -> pa.RecordBatch:
-        """The rows as Arrow has them."""
+        """The rows as an Arrow record batch."""
         arrays = [self.array(place) for place in range(len(self.columns))]
         return pa.RecordBatch.from_arrays(arrays, schema=self.table.batch_schema)
 
     def array(self, place: int) -> pa.Array:
-        """The values of the column at a place as an array."""
+        """Return the column at a position as an array."""
         column = self.columns[place]
         if isinstance(column, ColumnBuffers):
             return column.array(self.table.alike.types[place], self.rows)
@@ -89,7 +89,7 @@ class ChangeBatch:
 
     @property
     def change_types(self) -> bytes:
-        """What each row is, by the numbers of :data:`CHANGE_TYPES`."""
+        """The change type of each row, as an index of :data:`CHANGE_TYPES`."""
         codes = self.columns[0]
         if isinstance(codes, ColumnBuffers):
             return bytes(codes.values)
@@ -97,7 +97,7 @@ class ChangeBatch:
         return memoryview(numbers.buffers()[1])[numbers.offset :][: len(numbers)].tobytes()
 
     def with_rows(self, batch: pa.RecordBatch) -> ChangeBatch:
-        """Other rows of the same table."""
+        """Return a batch of other rows of the same table."""
         return ChangeBatch(self.table, batch.num_rows, batch.columns, self.rows_flags, self.typed_documents)
 
 
@@ -132,12 +132,12 @@ class TableChanges:
 
     @cached_property
     def version(self) -> str:
-        """8 hex digits over all that a reader of the rows relies on."""
+        """8 hex digits over everything that readers of the rows rely on."""
         return self.records.version(self.db, self.name)
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema of the batches, which lack the version where text is as stored."""
+        """The Arrow schema with the schema version, which batches of raw text lack."""
         return self.alike.schema.with_metadata({b"binx.schema_version": self.version.encode()})
 
     @property
@@ -152,22 +152,22 @@ class TableChanges:
 
     @property
     def undecodable(self) -> dict[str, int]:
-        """Values whose bytes their character set does not have, by column."""
+        """Number of values with bytes that are invalid in their character set, by column."""
         pairs = zip(self.resolved.columns, self._arrays, strict=True)
         return {column.name: arrays.undecodable for column, arrays in pairs if arrays.undecodable}
 
     def schema_record(self) -> str:
-        """The schema record of this version, as JSON."""
+        """Return the schema record of this version, as JSON."""
         return self.records.schema_record(self.resolved, self.valid_from)
 
     def avro_schema(self) -> str:
-        """The same as an Avro schema, as JSON."""
+        """Return this version's Avro schema, as JSON."""
         return self.records.avro_schema(self.resolved)
 
     @property
     def batch_schema(self) -> pa.Schema:
         """The schema of batches."""
-        # What is written as text needs no version, which takes long to make where tables are many.
+        # Text output needs no version, which takes long to compute for many tables.
         return self.alike.schema if self.alike.options.raw_text else self.schema
 
     def batch(self, handed: dict[str, Any], rows_flags: int) -> ChangeBatch:
@@ -220,7 +220,7 @@ class TableChanges:
         return arrow_array(items, MISFITS)
 
     def _differences(self, places: list[tuple[int, int, str]], rows: int) -> Column:
-        """A JSON object by column; each difference is JSON text already."""
+        """Build a JSON object of diffs by column for each row; the diffs are already JSON text."""
         if not places:
             return ColumnBuffers(None, nulls=rows)
         objects = {
@@ -232,7 +232,7 @@ class TableChanges:
 
 @cache
 def _change_types() -> tuple[pa.Buffer, pa.Buffer]:
-    """The words' bytes, and where each begins."""
+    """Return the bytes and offsets of the change types."""
     _, offsets, data = arrow_array(CHANGE_TYPES, pa.string()).buffers()
     return data, offsets
 

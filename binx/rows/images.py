@@ -32,20 +32,20 @@ class Images:
     columns: tuple[int, ...]
 
     def pick(self, values: pa.Array) -> pa.Array:
-        """The values of these rows, out of those of the whole batch."""
+        """Select these rows' values from those of the whole batch."""
         return values if self.rows is None else values.take(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeGroup:
-    """Row changes of one operation; an insert has no image before, a delete none after."""
+    """Row changes of one operation; inserts have no before images, deletes no after images."""
 
     before: Images | None
     after: Images | None
 
     @property
     def images(self) -> Images:
-        """The images that number the changes: those after, or of a delete those before."""
+        """One image per change: the after images, or a delete's before images."""
         images = self.after or self.before
         assert images is not None
         return images
@@ -59,7 +59,7 @@ class ChangeGroup:
 
 
 class BatchImages:
-    """A batch taken apart into images."""
+    """A batch split into row images."""
 
     def __init__(self, changes: ChangeBatch) -> None:
         self.changes = changes
@@ -73,15 +73,15 @@ class BatchImages:
         return None if place is None else self._array(place)
 
     def integers(self, name: str) -> memoryview:
-        """The memory of a system column of 64-bit integers, of which none is null."""
+        """Return the memory of a system column of 64-bit integers without nulls."""
         column = self.changes.columns[self.changes.table.alike.places[name]]
         if not isinstance(column, ColumnBuffers):
             return numbers(column)
-        # No array is made of it: of thousands of tables each batch is small.
+        # Without building an array: with thousands of tables, batches are small.
         return memoryview(column.values).cast("B")[: self.changes.rows * _INTEGER_BYTES]
 
     def column(self, place: int) -> pa.Array:
-        """A column of the table, as stored."""
+        """Return a column of the table, as stored."""
         return self._array(self._first + place)
 
     def _array(self, place: int) -> pa.Array:
@@ -93,7 +93,7 @@ class BatchImages:
 
     @cached_property
     def misfits(self) -> dict[str, list[tuple[int, str]]]:
-        """Row and text of the values that their columns could not take, by column."""
+        """Row and text of the values that their columns cannot hold, by column."""
         array = self.system("_misfits")
         found: dict[str, list[tuple[int, str]]] = {}
         if array is None or array.null_count == len(array):
@@ -105,7 +105,7 @@ class BatchImages:
         return found
 
     def size_of(self, images: Images) -> int:
-        """How many rows of the batch the images are."""
+        """Return the number of images."""
         return self.changes.rows if images.rows is None else len(images.rows)
 
     def rows_of(self, group: ChangeGroup, marks: pa.BooleanArray) -> list[int]:
@@ -149,7 +149,7 @@ class BatchImages:
 
 
 def numbers(array: pa.Array) -> memoryview:
-    """The memory of a column of 64-bit integers without nulls."""
+    """Return the memory of a column of 64-bit integers without nulls."""
     data = array.buffers()[1]
     return memoryview(b"" if data is None else data).cast("B")[array.offset * 8 :][: len(array) * 8]
 
@@ -163,7 +163,7 @@ def _present_columns(bits: bytes, all_columns: tuple[int, ...]) -> tuple[int, ..
 
 
 def _by_pattern(rows: pa.Array | None, patterns: pa.Array | None) -> Iterator[tuple[int, pa.Array | None]]:
-    """The rows, apart by which columns they have."""
+    """Yield the rows grouped by the columns that they have."""
     if patterns is None:
         yield 0, rows
         return

@@ -33,13 +33,13 @@ _FLOAT_PRECISION = 24
 
 
 def _sized(family: tuple[str, ...], length: int) -> str:
-    """The smallest type of TINYBLOB … LONGBLOB or TINYTEXT … LONGTEXT that holds so many bytes."""
+    """Return the smallest type of TINYBLOB … LONGBLOB or TINYTEXT … LONGTEXT for ``length`` bytes."""
     holding = (name for name, capacity in zip(family, _CAPACITIES, strict=True) if length <= capacity)
     return next(holding, family[-1])
 
 
 def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
-    """The charset and collation of a column of text."""
+    """Return the charset and collation of a text column."""
     charset = spec.charset or charset_of_collation(spec.collation) or table.charset
     collation = full_collation_name(spec.collation, charset)
     if collation is None and spec.binary and charset is not None:
@@ -61,7 +61,7 @@ def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
 
 
 def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) -> ColumnDefinition:
-    """The column that a server makes of what is written."""
+    """Return the column that the server creates from a column's specification."""
     charset = Charset()
     members: tuple[str, ...] | None = None
     if spec.base in CHARACTER_BASES:
@@ -104,9 +104,9 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
 
 
 def named_default(default: Default | None, base: str, context: StatementContext) -> Default | None:
-    """A DEFAULT clause as a column of a type takes it.
+    """Return a DEFAULT clause as it applies to a column of this type.
 
-    A number is the text of a member of ENUM or SET in MySQL; in MariaDB it is a member's number.
+    For ENUM and SET, a number is a member's text in MySQL and a member's number in MariaDB.
     """
     if default is None or default.kind is not DefaultKind.NUMBER or base not in {"enum", "set"}:
         return default
@@ -118,7 +118,7 @@ def named_default(default: Default | None, base: str, context: StatementContext)
 
 
 def _stored_default(default: Default | None, name: str | None, literals: Literals) -> Default | None:
-    """A DEFAULT clause with its text as the column keeps it; one with an introducer has a set of its own."""
+    """Return a DEFAULT clause with its text as the column stores it; an introducer sets its own charset."""
     if default is None or default.kind is not DefaultKind.STRING:
         return default
     own = Literals() if default.text.startswith("_") else literals
@@ -138,10 +138,10 @@ def _length_and_scale(spec: ColumnSpec) -> tuple[int | None, int | None]:
 
 
 def _type_text(spec: ColumnSpec, column: ColumnDefinition) -> str:
-    """The type as INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+ writes it."""
+    """Return the type as in INFORMATION_SCHEMA.COLUMNS.COLUMN_TYPE of MySQL 8.0.19+."""
     base, arguments = column.base, spec.arguments
     if base in INTEGER_BASES:
-        # Display widths are gone, except where they mean something: TINYINT(1) and ZEROFILL.
+        # Display widths are omitted, except for TINYINT(1) and ZEROFILL, where they have a meaning.
         is_flag = base == "tinyint" and arguments == (1,) and not spec.unsigned
         width = arguments[0] if arguments else _ZEROFILL_WIDTHS[base]
         text = f"{base}({width})" if spec.zerofill or is_flag else base
@@ -153,17 +153,17 @@ def _type_text(spec: ColumnSpec, column: ColumnDefinition) -> str:
 
 
 def converted_spec(spec: ColumnSpec, table: Charset, charset: Charset) -> ColumnSpec:
-    """A column of a statement with CONVERT TO CHARACTER SET, which overrules the column's own charset."""
+    """Return a column of a statement with CONVERT TO CHARACTER SET, which overrides the column's charset."""
     if spec.base not in CHARACTER_BASES or _character_set(spec, table).charset == "binary":
         return spec
     return spec._replace(charset=charset.charset, collation=charset.collation, binary=False)
 
 
 def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> ColumnSpec:
-    """A column that MySQL redefines beside CONVERT TO CHARACTER SET.
+    """Return a column that MySQL redefines together with CONVERT TO CHARACTER SET.
 
-    A TEXT or BLOB but the LONG ones has the size then that takes as many characters as the column had
-    before, whatever its name says; as MySQL 9.7 answered for all pairs of sizes.
+    A TEXT or BLOB, except the LONG ones, gets the size that holds as many characters as the column had
+    before, whatever type is named; verified with MySQL 9.7 for all pairs of sizes.
     """
     for family in (TEXT_BASES, BLOB_BASES):
         if spec.base in family[:-1] and not spec.arguments:
@@ -174,7 +174,7 @@ def resized_spec(spec: ColumnSpec, old: ColumnDefinition, charset: Charset) -> C
 
 
 def _most_characters(column: ColumnDefinition) -> int:
-    """How many characters a column may hold; of those that are no text, few."""
+    """Return the maximum characters of a column."""
     if column.base in TEXT_BASES:
         return _CAPACITIES[TEXT_BASES.index(column.base)] // bytes_per_character(column.charset)
     if column.base in BLOB_BASES:
@@ -188,7 +188,7 @@ def _most_characters(column: ColumnDefinition) -> int:
 
 
 def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefinition:
-    """What CONVERT TO CHARACTER SET makes of a column; TEXT grows so that as many characters fit."""
+    """Return a column after CONVERT TO CHARACTER SET; TEXT grows to fit as many characters."""
     if column.base not in CHARACTER_BASES or column.charset == "binary":
         return column
     base, members = column.base, reread_members(column.members, column.charset, charset.charset)

@@ -22,6 +22,7 @@ from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.dump import statements, used_database
+from binx.rows.ddl.tokens import identifier
 
 _BATCH_ROWS = 32_768
 _BATCH_BYTES = 16 << 20
@@ -117,12 +118,8 @@ def _create_table(table: str, schema: pa.Schema) -> str:
         except BinxError as error:
             error.message = f"column {field.name}: {error.message}"
             raise
-        columns.append(f"{_quoted(field.name)} {kind} {'' if field.nullable else 'NOT '}NULL")
-    return f"CREATE TABLE {_quoted(table)} ({', '.join(columns)}) DEFAULT CHARSET=utf8mb4"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+        columns.append(f"{identifier(field.name)} {kind} {'' if field.nullable else 'NOT '}NULL")
+    return f"CREATE TABLE {identifier(table)} ({', '.join(columns)}) DEFAULT CHARSET=utf8mb4"
 
 
 class _Rows:

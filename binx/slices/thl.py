@@ -30,6 +30,7 @@ from binx.log.file import BinlogFile
 from binx.log.selection.moments import in_zone
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings
 from binx.rows.images import BatchImages, ChangeGroup
@@ -37,7 +38,6 @@ from binx.slices.changes import Begin, ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
 from binx.slices.search import Selected
-from binx.slices.sql.literals import identifier
 from binx.slices.values import ColumnTexts, ThlValues
 from binx.source.wording import encoded
 from binx.storage.output import Sink

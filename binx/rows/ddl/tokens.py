@@ -16,6 +16,11 @@ from typing import NamedTuple, TypeVar
 from binx.rows.columns.schema import StatementContext
 
 
+def identifier(name: str) -> str:
+    """Quote a name with backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 @unique
 class TokenKind(Enum):
     """What a token is; a quoted name is never a keyword."""

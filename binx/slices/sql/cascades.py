@@ -19,6 +19,7 @@ from binx.log.file import BinlogFile
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
+from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, Images
 from binx.rows.statements import Statement
 from binx.slices.options import DatabaseNames
@@ -37,7 +38,6 @@ from binx.slices.sql.foreign_keys import (
     key_texts,
     places_of,
 )
-from binx.slices.sql.literals import identifier
 from binx.slices.sql.passes import table_changes
 from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
 from binx.slices.sql.tables import SqlDialect, SqlTable

@@ -46,11 +46,6 @@ def comment_text(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in text)
 
 
-def identifier(name: str) -> str:
-    """Quote a name with backticks."""
-    return "`" + name.replace("`", "``") + "`"
-
-
 def text_literal(text: str, *, escapes: bool = False) -> str:
     """Quote a string; with ``escapes`` for sessions in which backslashes escape, else for all."""
     text = encoded(text).decode()

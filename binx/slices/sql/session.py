@@ -19,9 +19,10 @@ from binx.event.session import sql_mode_number
 from binx.kernels.copy.rows_events import rows_flags
 from binx.log.file import BinlogFile
 from binx.rows.columns.types import Kind
+from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
-from binx.slices.sql.literals import identifier, text_literal
+from binx.slices.sql.literals import text_literal
 from binx.source import READ_BYTES
 
 STRICT_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"

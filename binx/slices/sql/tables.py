@@ -11,7 +11,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.columns.names import ResolvedTable, key_places
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
-from binx.slices.sql.literals import identifier
+from binx.rows.ddl.tokens import identifier
 from binx.source.wording import listed
 
 _EXACT_COLLATIONS = {

@@ -14,12 +14,12 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import OnConflict
 from binx.slices.rendering import Changes, Part, Parts, Piece, assembled, kernel_part
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
-from binx.slices.sql.literals import identifier
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import TableCheck, UndoCheck
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.slices.sql.literals import identifier
+from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names

@@ -19,6 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from binx.errors import BinxError
+from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrow.types import can_misfit, output_names, readable
 from binx.spark.lake.model import LifeState, TableName
 from binx.spark.lake.place import Place
@@ -94,7 +95,7 @@ class Catalog:
                 self.errors[life.name] = f"{target} is what {other} is called there"
             elif target not in self._work and (self._differs(target, life) or str(life.name) in rebuild):
                 self._work[target] = life
-        beginning = ".".join(map(_quoted, self._name)) + "."
+        beginning = ".".join(map(identifier, self._name)) + "."
         for target, written in self._records.tables.items():
             is_left = target.lower() not in taken and target.startswith(beginning)
             if is_left and written.files and wants(written.table):
@@ -107,7 +108,7 @@ class Catalog:
 
     def _target(self, name: TableName) -> str:
         inside = [name.db, name.table] if len(self._name) == 1 else [f"{name.db}_{name.table}"]
-        return ".".join(map(_quoted, [*self._name, *inside]))
+        return ".".join(map(identifier, [*self._name, *inside]))
 
     def _differs(self, target: str, life: LifeState) -> bool:
         there = self._records.tables.get(target)
@@ -283,16 +284,16 @@ class _Table:
                 self._drop(mine.pop(next(iter(moving))))
                 continue
             _, kind = self.columns.pop(mine[free].lower())
-            self._alter(f"RENAME COLUMN {_quoted(mine[free])} TO {_quoted(wanted[free][0])}")
+            self._alter(f"RENAME COLUMN {identifier(mine[free])} TO {identifier(wanted[free][0])}")
             mine[free] = wanted[free][0]
             self.columns[mine[free].lower()] = (mine[free], kind)
 
     def _drop(self, name: str) -> None:
         if self.columns.pop(name.lower(), None) is not None:
-            self._alter(f"DROP COLUMN {_quoted(name)}")
+            self._alter(f"DROP COLUMN {identifier(name)}")
 
     def _add(self, name: str, kind: str) -> None:
-        self._alter(f"ADD COLUMN {_quoted(name)} {kind}")
+        self._alter(f"ADD COLUMN {identifier(name)} {kind}")
         # Some types are stored as wider ones.
         field = next(
             one for one in self._spark.table(self._target).schema if one.name.lower() == name.lower()
@@ -306,7 +307,7 @@ class _Table:
         if not _holds(after, before):
             return False
         try:
-            self._alter(f"ALTER COLUMN {_quoted(name)} TYPE {after}")
+            self._alter(f"ALTER COLUMN {identifier(name)} TYPE {after}")
         except PySparkException:
             return False
         self.columns[name.lower()] = (name, after)
@@ -353,9 +354,9 @@ class _Table:
             if changes.isEmpty():
                 return
             changes.createOrReplaceTempView(self._view)
-            names = [_quoted(name) for name, _ in columns.values()]
+            names = [identifier(name) for name, _ in columns.values()]
             mine = {name.lower() for name, _ in columns.values()}
-            others = [_quoted(name) for key, (name, _) in self.columns.items() if key not in mine]
+            others = [identifier(name) for key, (name, _) in self.columns.items() if key not in mine]
             values = [f"changed.row.{name}" for name in names] + ["NULL"] * len(others)
             self.sql(
                 f"MERGE INTO {self._target} AS there USING {self._view} AS changed"
@@ -390,20 +391,16 @@ def _read(output: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> 
                     yield from pa.Table.from_batches([rows]).cast(schema).to_batches()
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _defined(columns: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"{_quoted(name)} {kind}" for name, kind in columns)
+    return ", ".join(f"{identifier(name)} {kind}" for name, kind in columns)
 
 
 def _cast(source: str | None, kind: str, name: str) -> str:
-    return f"CAST({'NULL' if source is None else _quoted(source)} AS {kind}) AS {_quoted(name)}"
+    return f"CAST({'NULL' if source is None else identifier(source)} AS {kind}) AS {identifier(name)}"
 
 
 def _same(one: str, other: str, name: str, kind: str) -> str:
-    left, right = f"{one}.{_quoted(name)}", f"{other}.{_quoted(name)}"
+    left, right = f"{one}.{identifier(name)}", f"{other}.{identifier(name)}"
     # Maps are not comparable.
     return (
         f"map_entries({left}) <=> map_entries({right})" if kind.startswith("map") else f"{left} <=> {right}"
@@ -413,7 +410,7 @@ def _same(one: str, other: str, name: str, kind: str) -> str:
 def _same_key(one: str, other: str, key: Sequence[tuple[str, bool]]) -> str:
     found = []
     for name, can_be_misfit in key:
-        found.append(f"{one}.{_quoted(name)} <=> {other}.{_quoted(name)}")
+        found.append(f"{one}.{identifier(name)} <=> {other}.{identifier(name)}")
         if can_be_misfit:
             text = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
             found.append(f"{one}.{_MISFITS}[{text}] <=> {other}.{_MISFITS}[{text}]")

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from binx.errors import RefusedError
 from binx.rows.columns.arrow_schema import time_text
-from binx.slices.sql.literals import comment_text, identifier, text_literal
+from binx.rows.ddl.tokens import identifier
+from binx.slices.sql.literals import comment_text, text_literal
 from binx.spark.lake.at_moment import TableAt
 from binx.spark.lake.model import CSV, PARQUET
 from binx.storage.output import OutputStream

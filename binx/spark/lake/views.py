@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple
 import pyarrow as pa
 
 from binx.rows.columns.names import SYSTEM_COLUMNS
+from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrow.types import arrow_type
 from binx.spark.lake.model import Life, LifeState, RangeFile, TableName, Unit, Version
 from binx.spark.lake.place import Place
@@ -194,7 +195,7 @@ class Spark:
     @staticmethod
     def name(name: str) -> str:
         """Quote an identifier."""
-        return "`" + name.replace("`", "``") + "`"
+        return identifier(name)
 
     @staticmethod
     def folded(name: TableName) -> str:

@@ -22,11 +22,12 @@ from binx.event.charset import charset as charset_of_name
 from binx.event.format import parse_format
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.ddl.tokens import identifier
 from binx.rows.statements import Statement
 from binx.slices import changes as changes_module
 from binx.slices.changes import ordered_changes
 from binx.slices.search import Selected
-from binx.slices.sql.literals import SqlValues, comment_text, identifier, text_literal
+from binx.slices.sql.literals import SqlValues, comment_text, text_literal
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.write import check_sql, write_sql
 from tests.conftest import SERVERS, SHOPS, TESTDATA

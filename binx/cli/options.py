@@ -17,7 +17,7 @@ from binx.cli.terminal import LAYOUT, NO_PAGER, say_note, say_warning
 from binx.errors import BinxError, UsageError
 from binx.log.chain.chain import ProblemKind, ends_problems
 from binx.log.chain.inputs import open_chain
-from binx.log.file import FORMAT_FROM, listen
+from binx.log.file import FORMAT_FROM, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time, parse_zone
@@ -79,7 +79,7 @@ KEYS = combined(
 
 
 def _report_steps(_: click.Context, __: click.Parameter, wanted: bool) -> None:
-    listen(say_note if wanted else None)
+    set_step_listener(say_note if wanted else None)
 
 
 _VERBOSE = option(

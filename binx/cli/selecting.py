@@ -160,15 +160,15 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet | ShortGtids, ...] = chosen[name]
             chosen[name] = GtidSet().union(*(resolved(one, paths) for one in sets)) if sets else None
-        for name, place, behind in (("from_gtid", "start", False), ("until_gtid", "stop", True)):
+        for name, bound, after in (("from_gtid", "start", False), ("until_gtid", "stop", True)):
             gtid = values.pop(name)
             if gtid is None:
                 continue
-            if chosen[place] is not None or "files" not in values:
+            if chosen[bound] is not None or "files" not in values:
                 raise UsageError(
                     f"--{name.replace('_', '-')} cannot be used with a position, nor for two servers"
                 )
-            chosen[place] = position_of(resolved(gtid, paths), paths, behind=behind)
+            chosen[bound] = position_of(resolved(gtid, paths), paths, after=after)
         chosen["kinds"] = tuple(kind for kinds in chosen["kinds"] for kind in kinds)
         for name in ("since", "until"):
             if chosen[name] is not None:

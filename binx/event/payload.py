@@ -153,7 +153,7 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
 
 
 @contextmanager
-def told_of(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> Iterator[None]:
+def errors_at_event(position: int, event: str = EventType.TRANSACTION_PAYLOAD.name) -> Iterator[None]:
     """Make errors in decompressed bytes refer to the event that contains them.
 
     Decompressed bytes have no offset in the file, so errors get the offset of the outer event; the message

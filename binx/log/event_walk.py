@@ -12,7 +12,7 @@ from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError, 
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
-from binx.event.payload import told_of, whole_events
+from binx.event.payload import errors_at_event, whole_events
 from binx.kernels.walk.headers import UNREADABLE, EventChecksum, WindowStop, window_events
 from binx.kernels.walk.machine import Action, EventClass
 from binx.kernels.walk.scan import Level
@@ -197,7 +197,7 @@ class EventWalk:
         for events in whole_events(stored_payload(file.source, header, window, origin, self.format)):
             at = 0
             while at < len(events):
-                with told_of(payload.position):
+                with errors_at_event(payload.position):
                     header = parse_header(events, at)
                 yield ListedEvent(
                     payload.position,

@@ -15,8 +15,8 @@ from binx.event.parse import Event, Parser, parse_event
 from binx.event.payload import (
     StoredBytes,
     TransactionPayload,
+    errors_at_event,
     parse_transaction_payload,
-    told_of,
     whole_events,
 )
 from binx.event.query import ExecuteLoadQuery, Query
@@ -60,9 +60,9 @@ def transaction_events(
 def statement_texts(file: BinlogFile, start: int, end: int, description: FormatDescription) -> Iterator[str]:
     """Yield the statement texts of ``[start, end)``, including those logged with row events."""
     for _, event in transaction_events(file, start, end, description):
-        said = event.query if isinstance(event, ExecuteLoadQuery) else event
-        if isinstance(said, Query | RowsQuery):
-            yield said.text
+        statement = event.query if isinstance(event, ExecuteLoadQuery) else event
+        if isinstance(statement, Query | RowsQuery):
+            yield statement.text
 
 
 def first_statement(file: BinlogFile, start: int, end: int, description: FormatDescription) -> str:
@@ -126,7 +126,7 @@ def _inner_events(
             header = parse_header(events, payload.position, origin=payload.position - at)
             data = events[at : at + header.size]
             body = data[HEADER_SIZE:]
-            with told_of(payload.position):
+            with errors_at_event(payload.position):
                 event = parse(body, header, description)
             yield RawEvent(header, data, body, offset, event)
             at += header.size
@@ -160,9 +160,9 @@ def stored_payload(
         return parse_transaction_payload(window[start - origin : end - origin], header, description)
     if origin + len(window) - start < _FIELDS_SIZE:
         window, origin = source.window(start, min(end, start + READ_BYTES)), start
-    behind = min(end, origin + len(window))
-    rest = StoredBytes(end - behind, lambda: pieces(source, behind, end)) if behind < end else None
-    return parse_transaction_payload(window[start - origin : behind - origin], header, description, rest)
+    available = min(end, origin + len(window))
+    rest = StoredBytes(end - available, lambda: pieces(source, available, end)) if available < end else None
+    return parse_transaction_payload(window[start - origin : available - origin], header, description, rest)
 
 
 def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:

@@ -254,7 +254,9 @@ def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
     try:
         for path in paths:
             files.append(BinlogFile.open(path, keys))
-            tell(path, f"opened, {files[-1].size:,} bytes, written by {files[-1].format.server_version}")
+            report_step(
+                path, f"opened, {files[-1].size:,} bytes, written by {files[-1].format.server_version}"
+            )
     except BinxError:
         for file in files:
             file.close()
@@ -265,12 +267,12 @@ def open_files(paths: list[str], keys: Keys | None = None) -> list[BinlogFile]:
 _listeners: list[Callable[[str], None]] = []
 
 
-def listen(listener: Callable[[str], None] | None) -> None:
+def set_step_listener(listener: Callable[[str], None] | None) -> None:
     """Set the listener for progress steps; None for nobody."""
     _listeners[:] = [] if listener is None else [listener]
 
 
-def tell(path: str, step: str) -> None:
+def report_step(path: str, step: str) -> None:
     """Report a step."""
     for listener in _listeners:
         listener(f"{path}: {step}")

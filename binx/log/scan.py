@@ -286,13 +286,13 @@ class Scan:
                 if not origin <= scanner.position < origin + len(window):
                     return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
-                from binx.event.payload import told_of
+                from binx.event.payload import errors_at_event
                 from binx.event.rows import plain_rows_event
 
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin
                 plain = plain_rows_event(window[start : start + header.size], header, self._format)
-                with told_of(header.position, header.name):
+                with errors_at_event(header.position, header.name):
                     scanner.feed_replacement(plain, header.size)
             else:
                 return stop
@@ -321,14 +321,14 @@ class Scan:
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
         """Count the contents of a compressed payload."""
-        from binx.event.payload import told_of, whole_events
+        from binx.event.payload import errors_at_event, whole_events
         from binx.log.events import stored_payload
 
         scanner = self._scanner
         header = parse_header(window, scanner.position, origin=origin)
         payload = stored_payload(self.file.source, header, window, origin, self._format)
         for events in whole_events(payload) if self.payloads is None else self.payloads.first(payload):
-            with told_of(payload.position):
+            with errors_at_event(payload.position):
                 scanner.feed_inner(events)
         scanner.end_payload()
 

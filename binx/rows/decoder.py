@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
-from binx.event.payload import KeptPayloads, told_of, whole_events
+from binx.event.payload import KeptPayloads, errors_at_event, whole_events
 from binx.event.rows import plain_rows_event
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.images import Need, RowDecoder
@@ -293,7 +293,7 @@ class ChangeDecoder:
         decoder = self._decoder
         done = 0
         while done < len(events):
-            with told_of(holder.position, holder.name):
+            with errors_at_event(holder.position, holder.name):
                 need, consumed = decoder.run_inner(events[done:])
             done += consumed
             if need == Need.NEED_BUILDER:
@@ -301,7 +301,7 @@ class ChangeDecoder:
             elif need == Need.NEED_STATEMENT:
                 event = events[done - decoder.event_size : done]
                 header = parse_header(event, holder.position, origin=holder.position)
-                with told_of(holder.position, holder.name):
+                with errors_at_event(holder.position, holder.name):
                     yield from self._take_statement(event[HEADER_SIZE:], header, table)
             elif need in _FLUSHES:
                 yield from self._hand_over(need)

@@ -13,7 +13,7 @@ from itertools import chain
 from binx.errors import DamagedError
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
-from binx.event.payload import told_of
+from binx.event.payload import errors_at_event
 from binx.event.rows import RowsHeader, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
@@ -142,9 +142,9 @@ def counted_rows(counter: RowCounter, raw: RawEvent, description: FormatDescript
     header, event = raw.header, raw.event
     position = header.position + HEADER_SIZE
     compressed = isinstance(event, RowsHeader) and event.compressed
-    about = nullcontext() if raw.inner is None else told_of(header.position)
+    about = nullcontext() if raw.inner is None else errors_at_event(header.position)
     if compressed and raw.inner is None:
-        about = told_of(header.position, header.name)
+        about = errors_at_event(header.position, header.name)
     with about:
         if isinstance(event, TableMap):
             wide = (

@@ -10,7 +10,7 @@ from binx.event.format import Flavour
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ends_problems, epochs
 from binx.log.chain.ends import FileEnds
-from binx.log.file import BinlogFile, tell
+from binx.log.file import BinlogFile, report_step
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector, required_level
@@ -245,7 +245,7 @@ class Search:
 
     def _tell(self, file: BinlogFile, text: str) -> None:
         if self._tells:
-            tell(file.path, text)
+            report_step(file.path, text)
 
     def _transactions(
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None

@@ -113,19 +113,19 @@ class AgeFile(UnpackedFile):
         package = pyrage()
         reader, writer = SourceReader(self.inner), CheckedWriter(file.write)
         keys = [package.x25519.Identity.from_str(text) for text in self._identities.found]
-        said: Exception | None = None
+        failure: Exception | None = None
         try:
             package.decrypt_io(io.BufferedReader(reader), writer, keys)
         except (package.DecryptError, OSError) as error:
-            said = error
+            failure = error
         for problem in (reader.problem, writer.problem):
             if problem is not None:
                 raise problem
-        if said is not None and _UNKNOWN_KEY in str(said):
+        if failure is not None and _UNKNOWN_KEY in str(failure):
             raise self._no_key()
-        if said is not None:
+        if failure is not None:
             raise DamagedError(
-                f"the age file is cut or has been changed ({said}); copy it again from its origin",
+                f"the age file is cut or has been changed ({failure}); copy it again from its origin",
                 path=self.path,
             )
 

@@ -42,16 +42,16 @@ def number_of(name: str) -> int:
     return int(number) & 0x7FFFFFFF if dot and number.isdecimal() else 0
 
 
-def is_named_next(told: str, before: str, name: str) -> bool:
-    """Return whether a log is the one that the log before it names as the next.
+def is_named_next(announced: str, before: str, name: str) -> bool:
+    """Return whether a log is the next one that the log before it announces in its ROTATE event.
 
     Logs that were all renamed alike keep their numbers, as do those written by ``mysqlbinlog --raw`` with
     ``--result-file=PREFIX``.
     """
-    if told == name:
+    if announced == name:
         return True
-    base, alike = before.rpartition(".")[0], name.rpartition(".")[0]
-    return base == alike != told.rpartition(".")[0] and number_of(name) == number_of(told) > 0
+    base, other_base = before.rpartition(".")[0], name.rpartition(".")[0]
+    return base == other_base != announced.rpartition(".")[0] and number_of(name) == number_of(announced) > 0
 
 
 def has_log_number(path: str) -> bool:

@@ -33,7 +33,7 @@ _URI_CHARACTERS = "%:/?#[]@!$&'()*+,;="
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SCHEMES = ("abfs", "abfss")
 _NEEDS_NO_TOKEN = frozenset({"account_key", "sig"})
-_SAID = "what():"
+_REFUSAL_MARK = "what():"
 _ASK = """
 import sys
 from pyarrow import fs
@@ -198,8 +198,8 @@ def _limited(uri: str) -> str:
 
 def shortened(error: Exception) -> str:
     """Return Arrow's message without locations in its source and the details of Google's client."""
-    said = str(error).partition(" Detail:")[0].partition(" error_info=")[0]
-    return (said.splitlines() or ["no reason given"])[0]
+    message = str(error).partition(" Detail:")[0].partition(" error_info=")[0]
+    return (message.splitlines() or ["no reason given"])[0]
 
 
 def refuse_secret(uri: str) -> None:
@@ -221,11 +221,11 @@ def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> 
     scheme, _, rest = place.partition("://")
     if scheme.lower() not in _SCHEMES or not _needs_token(options):
         return
-    said = _refusal(f"{scheme}://{rest.partition('/')[0]}/{'?' if options else ''}{options}")
-    if said is not None:
+    refusal = _refusal(f"{scheme}://{rest.partition('/')[0]}/{'?' if options else ''}{options}")
+    if refusal is not None:
         raise error_type(
-            f"no working Azure credentials: {said}. Run `az login`, set AZURE_TENANT_ID, AZURE_CLIENT_ID and"
-            " AZURE_CLIENT_SECRET, or use the machine's identity; for a public container, append"
+            f"no working Azure credentials: {refusal}. Run `az login`, set AZURE_TENANT_ID, AZURE_CLIENT_ID"
+            " and AZURE_CLIENT_SECRET, or use the machine's identity; for a public container, append"
             " ?credential_kind=anonymous to the URI",
             path=uri,
         )
@@ -240,9 +240,11 @@ def _needs_token(options: str) -> bool:
 def _refusal(uri: str) -> str | None:
     """Return the message with which Azure's library aborts a process that uses the URI, or None."""
     command = [sys.executable, "-c", _ASK, uri]
-    asked = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
-    if asked.returncode != -signal.SIGABRT:
+    probe = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    if probe.returncode != -signal.SIGABRT:
         return None
-    lines = asked.stderr.decode("utf-8", "replace").splitlines()
-    said = next((line.partition(_SAID)[2] for line in lines if _SAID in line), "no reason is given")
-    return said.strip().rstrip(".")
+    lines = probe.stderr.decode("utf-8", "replace").splitlines()
+    message = next(
+        (line.partition(_REFUSAL_MARK)[2] for line in lines if _REFUSAL_MARK in line), "no reason is given"
+    )
+    return message.strip().rstrip(".")

@@ -12,7 +12,7 @@ from binx.cli.layout import UNKNOWN, screen_lines
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode
-from binx.log.selection.moments import Position, parse_position, place_of, zone_name
+from binx.log.selection.moments import Position, index_of_file, parse_position, zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
 from binx.stats.text import fit_text, number_text, short_transaction
 
@@ -77,8 +77,8 @@ def events_command(
     with text_output(plain=as_json) as output, logs.opened("events") as (chain, bar):
         files = [ends.file for ends in chain]
         names = [file.name for file in files]
-        first = 0 if start is None else place_of(start, names)
-        last = len(chain) - 1 if stop is None else place_of(stop, names)
+        first = 0 if start is None else index_of_file(start, names)
+        last = len(chain) - 1 if stop is None else index_of_file(stop, names)
         bar.expect(sum(file.own_size for file in files[first : last + 1]))
         listing = EventListing(
             files,

@@ -131,9 +131,9 @@ def missing_gtids(logged: GtidSet, previous: Iterable[GtidSet | None]) -> GtidSe
         logged: the GTIDs of all transactions in the logs.
         previous: for each log, the GTIDs of all logs before it, if it records them.
     """
-    said = [gtids for gtids in previous if gtids is not None]
-    before = reduce(GtidSet.intersection, said) if said else GtidSet()
-    known = reduce(GtidSet.union, said, logged)
+    listed = [gtids for gtids in previous if gtids is not None]
+    before = reduce(GtidSet.intersection, listed) if listed else GtidSet()
+    known = reduce(GtidSet.union, listed, logged)
     skipped = known - before - logged
     return GtidSet([*skipped, *_holes(known, before), *_holes_in_domains(logged)])
 
@@ -208,8 +208,8 @@ def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
 
 def _ahead(numbers: dict[DomainSource, int], others: dict[DomainSource, int]) -> GtidSet:
     """Return the GTIDs after the last numbers of ``others``, up to those of ``numbers``."""
-    behind = ((source, others.get(source, 0), number) for source, number in numbers.items())
-    return GtidSet((source, other + 1, number) for source, other, number in behind if number > other)
+    pairs = ((source, others.get(source, 0), number) for source, number in numbers.items())
+    return GtidSet((source, other + 1, number) for source, other, number in pairs if number > other)
 
 
 def _lost_gtids(before: FileEnds, after: FileEnds) -> str:

@@ -20,7 +20,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ends_follow, order_ends
 from binx.log.chain.ends import FileEnds, known_ends, read_ends
 from binx.log.damage import Cause
-from binx.log.file import BinlogFile, tell
+from binx.log.file import BinlogFile, report_step
 from binx.log.scan import Resumption, Scan
 from binx.log.scanning import OnDamage
 from binx.source.base import JoinedSource
@@ -139,7 +139,7 @@ def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> Non
         end = _end_of(file, begun)
         if end is None:
             continue
-        tell(file.path, f"its last transaction continues in {others[-1].path} and is read from there")
+        report_step(file.path, f"its last transaction continues in {others[-1].path} and is read from there")
         rest = others[-1].size - (whole - end)
         resumption = Resumption(rest, _format_at(others[-1], rest))
         file.source = JoinedSource(first, [other.source for other in others], end)

@@ -134,10 +134,10 @@ def with_crc(footer: bytes, crc: bytes = NO_CRC) -> tuple[bytes, bytes]:
     Raises:
         DamagedError: the footer has no CRC32.
     """
-    before, key, behind = footer.rpartition(CRC_KEY + _STRING_OF_EIGHT)
+    before, key, after = footer.rpartition(CRC_KEY + _STRING_OF_EIGHT)
     if not key:
         raise DamagedError("expected the checksum of an index file, found none")
-    return before + key + crc + behind[len(crc) :], behind[: len(crc)]
+    return before + key + crc + after[len(crc) :], after[: len(crc)]
 
 
 def log_checksums(file: BinlogFile) -> tuple[int, int, int]:

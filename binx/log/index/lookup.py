@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, SourceError
-from binx.log.file import tell
+from binx.log.file import report_step
 from binx.source.names import ENCRYPTION_SUFFIX, uncompressed_name, unencrypted_name
 from binx.source.remote import beside, is_uri
 
@@ -86,7 +86,7 @@ def _find(file: BinlogFile, use: IndexUse) -> IndexFile | None:
             index = IndexFile.open(path, file)
             if index is not None:
                 index.check()
-                tell(file.path, f"its index file is used: {path}")
+                report_step(file.path, f"its index file is used: {path}")
                 return index
         except (BinxError, MemoryError) as error:
             if use.warn is not None:

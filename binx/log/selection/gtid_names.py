@@ -59,7 +59,7 @@ def _uuids(paths: Sequence[str]) -> set[str]:
     return {str(UuidSource(source.uuid)) for source in sources if isinstance(source, UuidSource)}
 
 
-def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Position:
+def position_of(gtid: GtidSet, paths: Sequence[str], *, after: bool) -> Position:
     """Return where the transaction of a GTID begins, or the position after it.
 
     Raises:
@@ -76,7 +76,7 @@ def position_of(gtid: GtidSet, paths: Sequence[str], *, behind: bool) -> Positio
                 mask = table.mask()
                 table.keep_gtids(mask, wanted, True)
                 for index in table.marked(mask):
-                    return Position(ends.file.name, table.value("end" if behind else "start", index))
+                    return Position(ends.file.name, table.value("end" if after else "start", index))
     raise AbsentError(f"not in these files: {gtid}")
 
 

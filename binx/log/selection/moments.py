@@ -139,7 +139,7 @@ class Position(NamedTuple):
         return str(self.offset) if self.file is None else f"{self.file}:{self.offset}"
 
 
-def place_of(position: Position, files: Sequence[str]) -> int:
+def index_of_file(position: Position, files: Sequence[str]) -> int:
     """Return the index in ``files`` of a position's file.
 
     Args:

@@ -16,7 +16,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scanning import TransactionScan
-from binx.log.selection.moments import Position, format_time, place_of
+from binx.log.selection.moments import Position, format_time, index_of_file
 
 if TYPE_CHECKING:
     from binx.log.selection.table_filter import TableFilter, XaEnds
@@ -74,11 +74,11 @@ class Selection(NamedTuple):
 
     def facts(self) -> dict[str, object]:
         """Return the conditions as plain JSON values, without empty ones."""
-        asked: dict[str, object] = {}
+        filters: dict[str, object] = {}
         for name, value in self._asdict().items():
             if value is not None and value != ():
-                asked[name] = value if isinstance(value, int) else _plain(value)
-        return asked
+                filters[name] = value if isinstance(value, int) else _plain(value)
+        return filters
 
 
 def wanted_gtids(text: str) -> GtidSet:
@@ -255,7 +255,7 @@ class Selector:
         self._taken += passed
 
     def _rank_of(self, position: Position | None) -> int | None:
-        return None if position is None else place_of(position, self._files)
+        return None if position is None else index_of_file(position, self._files)
 
     def offsets(self, file: BinlogFile) -> range:
         """Return the offsets of a file that are not before the start and not after the stop position."""

@@ -198,4 +198,4 @@ def base_batch(
     ]
     if table.alike.can_misfit:
         heads.append(pa.nulls(rows, MISFITS) if misfits is None else misfits)
-    return ChangeBatch(table, rows, [*heads, *columns], 0, 0)
+    return ChangeBatch(table, rows, [*heads, *columns], None, 0)

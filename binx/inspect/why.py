@@ -260,8 +260,7 @@ class RowLife:
         """Write rows of a batch in the form of ``extract --format json --rows``."""
         if not rows:
             return {}
-        chosen = pa.array(sorted(rows), pa.int64())
-        part = batch.with_rows(batch.batch.take(chosen))
+        part = batch.take(pa.array(sorted(rows), pa.int64()))
         piece = Piece(self._render(part, file))
         names = ("_commit_version", "_row", "_statement")
         columns = (part.batch.column(name).to_pylist() for name in names)

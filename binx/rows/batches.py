@@ -31,12 +31,17 @@ class ChangeBatch:
     """Row changes of one table, all of one schema version.
 
     Attributes:
-        rows_flags: all flags that the rows events had, and maybe those of other rows before.
+        rows_flags: the low byte of each row's event flags, uint8; None if the rows are not from a log.
         typed_documents: number of JSON documents with values of SQL types that their text does not show.
     """
 
     def __init__(
-        self, table: TableChanges, rows: int, columns: list[Column], rows_flags: int, typed_documents: int
+        self,
+        table: TableChanges,
+        rows: int,
+        columns: list[Column],
+        rows_flags: pa.UInt8Array | None,
+        typed_documents: int,
     ) -> None:
         self.table = table
         self.rows = rows
@@ -96,9 +101,11 @@ class ChangeBatch:
         numbers = codes.indices
         return memoryview(numbers.buffers()[1])[numbers.offset :][: len(numbers)].tobytes()
 
-    def with_rows(self, batch: pa.RecordBatch) -> ChangeBatch:
-        """Return a batch of other rows of the same table."""
-        return ChangeBatch(self.table, batch.num_rows, batch.columns, self.rows_flags, self.typed_documents)
+    def take(self, rows: pa.Int64Array) -> ChangeBatch:
+        """Return a batch of some of the rows, by their places."""
+        flags = None if self.rows_flags is None else self.rows_flags.take(rows)
+        columns = self.batch.take(rows).columns
+        return ChangeBatch(self.table, len(rows), columns, flags, self.typed_documents)
 
 
 class TableChanges:
@@ -170,7 +177,7 @@ class TableChanges:
         # Text output needs no version, which takes long to compute for many tables.
         return self.alike.schema if self.alike.options.raw_text else self.schema
 
-    def batch(self, handed: dict[str, Any], rows_flags: int) -> ChangeBatch:
+    def batch(self, handed: dict[str, Any]) -> ChangeBatch:
         """The rows that the kernel handed over.
 
         Args:
@@ -204,7 +211,8 @@ class TableChanges:
             except BinxError as error:
                 error.message = f"column {column.name} of {self.db}.{self.name}: {error.message}"
                 raise
-        return ChangeBatch(self, rows, columns, rows_flags, handed["typed_documents"])
+        flags = pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(handed["flags"])])
+        return ChangeBatch(self, rows, columns, flags, handed["typed_documents"])
 
     def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
         texts: dict[int, dict[str, str]] = defaultdict(dict)

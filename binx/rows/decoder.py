@@ -382,7 +382,7 @@ class ChangeDecoder:
         handed = self._decoder.take(self._builders[changes])
         if handed["rows"]:
             try:
-                batch = changes.batch(handed, self._decoder.rows_flags)
+                batch = changes.batch(handed)
             except BinxError as error:
                 raise error.at(path=self.file.path) from error.__cause__
             # Free the bytes of converted text before the caller writes the batch.

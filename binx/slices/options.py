@@ -102,7 +102,7 @@ class RowChoice:
         if not codes.issuperset(batch.change_types):
             kinds = pa.Array.from_buffers(pa.int8(), batch.rows, [None, pa.py_buffer(batch.change_types)])
             wanted = pc.is_in(kinds, value_set=pa.array(self._codes, pa.int8()))
-            batch = batch.with_rows(batch.batch.filter(wanted))
+            batch = batch.take(pc.indices_nonzero(wanted))
         return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
 
     def rendered_by(self, render: Renderer) -> Renderer:

@@ -191,9 +191,8 @@ class RowFilter(AskedCondition):
         for group, marks in self._asked(images):
             passing += images.rows_of(group, marks)
             dropped[group.operation] += len(marks) - marks.true_count
-        rows = batch.batch.take(arrow_array(sorted(passing), pa.int64()))
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
-        return batch.with_rows(rows), counts
+        return batch.take(arrow_array(sorted(passing), pa.int64())), counts
 
     def _batches(self, file: BinlogFile, table: TransactionTable, work: bytearray) -> Iterator[ChangeBatch]:
         if self._decoder is None or self._decoder.file is not file:

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Inspect single rows events: count row changes, find where images end, read the flags."""
+"""Inspect single rows events: count row changes, find where images end."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
+from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.output cimport Output, append, bytes_in, release
 from binx.kernels.rows.counting cimport (
     RowsEvent,
@@ -14,7 +14,6 @@ from binx.kernels.rows.counting cimport (
     open_rows,
 )
 from binx.kernels.rows.layouts cimport TableLayout, TableMaps, skip_image
-from binx.kernels.walk.events cimport HEADER_SIZE, rows_operation, set_post_header
 
 
 cdef class RowCounter:
@@ -87,45 +86,3 @@ cdef int put_ends(TableMaps maps, Cursor *body, RowsEvent *rows, Output *ends) e
             skip_image(body, layout, rows.after, rows.after_count)
             append(ends, &body.position, sizeof(int64_t))
     return 0
-
-
-cdef enum:
-    FLAGS_SIZE = 2
-    SHORT_TABLE_ID = 6
-
-
-def rows_flags(
-    const uint8_t[::1] window not None,
-    int64_t origin,
-    const int64_t[::1] positions not None,
-    int64_t first,
-    const uint8_t[::1] post_header not None,
-    uint8_t[::1] flags not None,
-):
-    cdef uint8_t lengths[256]
-    cdef Cursor cursor
-    cdef const uint8_t *header
-    cdef int64_t at
-    cdef int64_t count = min(positions.shape[0], flags.shape[0])
-    if window.shape[0] == 0:
-        return first
-    set_post_header(lengths, &post_header[0], post_header.shape[0])
-    with nogil:
-        while 0 <= first < count:
-            if first and positions[first] == positions[first - 1]:
-                flags[first] = flags[first - 1]
-                first += 1
-                continue
-            at = positions[first] - origin
-            if at < 0 or at > window.shape[0]:
-                break
-            cursor = cursor_over(&window[0] + at, window.shape[0] - at, positions[first])
-            if remaining(&cursor) < HEADER_SIZE + SHORT_TABLE_ID + FLAGS_SIZE:
-                break
-            header = take(&cursor, HEADER_SIZE)
-            flags[first] = 0
-            if rows_operation(header[4]) >= 0:
-                take(&cursor, 4 if lengths[header[4]] == SHORT_TABLE_ID else 6)
-                flags[first] = <uint8_t> little(take(&cursor, FLAGS_SIZE), FLAGS_SIZE)
-            first += 1
-    return first

@@ -43,7 +43,7 @@ cpdef enum Codec:
     CODEC_GEOMETRY = 29
 
 cdef enum:
-    # The system columns, which every table has besides its own.
+    # What every table's rows have besides its own columns.
     CHANGE_TYPE = 0
     COMMIT_VERSION = 1
     COMMIT_TIMESTAMP = 2
@@ -52,7 +52,8 @@ cdef enum:
     EVENT_TIMESTAMP = 5
     POSITION = 6
     STATEMENT = 7
-    SYSTEM_COLUMNS = 8
+    EVENT_FLAGS = 8
+    SYSTEM_COLUMNS = 9
 
 cdef struct Column:
     uint8_t codec
@@ -144,7 +145,7 @@ cdef class RowBuilder:
     ) except -1 nogil
     cdef int begin_transaction(self, const Origin *origin) except -1 nogil
     cdef void fill_system_columns(
-        self, int64_t first, int operation, const Origin *origin, int64_t number
+        self, int64_t first, const RowsEvent *event, const Origin *origin, int64_t number
     ) noexcept nogil
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial

@@ -60,7 +60,8 @@ class RowBuilder:
         """Return all rows and start over.
 
         Returns:
-            ``rows``; the system columns by name, each memory of one value a row; ``present``: (validity,
+            ``rows``; the system columns and the events' ``flags`` by name, each
+            memory of one value a row; ``present``: (validity,
             offsets, bits, nulls) or None where every row is whole; ``identifiers``: (offsets, text, count),
             which ``transaction`` numbers; ``columns``: for each column (validity or None, nulls, values,
             data, extra); ``misfits`` and ``differences`` (partial JSON): lists of (row, column, text);

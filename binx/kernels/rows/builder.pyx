@@ -59,9 +59,10 @@ TIMES = {CODEC_DATETIME: 5, CODEC_TIMESTAMP: 4, CODEC_TIME: 3}
 
 SYSTEM_NAMES = (
     "change_type", "commit_version", "commit_timestamp", "row", "transaction", "event_timestamp", "position", "statement",
+    "flags",
 )
 
-cdef int *SYSTEM_WIDTHS = [1, 8, 8, 8, 4, 8, 8, 4]
+cdef int *SYSTEM_WIDTHS = [1, 8, 8, 8, 4, 8, 8, 4, 1]
 
 
 cdef int item_size(int place, int codec, int prefix, int width, int parameter) except -1:
@@ -101,7 +102,7 @@ cdef class RowBuilder:
         self.column = <Column *> calloc(self.columns + 1, sizeof(Column))
         if self.column == NULL:
             raise MemoryError
-        self.row_bytes = 57
+        self.row_bytes = 58
         for i, (codec, prefix, width, parameter) in enumerate(plan):
             column = &self.column[i]
             column.item = item_size(i, codec, prefix, width, parameter)
@@ -272,7 +273,7 @@ cdef class RowBuilder:
                 bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
             if self.bytes_held() >= byte_limit:
                 break
-        self.fill_system_columns(first, rows.operation, origin, number)
+        self.fill_system_columns(first, rows, origin, number)
         return count
 
     cdef int begin_transaction(self, const Origin *origin) except -1 nogil:
@@ -291,7 +292,7 @@ cdef class RowBuilder:
         return 0
 
     cdef void fill_system_columns(
-        self, int64_t first, int operation, const Origin *origin, int64_t number
+        self, int64_t first, const RowsEvent *event, const Origin *origin, int64_t number
     ) noexcept nogil:
         """Fill the system columns of the rows from ``first`` on; an update's two images share a number."""
         cdef int64_t count = self.rows - first
@@ -304,14 +305,15 @@ cdef class RowBuilder:
         cdef int64_t *positions = (<int64_t *> self.system[POSITION].data) + first
         cdef int32_t *statements = (<int32_t *> self.system[STATEMENT].data) + first
         cdef int64_t i
-        if operation == 1:
+        if event.operation == 1:
             for i in range(count):
                 changes[i] = <uint8_t> (CHANGE_UPDATE_PREIMAGE + (i & 1))
                 numbers[i] = number + (i >> 1)
         else:
-            memset(changes, CHANGE_DELETE if operation == 2 else CHANGE_INSERT, count)
+            memset(changes, CHANGE_DELETE if event.operation == 2 else CHANGE_INSERT, count)
             for i in range(count):
                 numbers[i] = number + i
+        memset(self.system[EVENT_FLAGS].data + first, event.flags & 0xFF, count)
         for i in range(count):
             versions[i] = origin.version
             times[i] = origin.committed

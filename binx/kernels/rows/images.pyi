@@ -31,7 +31,6 @@ class RowDecoder:
         event_size: bytes of the current event.
         pending_map: the table map that has no builder yet, after ``NEED_BUILDER``.
         full: the builder to take, after ``NEED_FLUSH``.
-        rows_flags: the flags of all rows events read, combined.
         statements_only: whether the current transaction is marked for its statements only.
     """
 
@@ -47,8 +46,6 @@ class RowDecoder:
     def pending_map(self) -> int: ...
     @property
     def full(self) -> RowBuilder | None: ...
-    @property
-    def rows_flags(self) -> int: ...
     @property
     def statements_only(self) -> bool: ...
     with_markers: bool

@@ -61,7 +61,6 @@ cdef class RowDecoder:
     cdef readonly int64_t event_size
     cdef readonly int32_t pending_map
     cdef readonly object full
-    cdef readonly int rows_flags
     cdef public bint with_markers
     cdef public bint resolves_only
     cdef public bint with_texts
@@ -354,7 +353,6 @@ cdef class RowDecoder:
             self.next_statement += rows.flags & STATEMENT_END
             if target.builder != NULL and self.maps.layout(rows.map).old_times and self.maps.of_mariadb:
                 self.check_widths(body, &rows, target)
-        self.rows_flags |= rows.flags
         if target.builder == NULL and self.resolves_only:
             return NEED_NOTHING
         if target.builder == NULL or undone:

@@ -94,7 +94,7 @@ class Cascades:
         if SqlDialect.of(file.format).logs_cascades:
             return
         for child in self._keys.to(table.logged):
-            for gone in gone_rows(child, table, images, file):
+            for gone in gone_rows(child, table, images):
                 self._wanted[child].add(child.fold(gone.value))
                 self._undone.add(gone.place)
 
@@ -162,13 +162,13 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
     """Return values one step further along the foreign keys, and earlier values of the given ones."""
     found: _Wanted = defaultdict(set)
     keys, names = ForeignKeys(catalog), _names(new)
-    for item, file in table_changes(selected, catalog, lambda db, table: (db, table) in names):
+    for item, _ in table_changes(selected, catalog, lambda db, table: (db, table) in names):
         if isinstance(item, Statement):
             continue
         table, images = SqlTable(item.table.resolved), BatchImages(item)
         for child, values in new.items():
             if child.parent == table.logged and child.key.on_update == CASCADE:
-                for gone in gone_rows(child, table, images, file):
+                for gone in gone_rows(child, table, images):
                     if gone.now is not None and child.fold(gone.now) in values:
                         found[child].add(child.fold(gone.value))
                 for above in keys.of(child.parent):
@@ -239,7 +239,7 @@ class _Steps:
                 self._follow(table, images, RestoringSql(table, images, dialect, self._check, ties))
             for child, values in self._wanted.items():
                 if child.parent == table.logged:
-                    gone = gone_rows(child, table, images, file)
+                    gone = gone_rows(child, table, images)
                     self.steps += [
                         (one.place, _GONE, ReferringRows.go, (child, one))
                         for one in gone

@@ -43,7 +43,7 @@ class SqlRows:
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Return one statement for each row change of a batch."""
-        return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render(file)
+        return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render()
 
     def table(self, changes: ChangeBatch) -> SqlTable:
         """Return what the statements about the batch's table share.
@@ -75,9 +75,9 @@ class BatchSql:
         self.changed: pa.BooleanArray | None = None
         self._spelled: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
 
-    def render(self, file: BinlogFile) -> list[Changes]:
+    def render(self) -> list[Changes]:
         """Return the statements with their order and marks."""
-        marks = row_marks(self._images, file)
+        marks = row_marks(self._images)
         if marks is None and self._images.changes.partial_rows:
             marks = pa.repeat(pa.scalar(0, pa.uint8()), self._images.changes.rows)
         return changes_of(

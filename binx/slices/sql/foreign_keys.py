@@ -19,12 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import charset
-from binx.event.rows import RowsFlag
-from binx.log.file import BinlogFile
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, Images
-from binx.slices.sql.session import RowMark, row_marks
+from binx.slices.sql.session import unchecked_rows
 from binx.slices.sql.tables import SqlTable
 
 _BYTES = re.compile("nopad_bin$|0900_bin$|^binary$")
@@ -218,46 +216,29 @@ def _collation(column: ColumnDefinition | None) -> str | None:
     return column.collation if column.base in _TEXTS and column.charset != NO_TEXT else NO_TEXT
 
 
-def gone_rows(child: Child, table: SqlTable, images: BatchImages, file: BinlogFile) -> Iterator[Gone]:
+def gone_rows(child: Child, table: SqlTable, images: BatchImages) -> Iterator[Gone]:
     """Yield the rows whose referenced value was removed or changed, and that the foreign key followed."""
     columns = columns_of(table, child.key.referenced)
     if not columns:
         return
-    unchecked: frozenset[Place] | None = None
+    unchecked = unchecked_rows(images)
+    followed = None if unchecked is None else pc.invert(unchecked)
     for group in images.groups():
         before, after = group.before, group.after
         action = child.key.on_delete if after is None else child.key.on_update
         if before is None or action == CHANGES_NOTHING or not {*columns} <= {*before.columns}:
             continue
+        if followed is not None:
+            chosen = before.pick(followed)
+            before = chosen_images(images, before, chosen)
+            after = None if after is None else chosen_images(images, after, chosen)
         values = key_texts(images, columns, before).to_pylist()
         now = [None] * len(values) if after is None else values
         if after is not None and {*columns} <= {*after.columns}:
             now = key_texts(images, columns, after).to_pylist()
         for place, value, other in zip(places_of(images, before), values, now, strict=True):
-            if value is None or value == other:
-                continue
-            unchecked = _unchecked(images, file) if unchecked is None else unchecked
-            if place not in unchecked:
+            if value is not None and value != other:
                 yield Gone(place, value, other, after is None)
-
-
-def checked_rows(images: BatchImages, file: BinlogFile) -> pa.BooleanArray | None:
-    """Return which changes were made with foreign key checks; None if all were."""
-    flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
-    marks = row_marks(images, file) if flagged else None
-    if marks is None:
-        return None
-    bit = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), marks.type)
-    checked = pc.not_equal(pc.bit_wise_and(marks, bit), bit)
-    return checked if checked.false_count else None
-
-
-def _unchecked(images: BatchImages, file: BinlogFile) -> frozenset[Place]:
-    """Return the changes made without foreign key checks, which foreign keys do not follow."""
-    checked = checked_rows(images, file)
-    if checked is None:
-        return frozenset()
-    return frozenset(places_of(images, chosen_images(images, Images(None, ()), pc.invert(checked))))
 
 
 def columns_of(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:

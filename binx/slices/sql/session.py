@@ -16,14 +16,11 @@ from binx.event.charset import DEFAULT_CHARSET
 from binx.event.format import Flavour, FormatDescription
 from binx.event.rows import RowsFlag
 from binx.event.session import sql_mode_number
-from binx.kernels.copy.rows_events import rows_flags
-from binx.log.file import BinlogFile
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
 from binx.slices.sql.literals import text_literal
-from binx.source import READ_BYTES
 
 STRICT_MODE = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
 """Zero and invalid dates are accepted; a value that does not fit is an error."""
@@ -210,35 +207,6 @@ def _value(value: str) -> str:
     return value if _PLAIN_VALUE.fullmatch(value) else text_literal(value)
 
 
-_HEAD_BYTES = 64
-"""More than the header and post-header of a rows event."""
-
-_NEAR = 16 * 1024
-"""If events are closer than this on average, the bytes between them are read too."""
-
-
-def event_flags(file: BinlogFile, positions: pa.Array) -> pa.Array:
-    """Return the low byte of the rows event flags of each row change, uint8.
-
-    Events within compressed payloads have no position in the file, and count as events without flags.
-
-    Args:
-        file: the log.
-        positions: the event offset of each row change; rows of one event are adjacent.
-    """
-    places = memoryview(positions.buffers()[1]).cast("q")[positions.offset :][: len(positions)]
-    flags = bytearray(len(places))
-    lengths, done = file.format.post_header_lengths, 0
-    while done < len(places):
-        origin, known = places[done], done
-        size = READ_BYTES if places[-1] - origin < _NEAR * (len(places) - done) else _HEAD_BYTES
-        done = rows_flags(file.source.window(origin, origin + size), origin, places, known, lengths, flags)
-        if done == known:
-            # A small payload event at the end of the file.
-            done += 1
-    return pa.Array.from_buffers(pa.uint8(), len(flags), [None, pa.py_buffer(flags)])
-
-
 class RowMark(IntFlag):
     """The session settings that a row change requires."""
 
@@ -251,29 +219,30 @@ _ERROR_VALUE = 0
 """The number of an ENUM's error value, and its index among the names."""
 
 
-def row_marks(images: BatchImages, file: BinlogFile) -> pa.Array | None:
+def row_marks(images: BatchImages) -> pa.Array | None:
     """Return the session settings that each row requires; None if no row requires any."""
-    flagged = images.changes.rows_flags & RowsFlag.NO_FOREIGN_KEY_CHECKS
-    marks = _event_marks(file, images.system("_position")) if flagged else None
+    unchecked = unchecked_rows(images)
+    marks = None if unchecked is None else _marked(unchecked, RowMark.NO_FOREIGN_KEY_CHECKS)
     for place, column in enumerate(images.columns):
         if column.type.kind is Kind.ENUM and column.type.members is not None:
             values = images.column(place)
             codes = values if pa.types.is_integer(values.type) else values.indices
             errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
             if pc.any(errors).as_py():
-                lenient = pc.if_else(
-                    errors, pa.scalar(int(RowMark.LENIENT), pa.uint8()), pa.scalar(0, pa.uint8())
-                )
+                lenient = _marked(errors, RowMark.LENIENT)
                 marks = lenient if marks is None else pc.bit_wise_or(marks, lenient)
     return marks
 
 
-def _event_marks(file: BinlogFile, positions: pa.Array | None) -> pa.Array | None:
-    """Mark the rows that were changed without foreign key checks, according to their events' flags."""
-    assert positions is not None
-    bit = pa.scalar(int(RowsFlag.NO_FOREIGN_KEY_CHECKS), pa.uint8())
-    flagged = pc.equal(pc.bit_wise_and(event_flags(file, positions), bit), bit)
-    if not flagged.true_count:
+def unchecked_rows(images: BatchImages) -> pa.BooleanArray | None:
+    """Return which row changes were made without foreign key checks; None if none was."""
+    flags = images.changes.rows_flags
+    if flags is None:
         return None
-    mark = pa.scalar(int(RowMark.NO_FOREIGN_KEY_CHECKS), pa.uint8())
-    return pc.if_else(flagged, mark, pa.scalar(0, pa.uint8()))
+    bit = pa.scalar(int(RowsFlag.NO_FOREIGN_KEY_CHECKS), pa.uint8())
+    unchecked = pc.equal(pc.bit_wise_and(flags, bit), bit)
+    return unchecked if unchecked.true_count else None
+
+
+def _marked(rows: pa.BooleanArray, mark: RowMark) -> pa.Array:
+    return pc.if_else(rows, pa.scalar(int(mark), pa.uint8()), pa.scalar(0, pa.uint8()))

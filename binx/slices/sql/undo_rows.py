@@ -19,9 +19,9 @@ from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
-from binx.slices.sql.foreign_keys import checked_rows
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
+from binx.slices.sql.session import unchecked_rows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
 from binx.slices.sql.undo_conditions import ConditionsSql, Ties
@@ -57,9 +57,10 @@ class UndoRows(SqlRows):
         self._cascades.take(table, images, file)
         ties = self._cascades.ties_of(*table.logged)
         self._check.know(written for written, _ in ties.to)
-        checked = checked_rows(images, file)
+        unchecked = unchecked_rows(images)
+        checked = None if unchecked is None else pc.invert(unchecked)
         batch = _BatchUndo(table, images, self.dialect, self._check, ties, checked, self._obstacles)
-        return batch.render(file)
+        return batch.render()
 
 
 class _BatchUndo(ConditionsSql):

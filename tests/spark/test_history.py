@@ -384,6 +384,16 @@ def test_an_empty_folder_is_no_data_set(tmp_path: Path, load: Load) -> None:
     code, answer = load(tmp_path, tmp_path / "out")
     assert code == 4
     assert "has no _manifest/*.json" in answer["error"]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("option", [("--table", "shop.nothing"), ("--chain", "4711"), ("--at", "nonsense")])
+def test_an_option_that_does_not_fit_leaves_nothing_behind(
+    tmp_path: Path, load: Load, option: tuple[str, str]
+) -> None:
+    busy().export_all(tmp_path / "in")
+    assert load(tmp_path / "in", tmp_path / "out", *option)[0] in (2, 4)
+    assert not (tmp_path / "out").exists()
 
 
 def test_small_files_of_history_are_joined_and_nothing_else_changes(tmp_path: Path, load: Load) -> None:

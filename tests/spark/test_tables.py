@@ -209,6 +209,18 @@ def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) ->
     assert "partitions" in summary["tables"][0]["reasons"][0]
 
 
+def test_both_tables_of_an_exchange_in_one_database_are_incomplete(loaded: Loaded) -> None:
+    server = orders()
+    server.transaction(insert(1))
+    server.create(OLD, FIELDS, ["id"])
+    exchanged = {"action": "partitions", "db": "shop", "table": "orders", "new_table": OLD[1]}
+    server.ddl("ALTER TABLE orders EXCHANGE PARTITION p0 WITH TABLE _orders_del", exchanged)
+    code, summary = loaded(server)
+    assert code == 3
+    told = {(one["db"], one["table"]): one["reasons"] for one in summary["tables"]}
+    assert all("partitions" in told[name][0] for name in (ORDERS, OLD))
+
+
 def test_rows_of_a_prepared_transaction_hold_once_it_is_committed(
     tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:

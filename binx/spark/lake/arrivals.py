@@ -23,7 +23,16 @@ from binx.spark.lake.manifests import (
     read_version,
     wrong_hash,
 )
-from binx.spark.lake.model import FILE_BITS, MENTIONED, ChangesFile, Span, Statement, TableName, Waiting
+from binx.spark.lake.model import (
+    FILE_BITS,
+    MENTIONED,
+    ChangesFile,
+    Span,
+    Statement,
+    TableName,
+    Waiting,
+    second_table,
+)
 from binx.spark.lake.moments import Log, Moment, moment_of
 from binx.spark.lake.place import Listed, Place
 from binx.spark.lake.repeats import clipped, without, without_repeated
@@ -345,9 +354,7 @@ def _with_former_names(
     for statement in statements:
         for effect in statement.effects:
             if effect["action"] == "renamed":
-                db = effect.get("db") or ""
-                new = TableName(effect["new_db"] or db, effect["new_table"])
-                renamed[new].add(TableName(db, effect["table"]))
+                renamed[second_table(effect)].add(TableName(effect.get("db") or "", effect["table"]))
     former: set[TableName] = set()
     names = [name for name in renamed if wanted(name)]
     while names:

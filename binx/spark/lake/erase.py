@@ -55,14 +55,10 @@ def erase(path: str, table: str, condition: Condition, *, break_lock: bool = Fal
         AbsentError: there is no such table.
         BinxError: nothing was changed; the message has the reason.
     """
-    place = Place(path)
-    with place.locked(broken=break_lock):
-        output = Output(place)
-        try:
-            return _Erasing(output, table, condition).run()
-        except BaseException:
-            output.give_up()
-            raise
+    output = Output(Place(path))
+    erasing = _Erasing(output, table, condition)
+    with output.locked(broken=break_lock):
+        return erasing.run()
 
 
 class _Erasing:

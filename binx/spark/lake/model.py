@@ -54,6 +54,11 @@ class TableName(NamedTuple):
         return cls(*table_name(text))
 
 
+def second_table(effect: Mapping[str, Any]) -> TableName:
+    """Return the second table of an effect that concerns two: the new name, or the other of an exchange."""
+    return TableName(effect.get("new_db") or effect.get("db") or "", effect["new_table"])
+
+
 class Position(NamedTuple):
     """A position in the order of all changes: the chain's rank, then the commit version in it."""
 

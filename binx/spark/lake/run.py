@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
-from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
+from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.chains import left_out, unlogged
 from binx.spark.lake.history import Taken, compact, expire
 from binx.spark.lake.job import Job, Progress
@@ -104,15 +104,10 @@ def load(options: LoadOptions, session: Session, progress: Progress = lambda *_:
     Raises:
         BinxError: nothing was changed; the message has the reason.
     """
-    place = Place(options.output)
-    with place.locked(broken=options.break_lock):
-        output = Output(place)
-        try:
-            with _once(session) as spark:
-                return _Load(options, output, progress).run(spark)
-        except BaseException:
-            output.give_up()
-            raise
+    # What is wrong with the options or the data sets is found before anything is made in the output.
+    planned = _Load(options, Output(Place(options.output)), progress)
+    with planned.output.locked(broken=options.break_lock), _once(session) as spark:
+        return planned.run(spark)
 
 
 @contextmanager
@@ -123,61 +118,61 @@ def _once(session: Session) -> Iterator[Callable[[], SparkSession]]:
 
 
 class _Load:
-    """A load that holds the lock."""
+    """A load: planned when it is made, and run while the output is locked."""
 
     def __init__(self, options: LoadOptions, output: Output, progress: Progress) -> None:
+        self.output = output
         self._options = options
-        self._output = output
         self._place = output.place
         self._progress = progress
-        self._state = output.state if options.at is None else _anew(output)
+        self._state = state = output.state if options.at is None else _anew(output)
         self._load = output.state.version + 1
         self._summaries: dict[TableName, TableSummary] = {}
-
-    def run(self, spark: Callable[[], SparkSession]) -> Summary:
-        """Load and commit."""
-        options, state = self._options, self._state
-        folders = {life.folder for life in self._output.state.lives.values()}
         if options.at is None and state.at:
             raise RefusedError(
                 f"has the tables as of {state.at}: give another --at, or load into another folder",
                 path=self._place.uri,
             )
-        before = _noted(state)
+        self._before = _noted(state)
         search = Search(options.wants, verify=options.verify, chains=options.chains, at=options.at)
-        arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
-        state.at = "" if options.at is None else arrivals.moment.told
+        self._arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
+        state.at = "" if options.at is None else self._arrivals.moment.told
         state.keys |= {name: list(columns) for name, columns in options.keys.items()}
         state.hourly |= options.hourly_history
-        plan = self._plan(arrivals)
-        self._check_asked(plan.lives, arrivals)
-        self._output.folders = {file.table.folder for file in arrivals.files}
-        self._output.folders |= {one.goal.folder for one in plan.work}
+        self._plan = self._planned()
+        self._check_asked(self._plan.lives)
+
+    def run(self, spark: Callable[[], SparkSession]) -> Summary:
+        """Load and commit."""
+        options, state, plan, arrivals = self._options, self._state, self._plan, self._arrivals
+        folders = {life.folder for life in self.output.state.lives.values()}
+        self.output.folders = {file.table.folder for file in arrivals.files}
+        self.output.folders |= {one.goal.folder for one in plan.work}
         history: list[Taken] = []
         works: list[Work] = []
-        if self._output.folders:
+        if self.output.folders:
             session = spark()
             with spark_errors(options.output):
-                history, works = self._run_job(session, arrivals, plan)
+                history, works = self._run_job(session)
         stopped = dict(arrivals.wrong)
         self._take_history(history, stopped)
-        self._take_lives(plan, works, arrivals, stopped)
-        self._note(arrivals, stopped)
+        self._take_lives(works, stopped)
+        self._note(stopped)
         if options.keep_history is not None:
             expire(state, str(datetime.now(UTC).date() - timedelta(days=options.keep_history)))
         if options.compact:
-            self._output.folders |= {file.table.folder for file in state.history}
+            self.output.folders |= {file.table.folder for file in state.history}
             compact(state, self._place)
         changed = (
             bool(works or history or arrivals.new_manifests or plan.finished)
             or bool(options.rebuild or options.keys or options.at or options.compact or options.accept_losses)
-            or before != _noted(state)
+            or self._before != _noted(state)
         )
         for name, text in stopped.items():
             self._summary(name).error = text
         if changed:
             state.version = self._load
-            self._output.commit(state)
+            self.output.commit(state)
         if not has_views(state, self._place):
             write_views(state, plan_load(state).lives, self._place)
         if options.format == DELTA:
@@ -186,8 +181,8 @@ class _Load:
             publish(state, self._place, folders)
         if options.catalog is not None:
             self._merge_into(options.catalog, spark)
-        self._output.tidy()
-        return self._told(arrivals, changed=changed)
+        self.output.tidy()
+        return self._told(changed=changed)
 
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
         """Bring a catalog's tables up to the committed state; report failures in the summary."""
@@ -200,26 +195,26 @@ class _Load:
         for table, text in catalog.errors.items():
             self._summary(table).error = text
 
-    def _plan(self, arrivals: Arrivals) -> Plan:
+    def _planned(self) -> Plan:
         options, state = self._options, self._state
         plan = plan_load(
             state,
-            arrivals.files,
+            self._arrivals.files,
             rebuild=options.rebuild,
             scd2=options.scd2,
             soft_deletes=options.soft_deletes,
         )
         # Rows of a stopped table may belong to a life that has another name now.
-        stopped = {life.id for life in plan.lives if _problem_of(life, arrivals.wrong)}
+        stopped = {life.id for life in plan.lives if _problem_of(life, self._arrivals.wrong)}
         return replace(
             plan,
             work=[one for one in plan.work if options.wants(one.goal.name) and one.goal.life not in stopped],
             finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
 
-    def _check_asked(self, lives: Sequence[Life], arrivals: Arrivals) -> None:
+    def _check_asked(self, lives: Sequence[Life]) -> None:
         """Check that the tables named in options exist."""
-        options = self._options
+        options, arrivals = self._options, self._arrivals
         names = {str(life.name) for life in lives if life.name}
         names |= {str(one.file.table) for one in arrivals.waiting} | set(map(str, arrivals.tables))
         names |= {str(file.table) for file in self._state.history}
@@ -231,7 +226,7 @@ class _Load:
                 listed = ", ".join(sorted(names)[:10]) or "no table"
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
 
-    def _run_job(self, spark: SparkSession, arrivals: Arrivals, plan: Plan) -> tuple[list[Taken], list[Work]]:
+    def _run_job(self, spark: SparkSession) -> tuple[list[Taken], list[Work]]:
         version = tuple(int(part) for part in spark.version.split(".")[:2])
         if version < (4, 1):
             # Older versions lose rows silently.
@@ -240,7 +235,7 @@ class _Load:
             )
         options = Options(self._options.compression, self._state.hourly)
         job = Job(spark, self._place.uri, options, self._progress)
-        return job.run(arrivals.files, plan.work, plan.empty)
+        return job.run(self._arrivals.files, self._plan.work, self._plan.empty)
 
     def _take_history(self, history: Sequence[Taken], stopped: dict[TableName, str]) -> None:
         """Add new files to history, except those of tables with an unreadable file."""
@@ -256,11 +251,10 @@ class _Load:
                 summary.updates += one.counts.get("update_postimage", 0)
                 summary.deletes += one.counts.get("delete", 0)
 
-    def _take_lives(
-        self, plan: Plan, works: Sequence[Work], arrivals: Arrivals, stopped: Mapping[TableName, str]
-    ) -> None:
+    def _take_lives(self, works: Sequence[Work], stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
         state, options, ranks = self._state, self._options, self._state.ranks
+        plan, arrivals = self._plan, self._arrivals
         by_life = {one.life: one for one in works}
         records: dict[str, LifeRecord] = {}
         for life in plan.lives:
@@ -301,9 +295,9 @@ class _Load:
             state.lives.pop(gone, None)
         state.records = records
 
-    def _note(self, arrivals: Arrivals, stopped: Mapping[TableName, str]) -> None:
+    def _note(self, stopped: Mapping[TableName, str]) -> None:
         """Record the files that wait for another load, and losses that concern no particular table."""
-        state, options = self._state, self._options
+        state, options, arrivals = self._state, self._options, self._arrivals
         state.waiting = [
             one
             for one in arrivals.waiting
@@ -320,8 +314,8 @@ class _Load:
     def _summary(self, table: TableName) -> TableSummary:
         return self._summaries.setdefault(table, TableSummary(table.db, table.table))
 
-    def _told(self, arrivals: Arrivals, *, changed: bool) -> Summary:
-        state = self._state
+    def _told(self, *, changed: bool) -> Summary:
+        state, arrivals = self._state, self._arrivals
         for record in state.records.values():
             if self._options.wants(record.name):
                 self._summary(record.name).tell(record)

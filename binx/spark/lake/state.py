@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from types import UnionType
@@ -218,7 +218,7 @@ class State:
 
 
 class Output:
-    """The output folder, locked by this load, which changes ``state`` and commits it.
+    """The output folder, whose ``state`` a load changes and commits.
 
     ``folders`` are the folders that the load writes to. Files in them that the state does not list are
     removed at its end, including those of an earlier load that was killed.
@@ -232,6 +232,28 @@ class Output:
         self._garbage = set(self.state.garbage)
         self._is_sure = True
 
+    @contextmanager
+    def locked(self, *, broken: bool) -> Iterator[None]:
+        """Lock the folder, which is made if need be; remove uncommitted files after an error.
+
+        Raises:
+            OutputError: another process has the lock, or has committed since the state was read.
+        """
+        with self.place.locked(broken=broken):
+            self._check()
+            try:
+                yield
+            except BaseException:
+                self._give_up()
+                raise
+
+    def _check(self) -> None:
+        """Check that the committed state is the one that was read."""
+        if self.place.read(STATE) != self._read:
+            raise OutputError(
+                "another load has committed while this one ran: run this one again", path=self.place.uri
+            )
+
     def commit(self, state: State) -> None:
         """Replace the state that was read; the files that the new one lists count from then on.
 
@@ -240,10 +262,7 @@ class Output:
         """
         ours = state.paths()
         self.place.synchronize(sorted(ours - self._former))
-        if self.place.read(STATE) != self._read:
-            raise OutputError(
-                "another load has committed while this one ran: run this one again", path=self.place.uri
-            )
+        self._check()
         self.place.remove(sorted(self._garbage - ours))
         state.garbage = sorted(self._former - ours)
         content = to_json(state)
@@ -265,7 +284,7 @@ class Output:
                     if path not in kept and path.endswith(".parquet") and "/_delta_log/" not in path
                 )
 
-    def give_up(self) -> None:
+    def _give_up(self) -> None:
         """Remove this load's uncommitted files; those that cannot be removed are left to the next load."""
         with suppress(BinxError):
             if self._is_sure:

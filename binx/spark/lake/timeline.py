@@ -38,6 +38,7 @@ from binx.spark.lake.model import (
     Unit,
     Value,
     Version,
+    second_table,
 )
 from binx.spark.lake.repeats import clipped, without
 
@@ -124,8 +125,7 @@ class Timeline:
                     chain, scn = base.chain, base.at.scn + 1
                 cuts[chain, db if table is None else TableName(db, table)].add(scn)
                 if effect.get("new_table") is not None:
-                    other = TableName(effect["new_db"] or db, effect["new_table"])
-                    cuts[statement.chain, other].add(statement.scn)
+                    cuts[statement.chain, second_table(effect)].add(statement.scn)
         for file in files:
             listed = cuts[file.chain, file.table] | cuts[file.chain, file.table.db]
             inside = sorted(scn for scn in listed if file.first < scn <= file.last)
@@ -176,7 +176,7 @@ class Timeline:
             case "dropped":
                 self._end(name)
             case "renamed":
-                self._renamed(name, TableName(effect["new_db"] or db, effect["new_table"]), statement, place)
+                self._renamed(name, second_table(effect), statement, place)
             case "altered":
                 self._alter(self._called(name), effect, statement, place)
             case "partitions" | "not_understood":
@@ -233,7 +233,7 @@ class Timeline:
         if effect["action"] == "not_understood":
             self._called(name).reasons.append(f"{where}: {_UNDEFINED}: {effect.get('reason') or ''}")
             return
-        others = [] if effect.get("new_table") is None else [TableName(effect["new_db"], effect["new_table"])]
+        others = [] if effect.get("new_table") is None else [second_table(effect)]
         for one in [name, *others]:
             self._called(one).reasons.append(f"{where}: {_PARTITIONS}")
 

@@ -13,18 +13,19 @@ import click
 
 from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
-from binx.cli.terminal import LAYOUT, NO_PAGER, say_note, say_warning
-from binx.errors import BinxError, UsageError
-from binx.log.chain.chain import ProblemKind, ends_problems
+from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
+from binx.errors import BinxError, ExitCode, UsageError
+from binx.log.chain.chain import ProblemKind, ends_problems, lacks_log
 from binx.log.chain.inputs import open_chain
 from binx.log.file import FORMAT_FROM, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time, parse_zone
+from binx.log.selection.selection import Selection
 
 if TYPE_CHECKING:
+    from binx.event.gtid.sets import GtidSet
     from binx.log.chain.ends import FileEnds
-    from binx.log.selection.selection import Selection
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.ddl.schema_dump import SchemaDump
 
@@ -141,6 +142,7 @@ class Logs:
 
     Attributes:
         schema: a file of table definitions.
+        lacks_log: whether a log is missing between those opened that may have selected transactions.
     """
 
     paths: tuple[str, ...]
@@ -149,6 +151,7 @@ class Logs:
     on_damage: OnDamage
     index: IndexUse | None
     schema: str | None
+    lacks_log: bool = False
 
     @cached_property
     def _dump(self) -> SchemaDump | None:
@@ -187,11 +190,24 @@ class Logs:
             ) as chain,
         ):
             bar.expect(sum(ends.file.size for ends in chain))
-            for problem in ends_problems(chain) if warns and not self.quiet else ():
-                # Missing GTIDs are reported separately.
-                if problem.kind is ProblemKind.REPEATED or selection is None or selection.gtids is None:
-                    say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+            if warns:
+                self.check_links(chain, selection or Selection())
             yield chain, bar
+
+    def check_links(self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True) -> None:
+        """Warn of problems between logs, and note whether a log is missing."""
+        is_by_gtid = selection.gtids is not None
+        for problem in ends_problems(chain) if warns else ():
+            # Missing GTIDs are reported separately.
+            is_gap = problem.kind is ProblemKind.GAP
+            if (is_gap or not self.quiet) and (problem.kind is ProblemKind.REPEATED or not is_by_gtid):
+                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
+        self.lacks_log = not is_by_gtid and lacks_log(chain, selection.since, selection.until)
+
+    def ending(self, missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
+        """Print the requested GTIDs that were not found, and return the exit code."""
+        code = ending(missing, losses=losses)
+        return ExitCode.ABSENT if self.lacks_log else code
 
     def say_understood(self, selection: Selection) -> None:
         """Print how the times of a selection were interpreted, and what is unclear about a dump."""

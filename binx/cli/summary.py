@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from binx.cli.terminal import TextOutput, ending, is_terminal, say_note, say_warning
-from binx.errors import ExitCode
-from binx.event.gtid.sets import GtidSet
+from binx.cli.terminal import TextOutput, is_terminal, say_note, say_warning
 from binx.source.json_text import json_text
 from binx.source.names import printable
 from binx.source.wording import counted
@@ -18,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class Summary:
-    """Prints each log when it is done, and tracks what the exit code depends on."""
+    """Prints each log when it is done.
+
+    Attributes:
+        has_losses: whether any log had losses.
+    """
 
     def __init__(self, *, as_json: bool, quiet: bool) -> None:
         self._as_json = as_json
         self._quiet = quiet
-        self._losses = 0
+        self.has_losses = False
 
     def take(self, report: SourceReport, output: TextOutput) -> None:
         """Print a log's report."""
@@ -34,15 +36,11 @@ class Summary:
             output.line(_line(document) if is_terminal(sys.stdout) else _plain_line(document))
         output.flush()
         for loss in document["losses"]:
-            self._losses += 1
+            self.has_losses = True
             say_warning(f"{report.path}: {loss}")
         if not self._quiet and not report.kept:
             for warning in document["warnings"]:
                 say_note(f"{report.path}: {warning}")
-
-    def exit_code(self, missing: GtidSet) -> ExitCode:
-        """Return the exit code; missing GTIDs are printed."""
-        return ending(missing, losses=self._losses > 0)
 
 
 def _document(report: SourceReport) -> dict[str, Any]:

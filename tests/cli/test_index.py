@@ -289,8 +289,32 @@ def test_a_gap_in_the_chain_is_told_where_no_gtids_are_asked_for(shop: Shop, tmp
         f"binx: warning: {shop.logs[0]}, {shop.logs[2]}: expected mysql-bin.000002 to follow,"
         " found mysql-bin.000003"
     ) in ended.err
+    assert ended.code == 4
     wanted = binx("extract", "--gtid", shop.demo["gtid"], *shop.logs[::2], "-o", tmp_path / "one")
     assert "to follow" not in wanted.err
+    assert wanted.code == 0
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "stats", "events", "to-parquet"])
+def test_a_log_that_is_missing_between_others_ends_with_4(
+    mariadb_shop: Shop, tmp_path: Path, command: str
+) -> None:
+    options: list[str | Path] = ["-o", tmp_path / "lake"] if command == "to-parquet" else []
+    ended = binx(command, "--quiet", *options, *mariadb_shop.logs[:3:2])
+    assert ended.code == 4
+    said = ended.out if command == "stats" else ended.err
+    assert "expected mysql-bin.000002 to follow, found mysql-bin.000003" in said
+
+
+def test_a_log_that_is_missing_outside_the_requested_times_does_not_matter(shop: Shop) -> None:
+    missing, after = (json.loads(binx("stats", "--json", log).out) for log in shop.logs[1:3])
+    logs = [shop.logs[0], *shop.logs[2:]]
+    begun = after["first"]["commit_timestamp"]
+    ended = missing["last"]["commit_timestamp"]
+    assert binx("ls", "--since", "2100-01-01", *logs).code == 0
+    assert binx("ls", "--until", ended, *logs).code == 4
+    assert binx("ls", "--until", "2000-01-01", *logs).code == 0
+    assert binx("ls", "--since", ended, "--until", begun, *logs).code == 4
 
 
 def test_sql_that_undoes(shop: Shop, tmp_path: Path) -> None:

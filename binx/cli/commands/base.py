@@ -11,7 +11,7 @@ from binx.cli.options import COMPRESSION, DATA_SET, QUIET, UNSIGNED_BIGINT, as_j
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import ShortGtids, backup_options, backup_position
 from binx.cli.summary import Summary
-from binx.cli.terminal import text_output
+from binx.cli.terminal import ending, text_output
 from binx.errors import ExitCode, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import Position
@@ -96,4 +96,4 @@ def base_command(
             progress=bar.reach,
         ):
             summary.take(report, text)
-    return summary.exit_code(GtidSet())
+    return ending("", losses=summary.has_losses)

@@ -104,7 +104,7 @@ def events_command(
             output.flush()
             logs.notes(listing.notes)
             say_losses(listing.problems)
-    return ExitCode.LOSSES if listing.problems else ExitCode.DONE
+    return logs.ending("", losses=bool(listing.problems))
 
 
 def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> Iterator[bytes]:

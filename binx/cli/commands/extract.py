@@ -9,7 +9,7 @@ import click
 from binx.cli.command import PATH, Example, command, flag, option, parsed
 from binx.cli.options import Logs, log_options
 from binx.cli.selecting import WHERE, selection_options
-from binx.cli.terminal import ending, say_losses
+from binx.cli.terminal import say_losses
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
@@ -183,7 +183,7 @@ def extract_command(
     if not logs.quiet:
         say_losses(report.warnings)
     logs.notes([f"transactions written: {report.transactions:,} ({report.bytes:,} bytes)"])
-    return ending(report.missing, losses=say_losses(report.damage))
+    return logs.ending(report.missing, losses=say_losses(report.damage))
 
 
 def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_schema: bool) -> None:

@@ -11,7 +11,7 @@ from binx.cli.command import Example, command, flag, offered, option, parsed
 from binx.cli.layout import screen_lines
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import WHERE, selection_options
-from binx.cli.terminal import ending, say_losses, screen, text_output
+from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.moments import zone_name
 from binx.log.selection.selection import Selection
@@ -133,7 +133,7 @@ def ls_command(
         matching = "" if selection._replace(limit=None) == Selection() else " that matches"
         logs.notes([f"no transaction{matching} in these files"])
     logs.notes(listing.notes)
-    return ending(listing.missing, losses=say_losses(listing.damage))
+    return logs.ending(listing.missing, losses=say_losses(listing.damage))
 
 
 def _screen(

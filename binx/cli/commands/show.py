@@ -10,7 +10,7 @@ from binx.cli.command import COUNT, Example, command, flag, option, parsed
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.selecting import SELECTION, selection_options
 from binx.cli.show_text import ShowText
-from binx.cli.terminal import ending, say_losses, screen, text_output
+from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.log.selection.moments import Position, format_in_zone, parse_position
 from binx.log.selection.selection import Selection
@@ -92,7 +92,7 @@ def show_command(
             raise AbsentError(f"no transaction at or after {position}")
         matching = "" if selection.is_everything else " that matches"
         logs.notes([f"no transaction{matching} in these files"])
-    return ending(missing, losses=losses)
+    return logs.ending(missing, losses=losses)
 
 
 def _texts(showing: Showing, writer: ShowText | _Documents) -> Iterator[Iterable[bytes]]:

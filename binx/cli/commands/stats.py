@@ -10,8 +10,10 @@ from binx.cli.layout import section_lines, sentences
 from binx.cli.options import LOOK, ZONE, Logs, as_json_option, log_options
 from binx.cli.progress import progress_bar
 from binx.cli.selecting import selection_options
-from binx.cli.terminal import ending, say_warning, screen, text_output
+from binx.cli.terminal import say_warning, screen, text_output
 from binx.errors import ExitCode, UsageError
+from binx.log.chain.chain import order_ends
+from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import open_logs
 from binx.log.selection.selection import Selection
 from binx.stats.dimensions import Dimension, csv_texts, parse_dimensions
@@ -76,6 +78,8 @@ def stats_command(
             open_logs(logs.paths, logs.index if quick else None, on_damage=logs.on_damage) as files,
         ):
             bar.expect(sum(file.size for file in files))
+            # The figures have the warnings.
+            logs.check_links(order_ends(map(known_ends, files)), selection, warns=False)
             figures = gather(
                 files,
                 selection=selection,
@@ -104,7 +108,7 @@ def stats_command(
         say_warning(problem)
     for what in incomplete(figures):
         say_warning(f"too many {what} to count them all; those with the most bytes were kept")
-    return ending(figures["absent_gtids"], losses=not figures["complete"])
+    return logs.ending(figures["absent_gtids"], losses=not figures["complete"])
 
 
 def _lines(figures: Record, top: int | None, zone: tzinfo) -> Iterator[str]:

@@ -194,7 +194,7 @@ def to_parquet_command(
 
             write_changes_views(output)
         logs.notes(selector.notes)
-    return summary.exit_code(selector.missing())
+    return logs.ending(selector.missing(), losses=summary.has_losses)
 
 
 def _forget(output: str, logs: Logs) -> ExitCode:

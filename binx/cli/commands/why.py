@@ -99,7 +99,7 @@ def why_command(
             f"{counted(uncertain, 'statement')} on the table may have changed, removed or brought the row,"
             " and its values are not in the log; they are listed among the changes"
         )
-    return ExitCode.LOSSES if uncertain or losses else ExitCode.DONE
+    return logs.ending("", losses=bool(uncertain or losses))
 
 
 class _Text:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource
 from binx.log.chain.ends import FileEnds
+from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import has_archive_tag, is_named_next
 
 
@@ -80,6 +81,21 @@ def ends_problems(ends: Sequence[FileEnds]) -> list[ChainProblem]:
         if before.chain == after.chain:
             problems.extend(_problems_between(before, after))
     return problems
+
+
+def lacks_log(ends: Sequence[FileEnds], since: int | None = None, until: int | None = None) -> bool:
+    """Whether a log is missing between ordered logs of a chain that may have transactions of a period.
+
+    Args:
+        since: beginning of the period, in µs since 1970; None for no limit.
+        until: its end, exclusive.
+    """
+    return any(
+        (until is None or (before.begun if before.ended is None else before.ended) * MICROSECONDS < until)
+        and (since is None or (after.begun + _ROTATION_SECONDS) * MICROSECONDS > since)
+        for before, after in pairwise(ends)
+        if any(problem.kind is ProblemKind.GAP for problem in ends_problems([before, after]))
+    )
 
 
 def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProblem]:

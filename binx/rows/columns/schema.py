@@ -71,6 +71,8 @@ class ColumnDefinition(NamedTuple):
         collation: None if it is the charset's default.
         generated: ``virtual``, ``stored``, for MariaDB's system versioning ``row_start`` and ``row_end``,
             or None.
+        expression: of a generated column: a digest of its expression, and the words in it in lower case,
+            which include the names of the columns that it reads; empty if not known.
         srid: the spatial reference system that a geometry column is bound to.
         added: the value that ALTER TABLE gave existing rows when it added the column; None if the column was
             created with its table. The DEFAULT clause may have changed since.
@@ -91,6 +93,7 @@ class ColumnDefinition(NamedTuple):
     default: Default | None = None
     srid: int | None = None
     added: Default | None = None
+    expression: tuple[str, ...] = ()
 
 
 class IndexDefinition(NamedTuple):

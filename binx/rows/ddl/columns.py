@@ -6,6 +6,7 @@ knowledge base, "Data Types", and "SQL_MODE=ORACLE" for Oracle's names.
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -220,8 +221,10 @@ def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
         return spec._replace(period="start", nullable=False)
     if reader.accept("ROW", "END"):
         return spec._replace(period="end", nullable=False)
-    reader.skip_parentheses()
-    return spec._replace(generated="virtual")
+    tokens = reader.skip_parentheses()
+    digest = hashlib.sha256("\0".join(one.upper or one.text for one in tokens).encode()).hexdigest()[:16]
+    names = (one.text.lower() for one in tokens if one.kind in (TokenKind.WORD, TokenKind.NAME))
+    return spec._replace(generated="virtual", expression=(digest, *dict.fromkeys(names)))
 
 
 def _primary(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:

@@ -7,7 +7,7 @@ catalog before and after it, so that IF EXISTS and the like are resolved if poss
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from binx.rows.absent import Absent, added_value, filled_value
@@ -23,6 +23,7 @@ from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_t
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.catalog_alter import given_default
 from binx.rows.ddl.clauses import NO_CHANGE
+from binx.rows.ddl.generated import computed_anew
 from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.statements import (
     AddColumn,
@@ -61,7 +62,8 @@ class ColumnEffect(NamedTuple):
         arrow_type: the Arrow type of its values in ``changes/``.
         charset: the character set of text, ENUM and SET.
         nullable: whether NULL is allowed.
-        known: added: whether the log shows which value existing rows have.
+        known: added: whether the log shows which value existing rows have; retyped: False if these got values
+            that are no conversion of the former ones, because a generated column is computed anew.
         value: added: that value, in the format of the schema record's ``absent``; retyped: what NULL becomes
             if NULL is no longer allowed and the SQL mode is not strict.
         misfit: the text of the value if the Arrow type cannot hold it.
@@ -222,6 +224,7 @@ class _Effects:
         column: ColumnDefinition,
         former: str | None = None,
         given: Absent | None = None,
+        known: bool | None = None,
     ) -> ColumnEffect:
         return ColumnEffect(
             action,
@@ -231,7 +234,7 @@ class _Effects:
             arrow_type=str(arrow_type(declared_type(column), self._options)),
             charset=column.charset,
             nullable=column.nullable,
-            known=given is not None if action == "added" else None,
+            known=given is not None if action == "added" else known,
             value=None if given is None else given.value,
             misfit=None if given is None else given.misfit,
         )
@@ -245,6 +248,7 @@ class _Effects:
             return previous is None or previous.column(name) is not None
 
         named: list[str] = []
+        computed = computed_anew(parsed, previous, after)
         for action in parsed.actions:
             match action:
                 case DropColumn() if was_there(action.name):
@@ -260,18 +264,33 @@ class _Effects:
                         former = None if same_name(action.old, column.name) else action.old
                         before = None if previous is None else previous.column(action.old)
                         filled = None if column.nullable else self._filled(before, column)
-                        yield self._column("retyped", column, former, filled)
+                        known = False if column.name.lower() in computed else None
+                        yield self._column("retyped", column, former, filled, known)
                 case AddColumn():
                     named.append(action.column.name)
                     if previous is None or not (action.if_not_exists and was_there(action.column.name)):
                         column = self._behind(action, after)
                         yield self._column("added", column, None, added_value(column, declared_type(column)))
-        if previous is None or after is None:
-            return
+        if previous is not None and after is not None:
+            yield from self._unnamed_changes(named, computed, previous, after)
+
+    def _unnamed_changes(
+        self,
+        named: Sequence[str],
+        computed: Collection[str],
+        previous: TableDefinition,
+        after: TableDefinition,
+    ) -> Iterator[ColumnEffect]:
+        """What became of columns that no clause names.
+
+        CONVERT TO CHARACTER SET changes them, a primary key takes no NULL, and generated columns read others.
+        """
         for column in after.columns:
-            # CONVERT TO CHARACTER SET changes columns that no clause names, and a primary key takes no NULL.
             before = previous.column(column.name)
             if before is None or any(same_name(name, column.name) for name in named):
+                continue
+            if column.name.lower() in computed:
+                yield self._column("retyped", column, known=False)
                 continue
             is_filled = before.nullable and not column.nullable
             if is_filled or (before.mysql_type, before.charset) != (column.mysql_type, column.charset):

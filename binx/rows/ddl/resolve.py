@@ -97,6 +97,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         members=members,
         invisible=spec.invisible,
         generated=f"row_{spec.period}" if spec.period else spec.generated,
+        expression=spec.expression,
         default=spec.default,
         srid=spec.srid if base in GEOMETRY_BASES else None,
     )

@@ -47,6 +47,7 @@ class ColumnSpec(NamedTuple):
         binary: the BINARY attribute, which means the charset's ``_bin`` collation.
         nullable: NULL or NOT NULL; None if not specified.
         generated: ``virtual``, ``stored``, or None.
+        expression: of a generated column, as in :class:`~binx.rows.columns.schema.ColumnDefinition`.
         period: ``start`` or ``end`` of GENERATED ALWAYS AS ROW START / END.
         numbered: AUTO_INCREMENT, or SERIAL, which implies it.
         references: the column has a REFERENCES clause that the server applies.
@@ -64,6 +65,7 @@ class ColumnSpec(NamedTuple):
     nullable: bool | None = None
     default: Default | None = None
     generated: str | None = None
+    expression: tuple[str, ...] = ()
     invisible: bool = False
     primary_key: bool = False
     unique: bool = False

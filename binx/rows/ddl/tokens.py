@@ -284,8 +284,9 @@ class TokenReader:
         self.expect(")")
         return items
 
-    def skip_parentheses(self) -> None:
-        """Read ``( … )`` with all that is nested in it."""
+    def skip_parentheses(self) -> list[Token]:
+        """Read ``( … )`` with all that is nested in it; return its tokens."""
+        begin = self.place
         self.expect("(")
         depth = 1
         while depth:
@@ -293,6 +294,7 @@ class TokenReader:
             if token.kind is TokenKind.END:
                 raise self.not_understood(")")
             depth += (token.upper == "(") - (token.upper == ")")
+        return self._tokens[begin : self.place]
 
     def skip_to_comma(self) -> None:
         """Read up to the ``,`` or ``)`` that ends the current item of a list, or to the end."""

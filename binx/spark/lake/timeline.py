@@ -269,7 +269,8 @@ class Timeline:
             columns = tuple(self._behind(life, one, found, changes) for one in effect["columns"])
         key = ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
         key = key if set(key) <= {one.id for one in columns} else ()
-        if columns != last.columns or key != last.key:
+        is_computed = any(change.former is None for change in changes)
+        if columns != last.columns or key != last.key or is_computed:
             life.epochs.append(epoch_of(place, columns, key, tuple(changes), statement))
 
     def _clauses(
@@ -290,7 +291,8 @@ class Timeline:
             elif one["action"] == "retyped" and before is not None:
                 after = self._column(life, one, before.id)
                 filled = Value(one.get("value"), one.get("misfit"))
-                changes.append(Change(before.id, before, None if filled == Value(None) else filled))
+                converted = Change(before.id, before, None if filled == Value(None) else filled)
+                changes.append(Change(before.id, None) if one.get("known") is False else converted)
             else:
                 after = self._column(life, one)
                 value = Value(one.get("value"), one.get("misfit"))

@@ -204,5 +204,5 @@ def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
     """Whether an epoch's key, or the type of a key column, differs from the previous epoch's."""
     epoch, before = epochs[place], epochs[place - 1]
     return epoch.key != before.key or any(
-        change.id in epoch.key and change.former is not None for change in epoch.changes
+        change.id in epoch.key and change.id in before.key for change in epoch.changes
     )

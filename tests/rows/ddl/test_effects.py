@@ -164,6 +164,34 @@ def test_a_column_that_is_converted_without_being_named_is_retyped() -> None:
     ]
 
 
+GENERATED = (
+    "CREATE TABLE t (a SMALLINT, b VARCHAR(9) CHARACTER SET latin1, g INT AS (a + 1), h INT AS (g * 2)"
+    " STORED, l INT AS (LENGTH(`b`)), p INT)"
+)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "computed"),
+    [
+        ("MODIFY g INT AS ( A+1 )", []),
+        ("MODIFY g BIGINT AS (a + 1), MODIFY a INT, MODIFY b VARCHAR(20) CHARACTER SET latin1", []),
+        ("MODIFY g INT AS (a + 2)", ["g", "h"]),
+        ("CHANGE g gg INT AS (a + 2), MODIFY h INT AS (gg * 2) STORED", ["gg", "h"]),
+        ("MODIFY p INT AS (a) STORED", ["p"]),
+        ("MODIFY h INT", []),
+        ("MODIFY a DECIMAL(5,1)", ["g", "h"]),
+        ("CONVERT TO CHARACTER SET utf8mb4", ["l"]),
+    ],
+)
+def test_generated_columns_that_are_computed_anew_have_values_that_are_not_known(
+    clauses: str, computed: list[str]
+) -> None:
+    [effect] = effects(GENERATED, f"ALTER TABLE t {clauses}")
+    assert [one.name for one in effect.changes if one.known is False] == computed
+    [effect] = effects("ALTER TABLE t MODIFY g INT AS (a + 1)")
+    assert [(one.name, one.known) for one in effect.changes] == [("g", False)]
+
+
 def test_a_table_made_of_a_query_or_like_another_says_what_is_known() -> None:
     [effect] = effects(TABLE, "CREATE TABLE u LIKE t")
     assert [one.name for one in effect.columns or ()] == ["id", "a", "b", "c", "d"]

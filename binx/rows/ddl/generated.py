@@ -1,0 +1,56 @@
+"""Find the generated columns that an ALTER TABLE computes anew."""
+
+from __future__ import annotations
+
+from binx.rows.columns.schema import ColumnDefinition, TableDefinition
+from binx.rows.ddl.statements import AlterTable, ChangeColumn
+
+_INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
+
+
+def computed_anew(
+    parsed: AlterTable, previous: TableDefinition | None, after: TableDefinition | None
+) -> set[str]:
+    """Return the generated columns, in lower case, whose values an ALTER TABLE may have changed.
+
+    These are columns that get another expression, and those that read a column whose values were converted.
+    """
+    clauses = [action for action in parsed.actions if isinstance(action, ChangeColumn)]
+    former = {clause.column.name.lower(): clause.old for clause in clauses}
+    if previous is None or after is None:
+        return {clause.column.name.lower() for clause in clauses if clause.column.expression}
+    found: set[str] = set()
+    changed: set[str] = set()
+    for column in after.columns:
+        name = column.name.lower()
+        before = previous.column(former.get(name, column.name))
+        if before is None:
+            continue
+        if column.expression and before.expression != column.expression:
+            found.add(name)
+        elif not _keeps_values(before, column):
+            changed |= {name, before.name.lower()}
+    # A generated column may read another one.
+    while True:
+        readers = {
+            column.name.lower()
+            for column in after.columns
+            if not (found | changed).isdisjoint(column.expression[1:])
+        } - found
+        if not readers:
+            return found
+        found |= readers
+
+
+def _keeps_values(before: ColumnDefinition, after: ColumnDefinition) -> bool:
+    """Whether an expression reads the same values after a change of a column."""
+    if (before.charset, before.unsigned) != (after.charset, after.unsigned):
+        return False
+    if before.nullable and not after.nullable:
+        return False
+    wider = {before.base, after.base} <= {*_INTEGERS} or before.base == after.base == "varchar"
+    return before.mysql_type == after.mysql_type or (wider and _size(before) <= _size(after))
+
+
+def _size(column: ColumnDefinition) -> int:
+    return _INTEGERS.index(column.base) if column.base in _INTEGERS else column.length or 0

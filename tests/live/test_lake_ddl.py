@@ -16,6 +16,7 @@ import pytest
 
 from binx.dataset.parquet import to_parquet
 from binx.log.chain.inputs import open_chain
+from binx.spark.lake.model import TableName
 from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import Server
 from tests.live.schema_rounds import DATABASES, SchemaRound
@@ -262,7 +263,7 @@ def test_tables_are_what_select_shows_after_random_statements(
     told += [f"at once: {one}" for one in _loaded(server, data, at_once, spark)]
     rebuilt = _contents(after_each, "ranges")
     lives = json.loads((after_each / "_state.json").read_text())["lives"].values()
-    names = tuple(".".join(life["name"]) for life in lives)
+    names = tuple(TableName(*life["name"]) for life in lives)
     load(LoadOptions((str(data),), str(after_each), scd2=True, rebuild=names), lambda: nullcontext(spark))
     told += [
         f"{name}: differs when it is rebuilt"

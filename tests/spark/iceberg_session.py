@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from binx.errors import BinxError
 from binx.spark.lake.catalog import Catalog
+from binx.spark.lake.model import TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import Output
 
@@ -45,9 +46,8 @@ def answer(spark: SparkSession, asked: dict[str, Any]) -> Any:
     if "sql" in asked:
         return [row.asDict(recursive=True) for row in spark.sql(asked["sql"]).collect()]
     place = Place(asked["publish"])
-    catalog = Catalog(
-        Output(place).state, place, asked.get("catalog", "ice"), lambda _: True, asked.get("rebuild", ())
-    )
+    rebuild = [*map(TableName.parse, asked.get("rebuild", ()))]
+    catalog = Catalog(Output(place).state, place, asked.get("catalog", "ice"), lambda _: True, rebuild)
     had_work = catalog.has_work
     if had_work:
         catalog.publish(spark)

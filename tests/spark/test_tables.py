@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from binx.spark.lake.model import TableName
 from tests.spark.conftest import Load, Loaded, files_of
-from tests.spark.dataset import Name, Server
+from tests.spark.dataset import Name, Server, column_effect
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
 GHOST: Name = ("shop", "_orders_gho")
@@ -197,6 +198,23 @@ def test_what_only_the_server_knows_is_null_and_listed(tmp_path: Path, loaded: L
     ]
 
 
+def test_values_of_a_column_that_is_computed_anew_are_not_known(
+    tmp_path: Path, loaded: Loaded, rows: Rows
+) -> None:
+    server = orders()
+    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
+    loaded(server)
+    server.rotate()
+    columns = [column_effect(*field) for field in FIELDS]
+    computed = {**columns[2], "action": "retyped", "known": False}
+    altered = {"action": "altered", "db": "shop", "table": "orders", "columns": columns, "key": ["id"]}
+    server.ddl("ALTER TABLE orders MODIFY amount INT AS (id + 2)", {**altered, "changes": [computed]})
+    server.transaction(("update", ORDERS, (2,), {"amount": 4}))
+    code, summary = loaded(server)
+    assert (code, "amount" in summary["tables"][0]["reasons"][1]) == (3, True)
+    assert [row["amount"] for row in rows(tmp_path / "out", ORDERS)] == [None, 4]
+
+
 def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) -> None:
     server = orders()
     server.transaction(insert(1))
@@ -266,3 +284,26 @@ def test_every_version_of_a_row_has_its_time(tmp_path: Path, loaded: Loaded, row
         (2, "b", 2, 28, 35, False),
         (1, "anew", None, 42, None, True),
     ]
+
+
+def test_names_with_dots_are_quoted_in_options_and_messages(tmp_path: Path, load: Load, rows: Rows) -> None:
+    """Two tables whose names are the same text if nothing is quoted."""
+    server = Server()
+    one, other = ("a.b", "c"), ("a", "b.c")
+    for table, value in ((one, "x"), (other, "y")):
+        server.create(table, FIELDS, [])
+        server.transaction(("insert", table, {"id": 1, "name": value, "amount": 1}))
+    server.export_all(tmp_path / "in")
+    out = tmp_path / "out"
+    code, answer = load(tmp_path / "in", out, "--table", "a.b.c")
+    assert (code, "quote a name with a dot" in answer["error"]) == (2, True)
+    code, answer = load(tmp_path / "in", out, "--key", "a.c=id")
+    assert (code, "the data contains only a.`b.c`, `a.b`.c" in answer["error"]) == (4, True)
+    code, summary = load(tmp_path / "in", out, "--table", "`a.b`.*", "--key", "`a.b`.c=id")
+    assert (code, [(table["db"], table["current"]) for table in summary["tables"]]) == (0, [("a.b", 1)])
+    assert [row["name"] for row in rows(out, one)] == ["x"]
+    assert files_of(out, other) == []
+    load(tmp_path / "in", out, "--key", "a.`b.c`=id", "--rebuild", "a.`b.c`")
+    assert [row["name"] for row in rows(out, other)] == ["y"]
+    assert rows(out, one) == [{"id": 1, "name": "x", "amount": 1}]
+    assert str(TableName.parse("a.`b.c`")) == "a.`b.c`"

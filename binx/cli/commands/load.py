@@ -13,6 +13,7 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.source.json_text import json_text
+from binx.spark.lake.model import TableName
 from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_catalog, parse_key
 from binx.spark.lake.summary import Summary
 from binx.spark.session import run_load
@@ -61,7 +62,12 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 )
 @flag("--scd2", "Also write every version of each row.")
 @flag("--soft-deletes", "Keep deleted rows in current/, with _deleted.")
-@option("--rebuild DB.TABLE", multiple=True, help="Make a table's state anew from its history.")
+@option(
+    "--rebuild DB.TABLE",
+    multiple=True,
+    type=parsed(TableName.parse),
+    help="Make a table's state anew from its history.",
+)
 @flag("--compact", "Join small files of history/, those of each table and day or hour.")
 @option(
     "--keep-history DAYS",
@@ -94,7 +100,7 @@ def load_command(
     folders: tuple[str, ...],
     inputs: tuple[str, ...],
     output: str | None,
-    keys: tuple[tuple[str, tuple[str, ...]], ...],
+    keys: tuple[tuple[TableName, tuple[str, ...]], ...],
     status: str | None,
     as_json: bool,
     master: str | None,
@@ -149,6 +155,6 @@ def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:
     for table in summary.tables:
         counts = [getattr(table, name) for name in figures]
         texts = [UNKNOWN if count is None else number_text(count) for count in counts]
-        rows.append([safe_text(f"{table.db}.{table.table}"), *texts, table.complete])
+        rows.append([safe_text(str(table.name)), *texts, table.complete])
     head = ["table", *figures, "complete"]
     return aligned_lines([head, *rows], [False, *(True for _ in figures), False]) if rows else []

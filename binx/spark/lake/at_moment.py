@@ -17,7 +17,16 @@ from binx.spark.lake.arrow.types import can_misfit, constant, output_names
 from binx.spark.lake.chains import left_out, unlogged
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.merge import Merge, Piece
-from binx.spark.lake.model import FILE_BITS, Life, LifeState, Options, Position, Statement, TableName
+from binx.spark.lake.model import (
+    FILE_BITS,
+    Life,
+    LifeState,
+    Options,
+    Position,
+    Statement,
+    TableName,
+    listed_tables,
+)
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.state import NO_BEGINNING, State
@@ -122,12 +131,12 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     name = TableName.parse(table)
     found = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
     moment, ranks = found.moment.told, state.ranks
-    lives = plan_load(state, found.files, keys={str(name): list(keys)} if keys else {}).lives
+    lives = plan_load(state, found.files, keys={name: keys} if keys else {}).lives
     life = next((life for life in lives if life.name == name), None)
     if found.wrong:
         raise BinxError(next(iter(found.wrong.values())), path=lake)
     if life is None:
-        listed = ", ".join(sorted(str(one.name) for one in lives if one.name)[:10]) or "no table"
+        listed = listed_tables(one.name for one in lives if one.name)
         raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")

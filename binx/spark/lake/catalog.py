@@ -76,7 +76,7 @@ class Catalog:
         place: Place,
         name: str,
         wants: Callable[[TableName], bool],
-        rebuild: Collection[str] = (),
+        rebuild: Collection[TableName] = (),
     ) -> None:
         self._place, self._load, self._name, self._rebuild = place, state.version, name.split("."), rebuild
         content = place.read(RECORDS)
@@ -93,7 +93,7 @@ class Catalog:
             other = taken.setdefault(target.lower(), life.name)
             if other != life.name:
                 self.errors[life.name] = f"{target} is what {other} is called there"
-            elif target not in self._work and (self._differs(target, life) or str(life.name) in rebuild):
+            elif target not in self._work and (self._differs(target, life) or life.name in rebuild):
                 self._work[target] = life
         beginning = ".".join(map(identifier, self._name)) + "."
         for target, written in self._records.tables.items():
@@ -160,7 +160,7 @@ class Catalog:
             table.take(self._records.writer, wanted, is_shared=len(self._name) > 1)
         left = {} if written is None else written.columns
         is_trusted = is_ours and written is not None and written.life == life.life
-        carried = table.conform(wanted, left, is_trusted=is_trusted and str(life.name) not in self._rebuild)
+        carried = table.conform(wanted, left, is_trusted=is_trusted and life.name not in self._rebuild)
         columns = {identity: (name, table.columns[name.lower()][1]) for identity, (name, _) in wanted.items()}
         files = [file.path for file in life.ranges]
         before = () if written is None else written.files

@@ -11,7 +11,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +18,8 @@ import pyarrow as pa
 from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.table_filter import TableFilter
 from binx.spark.lake.bases import Base
-from binx.spark.lake.model import ChangesFile, FileColumn, Span, TableName, Value, Version
+from binx.spark.lake.model import ChangesFile, FileColumn, Span, TableName, Value, Version, filter_of
 from binx.spark.lake.place import Listed, Place
 from binx.storage.store import MANIFESTS
 
@@ -30,7 +28,6 @@ NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError
 _CASCADES_LOGGED_SINCE = (9, 6)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 _PATTERNS = {"databases", "tables"}
-_filter = lru_cache(TableFilter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class Selected:
         databases, tables = tuple(asked.get("databases", ())), tuple(asked.get("tables", ()))
         if set(asked) <= _PATTERNS and not by_rows:
             return cls(size, databases, tables)
-        takes = _filter(databases, tables).takes
+        takes = filter_of(databases, tables).takes
         lacking = tuple(
             TableName(entry["db"], entry["table"])
             for entry in document.get("conservation", ())
@@ -87,7 +84,7 @@ class Selected:
 
     def lacks(self, table: TableName) -> str:
         """Return a phrase about what the export lacks of a table; empty for nothing."""
-        if not _filter(self.databases, self.tables).takes(*table):
+        if not filter_of(self.databases, self.tables).takes(*table):
             return "exported without this table"
         if self.statements or table in self.lacking:
             return "exported without some of its row changes, or without statements that may be about it"

@@ -7,12 +7,15 @@ the same. A *unit* is the part of a file of changes that belongs to one epoch of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.dataset import escape_name
-from binx.log.selection.table_filter import table_name
+from binx.log.selection.table_filter import TableFilter, table_name
+from binx.rows.ddl.tokens import identifier
 
 if TYPE_CHECKING:
     from binx.spark.lake.bases import PlacedBase
@@ -29,15 +32,21 @@ MENTIONED = "mentioned"
 Span = tuple[int, int]
 """A first and a last commit version."""
 
+filter_of = lru_cache(TableFilter)
+"""The filter of patterns of databases and of tables, both tuples."""
+
+_QUOTED = re.compile(r"[`.*?[]|^$")
+"""What a name or a pattern has only within backticks."""
+
 
 class TableName(NamedTuple):
-    """A table's database and name, spelled as on the server."""
+    """A table's database and name, spelled as on the server; its text is what :meth:`parse` reads."""
 
     db: str
     table: str
 
     def __str__(self) -> str:
-        return f"{self.db}.{self.table}"
+        return ".".join(identifier(name) if _QUOTED.search(name) else name for name in self)
 
     @property
     def folder(self) -> str:
@@ -52,6 +61,11 @@ class TableName(NamedTuple):
             UsageError: the text is not a table name.
         """
         return cls(*table_name(text))
+
+
+def listed_tables(names: Iterable[TableName]) -> str:
+    """Return the first of these tables in words, for messages."""
+    return ", ".join(map(str, sorted(names)[:10])) or "no table"
 
 
 def second_table(effect: Mapping[str, Any]) -> TableName:

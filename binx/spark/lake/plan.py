@@ -10,7 +10,7 @@ from itertools import groupby
 
 from binx.spark.lake.bases import placed_bases
 from binx.spark.lake.chains import once
-from binx.spark.lake.model import ChangesFile, Life, LifePlan, LifeState, Span, Unit
+from binx.spark.lake.model import ChangesFile, Life, LifePlan, LifeState, Span, TableName, Unit
 from binx.spark.lake.state import State
 from binx.spark.lake.timeline import Timeline
 
@@ -38,10 +38,10 @@ def plan_load(
     state: State,
     arrived: Sequence[ChangesFile] = (),
     *,
-    rebuild: Collection[str] = (),
+    rebuild: Collection[TableName] = (),
     scd2: bool = False,
     soft_deletes: bool = False,
-    keys: Mapping[str, Sequence[str]] | None = None,
+    keys: Mapping[TableName, Sequence[str]] | None = None,
 ) -> Plan:
     """Plan a load.
 
@@ -52,7 +52,7 @@ def plan_load(
     Args:
         state: the known files and statements, and the loaded state.
         arrived: new files.
-        rebuild: names of tables to rebuild.
+        rebuild: tables to rebuild.
         scd2: whether versions are written.
         soft_deletes: whether deleted rows are kept.
         keys: key columns by table; by default the ones that the state has from options.
@@ -65,7 +65,7 @@ def plan_load(
     for life in lives:
         if life.name is None:
             continue
-        given = (state.keys if keys is None else keys).get(str(life.name))
+        given = (state.keys if keys is None else keys).get(life.name)
         if given is not None:
             _give_key(life, given)
         if not life.epochs[-1].key:
@@ -79,7 +79,7 @@ def plan_load(
         made = _plan(
             life,
             timeline.committed,
-            None if str(life.name) in rebuild else there,
+            None if life.name in rebuild else there,
             scd2=scd2 or (asked is not None and asked.scd2),
             soft_deletes=soft_deletes or (asked is not None and asked.soft_deletes),
         )

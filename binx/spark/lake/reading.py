@@ -11,7 +11,7 @@ from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.arrow.images import counts
 from binx.spark.lake.arrow.types import plain
-from binx.spark.lake.model import Life, TableName, Unit
+from binx.spark.lake.model import Life, TableName, Unit, listed_tables
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
 from binx.spark.lake.state import State
@@ -51,8 +51,9 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
     name = TableName.parse(table)
     lives, names = _lives(Place(lake), name)
     if name not in names:
-        listed = ", ".join(sorted(map(str, names))[:10]) or "no table"
-        raise AbsentError(f"{table} is not among the tables of the data set, which are {listed}", path=lake)
+        raise AbsentError(
+            f"{table} is not among the tables of the data set, which are {listed_tables(names)}", path=lake
+        )
     parts = parts_of(name, lives)
     united = unite(parts, living_columns(lives, name))
     types = {**_SYSTEM, **{one.name: one.type for one in united}}

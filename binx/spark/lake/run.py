@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.chains import left_out, unlogged
 from binx.spark.lake.history import Taken, compact, expire
 from binx.spark.lake.job import Job, Progress
-from binx.spark.lake.model import Life, Options, TableName
+from binx.spark.lake.model import Life, Options, TableName, filter_of, listed_tables
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import Plan, plan_load
 from binx.spark.lake.state import LifeRecord, Loss, Output, State
@@ -39,7 +38,7 @@ class LoadOptions:
         inputs: the data sets.
         output: the folder or URI of the tables.
         tables: patterns of tables to load; empty for all.
-        keys: key columns by ``db.table``, for tables without a recorded key.
+        keys: key columns by table, for tables without a recorded key.
         chains: the order in which servers are applied.
         at: the moment of the tables, as in :func:`.moments.moment_of`; None for the end of the logs.
         rebuild: tables whose state is rebuilt from history.
@@ -57,10 +56,10 @@ class LoadOptions:
     inputs: tuple[str, ...]
     output: str
     tables: tuple[str, ...] = ()
-    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
     chains: tuple[str, ...] = ()
     at: str | None = None
-    rebuild: tuple[str, ...] = ()
+    rebuild: tuple[TableName, ...] = ()
     scd2: bool = False
     soft_deletes: bool = False
     verify: bool = False
@@ -75,16 +74,16 @@ class LoadOptions:
 
     def wants(self, table: TableName) -> bool:
         """Whether a table is selected."""
-        return not self.tables or any(fnmatch.fnmatchcase(str(table), pattern) for pattern in self.tables)
+        return filter_of((), self.tables).takes(*table)
 
 
-def parse_key(text: str) -> tuple[str, tuple[str, ...]]:
+def parse_key(text: str) -> tuple[TableName, tuple[str, ...]]:
     """Parse ``DB.TABLE=COLUMN,…`` into a table and its key columns."""
     table, _, columns = text.partition("=")
     names = tuple(name.strip() for name in columns.split(","))
-    if "." not in table or not all(names):
+    if not all(names):
         raise ValueError(f"expected DB.TABLE=COLUMN,…, found {text!r}")
-    return table, names
+    return TableName.parse(table), names
 
 
 def parse_catalog(text: str) -> str:
@@ -137,10 +136,10 @@ class _Load:
         search = Search(options.wants, verify=options.verify, chains=options.chains, at=options.at)
         self._arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
         state.at = "" if options.at is None else self._arrivals.moment.told
-        state.keys |= {name: list(columns) for name, columns in options.keys.items()}
+        state.keys |= options.keys
         state.hourly |= options.hourly_history
         self._plan = self._planned()
-        self._check_asked(self._plan.lives)
+        self._check_names(self._plan.lives)
 
     def run(self, spark: Callable[[], SparkSession]) -> Summary:
         """Load and commit."""
@@ -212,18 +211,17 @@ class _Load:
             finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
 
-    def _check_asked(self, lives: Sequence[Life]) -> None:
+    def _check_names(self, lives: Sequence[Life]) -> None:
         """Check that the tables named in options exist."""
         options, arrivals = self._options, self._arrivals
-        names = {str(life.name) for life in lives if life.name}
-        names |= {str(one.file.table) for one in arrivals.waiting} | set(map(str, arrivals.tables))
-        names |= {str(file.table) for file in self._state.history}
-        asked = [("--key", table) for table in options.keys]
-        asked += [("--table", pattern) for pattern in options.tables]
-        asked += [("--rebuild", table) for table in options.rebuild]
-        for option, pattern in asked:
-            if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
-                listed = ", ".join(sorted(names)[:10]) or "no table"
+        names = {life.name for life in lives if life.name} | arrivals.tables
+        names |= {one.file.table for one in arrivals.waiting} | {file.table for file in self._state.history}
+        requested = [("--key", str(table)) for table in options.keys]
+        requested += [("--table", pattern) for pattern in options.tables]
+        requested += [("--rebuild", str(table)) for table in options.rebuild]
+        for option, pattern in requested:
+            if not any(filter_of((), (pattern,)).takes(*name) for name in names):
+                listed = listed_tables(names)
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
 
     def _run_job(self, spark: SparkSession) -> tuple[list[Taken], list[Work]]:

@@ -86,7 +86,7 @@ def _checked(data: Any, kind: type) -> Any:
     return data
 
 
-CONTRACT = 8
+CONTRACT = 9
 STATE = "_state.json"
 _KINDS = ("history", "current", "scd2")
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
@@ -200,7 +200,7 @@ class State:
     history: list[ChangesFile] = field(default_factory=list)
     lives: dict[str, LifeState] = field(default_factory=dict)
     records: dict[str, LifeRecord] = field(default_factory=dict)
-    keys: dict[str, list[str]] = field(default_factory=dict)
+    keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
     hourly: bool = False
     losses: list[Loss] = field(default_factory=list)
     erasures: list[dict[str, Any]] = field(default_factory=list)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from binx.errors import ExitCode
+from binx.spark.lake.model import TableName
 from binx.spark.lake.state import LifeRecord, State
 
 
@@ -33,6 +34,11 @@ class TableSummary:
     reasons: list[str] = field(default_factory=list)
     accepted: bool = True
     error: str = ""
+
+    @property
+    def name(self) -> TableName:
+        """The table's name."""
+        return TableName(self.db, self.table)
 
     def tell(self, record: LifeRecord) -> None:
         """Add the recorded facts about the table's life."""
@@ -89,7 +95,7 @@ class Summary:
         """Sentences for users, in addition to the figures."""
         lines = []
         for table in self.tables:
-            name = f"{table.db}.{table.table}"
+            name = table.name
             lines += [f"loss: {name}: {reason}" for reason in table.reasons if not table.accepted]
             if table.error and not any(table.error in reason for reason in table.reasons):
                 lines.append(f"stopped: {name}: {table.error}")

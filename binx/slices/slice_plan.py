@@ -46,7 +46,7 @@ class Part:
         self._numbers = array("q")
 
     def add(self, ranges: bytes) -> None:
-        """Append the result of :func:`~binx.kernels.ranges.merged_ranges`."""
+        """Append the result of :func:`~binx.kernels.transactions.selection.merged_ranges`."""
         added = array("q", ranges)
         last = self._numbers
         if last and last[-2] == added[0] and last[-1] > 0 and added[2] > 0:

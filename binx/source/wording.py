@@ -11,10 +11,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(names: Collection[str], most: int) -> str:
-    """Format the first names, and how many more there are: ``a, b and 1,200 more``."""
-    shown = ", ".join(islice(names, most))
-    more = len(names) - most
+def listed(names: Collection[str], most: int, *, separator: str = ", ", count: int | None = None) -> str:
+    """Format the first names, and how many more there are: ``a, b and 1,200 more``.
+
+    Args:
+        count: how many there are if they are not all given.
+    """
+    shown = separator.join(islice(names, most))
+    more = (len(names) if count is None else count) - most
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from binx import __version__
 from binx.log.selection.moments import zone_name
-from binx.source.wording import counted, shortened
+from binx.source.wording import counted, listed, shortened
 from binx.stats.gather import incomplete
 from binx.stats.sections import BARS, Record, Section, breakdown_section, sections, share
 from binx.stats.text import (
@@ -69,8 +69,7 @@ def _about(figures: Record, zone: tzinfo) -> Iterator[str]:
         f"{file['flavour']} {file['server_version']}, server id {file['server_id']}"
         for file in figures["files"]
     )
-    more = len(servers) - _NAMES_SHOWN
-    yield "; ".join(list(servers)[:_NAMES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    yield listed(servers, _NAMES_SHOWN, separator="; ")
     if figures["first"] is not None:
         first, last = (
             second_text(moment_of(figures[name]["commit_timestamp"]), zone) for name in ("first", "last")

@@ -224,6 +224,26 @@ def test_rows_changed_since_can_be_set_back_by_force(server: Server) -> None:
     assert sorted(lines) == ["small.keyless\t1\t1", "small.keyless v=0 name=b; ", "small.t\t8\t0"]
 
 
+def test_a_later_change_of_another_row_is_not_taken_for_one_of_the_same_row(server: Server) -> None:
+    drop_databases(server)
+    server.reset()
+    server.sql(
+        "CREATE DATABASE small; USE small; CREATE TABLE t (a VARCHAR(9), b VARCHAR(9), v INT,"
+        " PRIMARY KEY (a, b)); INSERT INTO t VALUES ('x, y', 'z', 1), ('x', 'y, z', 2)"
+    )
+    server.flush_logs()
+    server.sql("UPDATE small.t SET v = 3 WHERE b = 'z'")
+    server.flush_logs()
+    server.sql("UPDATE small.t SET v = 4 WHERE b = 'y, z'")
+    made, mistake, since = server.binlogs()[:3]
+    catalog = Catalog()
+    write_nothing(made, catalog)
+    report = write_undo(
+        everything([mistake]), io.BytesIO(), catalog, every=lambda: everything([mistake, since])
+    )
+    assert not [warning for warning in report.warnings if "changed rows again" in warning]
+
+
 def test_an_error_in_the_middle_undoes_nothing_even_where_the_client_goes_on(server: Server) -> None:
     undo = changed_again(server, OnConflict.STOP)
     server.sql("USE small; DROP TABLE keyless")

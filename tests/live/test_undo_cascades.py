@@ -385,6 +385,41 @@ def test_rows_of_collations_by_bytes_are_tied_by_trailing_spaces_at_most(
     assert mariadb.query("SELECT id FROM small.child ORDER BY id") == [(row,) for row in restored]
 
 
+ODD_KEYS = """
+CREATE DATABASE small; USE small; SET SESSION sql_mode = 'ALLOW_INVALID_DATES';
+CREATE TABLE parent (id DATE PRIMARY KEY) ENGINE = InnoDB;
+CREATE TABLE child (id DATETIME PRIMARY KEY, p DATE, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)
+ENGINE = InnoDB;
+CREATE TABLE owner (e ENUM('a', 'b'), b BINARY(2), PRIMARY KEY (e, b)) ENGINE = InnoDB;
+CREATE TABLE owned (id INT PRIMARY KEY, e ENUM('a', 'b'), b BINARY(2),
+FOREIGN KEY (e, b) REFERENCES owner (e, b) ON DELETE CASCADE) ENGINE = InnoDB;
+INSERT INTO parent VALUES ('0000-00-00'), ('2024-00-00'), ('2024-01-00'), ('2024-01-01');
+INSERT INTO child VALUES ('2024-00-00', '2024-00-00'), ('2024-01-00', '2024-00-00'), (0, 0),
+('2024-02-31 01:02:03', '2024-01-01'), ('2024-01-01', '2024-01-00');
+SET SESSION sql_mode = ''; INSERT INTO owner VALUES ('a', x'00ff'), (0, x'ff00'), ('b', x'ff00');
+INSERT INTO owned VALUES (1, 'a', x'00ff'), (2, 0, x'ff00'), (3, 'b', x'ff00');
+"""
+
+
+@pytest.mark.parametrize("table", ["parent", "owner"])
+def test_rows_come_back_by_keys_that_columns_hold_and_sessions_reject(server: Server, table: str) -> None:
+    """Zero and partial dates as keys, and an ENUM's error value, which no strict session accepts."""
+
+    def rows() -> list[list[tuple[str | None, ...]]]:
+        child = server.query("SELECT id, p FROM small.child ORDER BY id")
+        return [child, server.query("SELECT id, e, HEX(b) FROM small.owned ORDER BY id")]
+
+    drop_databases(server)
+    server.sql(ODD_KEYS)
+    before = rows()
+    change = f"DELETE FROM {table} WHERE 1 = 1"
+    undo, unknown = referring_undone(server, change, tables=ODD_KEYS, changed="DO 0")
+    assert rows() != before
+    assert unknown == ()
+    server.sql(undo)
+    assert rows() == before
+
+
 ROUNDS = int(os.environ.get("ROUNDS") or "3")
 
 

@@ -36,17 +36,15 @@ from binx.slices.sql.foreign_keys import (
     folded,
     gone_rows,
     key_texts,
+    listed_keys,
     places_of,
 )
 from binx.slices.sql.passes import table_changes
-from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
+from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
 from binx.slices.sql.undo_conditions import RestoringSql, Ties
 from binx.source.wording import shortened
-
-LISTED = 20
-"""Maximum number of values and keys listed for rows that are not restored."""
 
 _SHOWN = 60
 """Maximum number of characters of a statement to show."""
@@ -66,7 +64,7 @@ class Restored:
         texts: by commit version, the statements after those that undo the transaction.
     """
 
-    texts: dict[int, list[bytes]] = field(default_factory=dict)
+    texts: dict[int, list[MarkedText]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -129,7 +127,7 @@ class Cascades:
     def _unknown(self, rows: ReferringRows, steps: _Steps) -> Iterator[str]:
         for child, values in rows.result.asked.items():
             name, columns = ".".join(child.name), ", ".join(child.key.columns)
-            went = f"rows of {name} that a foreign key deleted or changed ({columns}={_some([*values])})"
+            went = f"rows of {name} that a foreign key deleted or changed ({columns}={listed_keys(values)})"
             if self._before.lookup(*child.name) is not None:
                 yield (
                     f"{went} are restored as far as they were changed in these logs; the others are not known"
@@ -141,13 +139,13 @@ class Cascades:
         for table, keys in rows.result.stale.items():
             yield (
                 f"rows of {'.'.join(table)} that a foreign key deleted or changed are not restored, as one"
-                f" had changed them before: {', '.join(steps.keys[table])}={_some([*keys])}"
+                f" had changed them before: {', '.join(steps.keys[table])}={listed_keys(keys)}"
             )
         for table, keys in rows.result.alike.items():
             yield (
                 f"rows of {'.'.join(table)} that a foreign key may have deleted or changed are not restored,"
                 " as only a collation tells whether they referred to what was:"
-                f" {', '.join(steps.keys[table])}={_some([*keys])}"
+                f" {', '.join(steps.keys[table])}={listed_keys(keys)}"
             )
 
 
@@ -290,7 +288,7 @@ class _Steps:
         inserted: bool,
         statements: RestoringSql,
     ) -> Iterator[ReferringRow]:
-        texts: dict[Child | str, list[bytes]] = {}
+        texts: dict[Child | str, list[MarkedText]] = {}
         for child in of:
             actions = {child.key.on_delete, child.key.on_update}
             if child.key.on_delete == CASCADE and CASCADE not in texts:
@@ -333,8 +331,3 @@ def _changes_columns(statement: Statement, name: Name) -> bool:
         for change in changes
         if (change.db, change.table) == name
     )
-
-
-def _some(values: list[str]) -> str:
-    more = f" and {len(values) - LISTED:,} more" if len(values) > LISTED else ""
-    return f"{'; '.join(value.replace(BETWEEN, ', ') for value in values[:LISTED])}{more}"

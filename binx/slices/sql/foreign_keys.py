@@ -11,19 +11,24 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.charset import charset
+from binx.event.charset import Charset
+from binx.rows.columns.arrays import whole_text
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, Images
 from binx.slices.sql.session import unchecked_rows
 from binx.slices.sql.tables import SqlTable
+from binx.slices.values import mapped_charset
+from binx.source.wording import listed
 
 _BYTES = re.compile("nopad_bin$|0900_bin$|^binary$")
 _ALIKE = str.maketrans("ijyvw", "uuuuu", "e")
@@ -101,6 +106,9 @@ def _without_variant(character: str) -> str:
         return "\ufffd"
     return character if name.startswith("CJK") else name or character
 
+
+LISTED = 20
+"""Maximum number of values and keys listed for rows that are not restored."""
 
 BETWEEN = "\0"
 """Separator between the values of several columns."""
@@ -250,26 +258,58 @@ def columns_of(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:
 
 def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
     """Join the values of some columns to one text, separated by :data:`BETWEEN`; null if one is null."""
-    parts = []
-    for place in columns:
-        values = rows.pick(images.column(place))
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
-            name = images.columns[place].type.charset
-            texts = [None if value is None else _text(value, name) for value in values.to_pylist()]
-            values = pa.array(texts, pa.string())
-        parts.append(values.cast(pa.string()))
-    return pc.binary_join_element_wise(*parts, BETWEEN)
+    return pc.binary_join_element_wise(*(_texts(images, place, rows) for place in columns), BETWEEN)
 
 
-def _text(data: bytes, name: str | None) -> str:
-    """Return a distinct text for each value, decoded from its character set if possible."""
-    found = charset(name) if name is not None else None
-    text = found.decode(data) if found is not None else ""
-    return (
-        text if found is not None and found.encode(text) == data else data.decode(errors="backslashreplace")
-    )
+def _texts(images: BatchImages, place: int, rows: Images) -> pa.Array:
+    """Return a distinct text for each value of a column; bytes as hexadecimal digits."""
+    column, values = images.columns[place], rows.pick(images.column(place))
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if column.type.kind is Kind.BINARY:
+        texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
+    elif pa.types.is_binary(values.type):
+        texts = _decoded(values, column.type)
+    else:
+        texts = values
+    texts = texts.cast(pa.string())
+    misfits = images.misfits.get(column.name)
+    if misfits is None:
+        return texts
+    known = dict(misfits)
+    every = pa.array([known.get(row) for row in range(images.changes.rows)], pa.string())
+    return pc.coalesce(texts, rows.pick(every))
+
+
+def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
+    """Decode text from its character set if possible."""
+    charset = mapped_charset(values, logical)
+    if charset is None:
+        try:
+            return values.cast(pa.string())
+        except pa.ArrowInvalid:
+            pass
+    elif charset.is_one_to_one and (text := whole_text(values, charset)) is not None:
+        return text
+    words = values.dictionary_encode()
+    return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)
+
+
+def _text(data: bytes, charset: Charset | None) -> str:
+    text = None if charset is None else charset.decode(data)
+    if charset is not None and text is not None and charset.encode(text) == data:
+        return text
+    return data.decode(errors="backslashreplace")
+
+
+def listed_keys(keys: Collection[str], count: int | None = None) -> str:
+    """List the texts of some keys.
+
+    Args:
+        count: how many there are if they are not all given.
+    """
+    texts = [key.replace(BETWEEN, ", ") for key in islice(keys, LISTED)]
+    return listed(texts, LISTED, separator="; ", count=len(keys) if count is None else count)
 
 
 def folded(child: Child, texts: pa.Array) -> pa.Array:

@@ -24,16 +24,11 @@ from binx.rows.decoder import WITHOUT_ROWS, ChangeDecoder, DecoderOptions
 from binx.rows.images import BatchImages, Images
 from binx.rows.statements import Statement
 from binx.slices.search import Selected
+from binx.slices.sql.foreign_keys import LISTED, Name, key_texts, listed_keys
 from binx.slices.sql.tables import SqlTable
 
 MOST_KEYS = 2_000_000
 """Maximum number of keys kept per table; each takes about 30 bytes."""
-
-_LISTED = 20
-"""Maximum number of rows listed per table."""
-
-_BETWEEN = pa.scalar(b", ", pa.binary())
-_Name = tuple[str, str]
 
 
 def table_changes(
@@ -111,7 +106,7 @@ class ChangedAgain:
     """Finds rows that were changed after an undone transaction by transactions that are not undone."""
 
     def __init__(self) -> None:
-        self._keys: dict[_Name, _Keys] = {}
+        self._keys: dict[Name, _Keys] = {}
         self._versions = array("q")
 
     def take_transaction(self, version: int) -> None:
@@ -145,10 +140,10 @@ class ChangedAgain:
             )
         return sentences
 
-    def _found(self, selected: Iterable[Selected], catalog: Catalog) -> dict[_Name, _Again]:
+    def _found(self, selected: Iterable[Selected], catalog: Catalog) -> dict[Name, _Again]:
         first_changes = {name: keys.first_changes() for name, keys in self._keys.items() if keys.batches}
         undone = arrow_array(self._versions, pa.int64())
-        found: dict[_Name, _Again] = {}
+        found: dict[Name, _Again] = {}
         tables: dict[int, tuple[object, SqlTable]] = {}
         for batch, _ in table_changes(selected, catalog, lambda *name: name in first_changes):
             if not isinstance(batch, ChangeBatch):
@@ -162,9 +157,8 @@ class ChangedAgain:
                 if changes:
                     again = found.setdefault(name, _Again())
                     again.count += len(changes)
-                    for key, transaction in changes[: _LISTED - len(again.rows)]:
-                        text = key.decode(errors="backslashreplace")
-                        again.rows.append(f"{', '.join(names)}={text} in {transaction}")
+                    for key, transaction in changes[: LISTED - len(again.rows)]:
+                        again.rows.append(f"{', '.join(names)}={key} in {transaction}")
         return found
 
 
@@ -181,21 +175,13 @@ def _images_with_key(table: SqlTable, images: BatchImages) -> Iterator[Images]:
 
 def _keys_of(table: SqlTable, images: BatchImages, rows: Images) -> pa.Table:
     """Return the keys of some rows as text, with their commit versions and transactions."""
-    parts = []
-    for place in table.key:
-        values = rows.pick(images.column(place))
-        if pa.types.is_dictionary(values.type):
-            values = values.dictionary_decode()
-        if not pa.types.is_binary(values.type) and not pa.types.is_string(values.type):
-            values = values.cast(pa.string())
-        parts.append(values.cast(pa.binary()))
-    texts = pc.binary_join_element_wise(*parts, _BETWEEN, null_handling="replace", null_replacement="?")
+    texts = key_texts(images, table.key, rows)
     versions = rows.pick(images.system("_commit_version"))
     transactions = rows.pick(images.system("_transaction"))
     return pa.table({"key": texts, "version": versions, "transaction": transactions})
 
 
-def _later(keys: pa.Table, undone: pa.Array, known: pa.Array, first: pa.Array) -> list[tuple[bytes, str]]:
+def _later(keys: pa.Table, undone: pa.Array, known: pa.Array, first: pa.Array) -> list[tuple[str, str]]:
     """Return key and transaction of later changes of undone rows that are not undone themselves."""
     places = pc.index_in(keys["key"], value_set=known).combine_chunks()
     versions = keys["version"].combine_chunks()
@@ -206,9 +192,8 @@ def _later(keys: pa.Table, undone: pa.Array, known: pa.Array, first: pa.Array) -
     return [*dict.fromkeys(zip(chosen["key"].to_pylist(), chosen["transaction"].to_pylist(), strict=True))]
 
 
-def _sentence(name: _Name, again: _Again) -> str:
-    more = f" and {again.count - len(again.rows):,} more" if again.count > len(again.rows) else ""
+def _sentence(name: Name, again: _Again) -> str:
     return (
         f"{'.'.join(name)}: later transactions changed rows again that are to be undone, and the script will"
-        f" not find those: {'; '.join(again.rows)}{more}"
+        f" not find those: {listed_keys(again.rows, again.count)}"
     )

@@ -13,6 +13,9 @@ from itertools import zip_longest
 
 from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name, Place
 
+MarkedText = tuple[int, bytes]
+"""A statement, and the :class:`~binx.slices.sql.session.RowMark` of the session that it runs in."""
+
 CHECK = "CHECK"
 """Names the statement in ``texts`` that counts a row if it is unchanged, else records its key."""
 
@@ -34,7 +37,7 @@ class ReferringRow:
     columns: dict[str, str | None]
     since: int
     inserted: bool
-    texts: Mapping[Child | str, bytes]
+    texts: Mapping[Child | str, MarkedText]
     followed: bool = False
     doubtful: bool = False
 
@@ -62,7 +65,7 @@ class CascadeResult:
         checks: rows that change back when the undone rows do, and the commit version of these.
     """
 
-    texts: dict[int, list[bytes]] = field(default_factory=lambda: defaultdict(list))
+    texts: dict[int, list[MarkedText]] = field(default_factory=lambda: defaultdict(list))
     asked: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     doubts: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     stale: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))

@@ -245,8 +245,9 @@ class _Undoing:
         texts = None if transaction < 0 else self._restored.texts.get(self._versions[transaction])
         if texts:
             yield b"-- rows that foreign keys deleted or changed, which the log does not have:\n"
-            yield session.for_rows(0).encode()
-            yield from texts
+            for mark, text in texts:
+                yield session.for_rows(mark).encode()
+                yield text
 
     def _head(self, session: SqlSession, flavour: Flavour) -> str:
         server, client = ("MariaDB", "mariadb") if flavour is Flavour.MARIADB else ("MySQL", "mysql")

@@ -20,6 +20,8 @@ from binx.slices.options import OnConflict
 from binx.slices.rendering import Changes, Part, Parts, Piece, assembled, kernel_part
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
+from binx.slices.sql.referring_rows import MarkedText
+from binx.slices.sql.session import row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import TableCheck, UndoCheck
 
@@ -195,14 +197,14 @@ def _where(which: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Pa
 class RestoringSql(ConditionsSql):
     """Statements that restore the rows of one batch."""
 
-    def inserts(self, rows: Images) -> list[bytes]:
+    def inserts(self, rows: Images) -> list[MarkedText]:
         """Return an INSERT for each row."""
         if self._may_lack():
             return self._texts(rows, self._insert_if_there(rows))
         around = self._table_check("insert").around_insert(self._inserted(rows))
         return self._texts(rows, self._insert(rows), around)
 
-    def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[bytes]:
+    def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[MarkedText]:
         """Return an UPDATE for each row that restores a foreign key's columns if they are NULL."""
         check, names = self._table_check("update"), self._table.names
 
@@ -220,7 +222,7 @@ class RestoringSql(ConditionsSql):
 
         return self._texts(rows, parts())
 
-    def checks(self, rows: Images, columns: Iterable[int]) -> list[bytes]:
+    def checks(self, rows: Images, columns: Iterable[int]) -> list[MarkedText]:
         """Return for each row SQL that counts it if key and columns match, or records its key."""
         check, key = self._table_check(), dict.fromkeys(self._table.key, rows)
 
@@ -237,7 +239,7 @@ class RestoringSql(ConditionsSql):
 
     def _texts(
         self, rows: Images, parts: Parts, statement: tuple[bytes, bytes, bytes] | None = None
-    ) -> list[bytes]:
+    ) -> list[MarkedText]:
         count = self._images.size_of(rows)
         changes = Changes(
             self._images.integers("_commit_version"),
@@ -247,5 +249,6 @@ class RestoringSql(ConditionsSql):
             [kernel_part(part) for part in assembled(parts)],
             statement=statement,
         )
-        piece = Piece([changes])
-        return [b"".join(piece.text(place, place + 1)) for place in range(count)]
+        piece, marks = Piece([changes]), row_marks(self._images)
+        numbers = [0] * count if marks is None else rows.pick(marks).to_pylist()
+        return [(mark, b"".join(piece.text(index, index + 1))) for index, mark in enumerate(numbers)]

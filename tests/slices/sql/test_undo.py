@@ -27,7 +27,7 @@ from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql import undo as undo_module
 from binx.slices.sql.foreign_keys import Child, Gone, Place
-from binx.slices.sql.referring_rows import CHECK, ReferringRow, ReferringRows
+from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
 from binx.slices.sql.undo import UndoReport, write_undo
 from binx.slices.sql.write import check_sql, write_sql
 from tests.conftest import TESTDATA
@@ -298,12 +298,13 @@ CHILD = Child(
     ("db", "child"), ForeignKey(None, ("p",), "db", "parent", ("k",), "CASCADE", "CASCADE"), (None,)
 )
 MOVED, UNDONE = Place(2, 0), Place(3, 0)
+INSERT = 0, b"INSERT"
 
 
 def rows_with(value: str) -> ReferringRows:
     """One row, which refers to a value; a change of another value, which may be the same, is not undone."""
     rows = ReferringRows([CHILD], {CHILD.name: ("id",)}, frozenset({UNDONE}))
-    rows.put(CHILD.name, ReferringRow({"id": "1", "p": value}, 1, True, {"CASCADE": b"INSERT"}))
+    rows.put(CHILD.name, ReferringRow({"id": "1", "p": value}, 1, True, {"CASCADE": INSERT}))
     rows.go(CHILD, Gone(MOVED, "A", "B", deleted=False))
     return rows
 
@@ -317,9 +318,9 @@ def test_a_row_that_may_have_followed_a_key_is_listed_with_either(gone: str) -> 
 
 def test_a_row_that_has_an_image_since_is_known_again() -> None:
     rows = rows_with("á")
-    rows.put(CHILD.name, ReferringRow({"id": "1", "p": "á"}, 2, False, {"CASCADE": b"INSERT"}))
+    rows.put(CHILD.name, ReferringRow({"id": "1", "p": "á"}, 2, False, {"CASCADE": INSERT}))
     rows.go(CHILD, Gone(UNDONE, "á", None, deleted=True))
-    assert (rows.result.texts, dict(rows.result.alike)) == ({UNDONE.version: [b"INSERT"]}, {})
+    assert (rows.result.texts, dict(rows.result.alike)) == ({UNDONE.version: [INSERT]}, {})
 
 
 def test_a_row_that_is_gone_since_is_not_listed() -> None:
@@ -335,7 +336,7 @@ NUMBERED = CHILD._replace(collations=("binary",))
 def numbered_rows(*steps: Gone, since: int = 1) -> ReferringRows:
     """One row, which refers to 1, and what becomes of that."""
     rows = ReferringRows([NUMBERED], {NUMBERED.name: ("id",)}, frozenset({UNDONE, Place(4, 0)}))
-    texts: dict[Child | str, bytes] = {CHECK: b"CHECK", "CASCADE": b"INSERT"}
+    texts: dict[Child | str, MarkedText] = {CHECK: (0, b"CHECK"), "CASCADE": INSERT}
     rows.put(NUMBERED.name, ReferringRow({"id": "1", "p": "1"}, since, True, texts))
     for step in steps:
         rows.go(NUMBERED, step)

@@ -82,7 +82,7 @@ lowest: $(VENV)/.installed ## tests of formats and commands with the lowest allo
 iceberg: $(VENV)/.installed needs-java ## tests of tables of a catalog, with Iceberg and Spark 3.5 (Python 3.11 or 3.12)
 	[ -x build/iceberg/bin/python ] || $(BIN)/python -m venv build/iceberg
 	build/iceberg/bin/python -m pip install --quiet 'pyspark>=3.5.1,<3.6' snowpark-connect-deps-iceberg==1.0.2 \
-		click numpy pyarrow rich sqlglot zstandard
+		click numpy 'pandas>=2.2,<3' pyarrow rich sqlglot zstandard
 	$(BIN)/python -m pytest -q tests/spark/test_catalog.py
 
 fuzz: $(VENV)/.installed ## coverage-guided fuzzing, each target for FUZZ_SECONDS=60 (needs clang)

@@ -61,12 +61,13 @@ def _effect_type() -> pa.DataType:
             ("charset", text), ("nullable", flag), ("known", flag), ("value", text), ("misfit", text),
         ]
     )  # fmt: skip
+    parent = pa.struct([("db", text), ("table", text), ("deletes", flag), ("columns", pa.list_(text))])
     return pa.struct(
         [
             ("action", text), ("db", text), ("table", text), ("new_db", text), ("new_table", text),
             ("if_not_exists", flag), ("from_query", flag), ("columns", pa.list_(column)),
             ("key", pa.list_(text)), ("changes", pa.list_(column)),
-            ("parents", pa.list_(pa.struct([("db", text), ("table", text)]))),
+            ("parents", pa.list_(parent)),
             ("xid", text), ("reason", text),
         ]
     )  # fmt: skip
@@ -125,7 +126,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
         "columns": None if effect.columns is None else listed(effect.columns),
         "changes": listed(effect.changes),
         "key": None if effect.key is None else list(effect.key),
-        "parents": [{"db": db, "table": table} for db, table in effect.parents],
+        "parents": [{**one._asdict(), "columns": list(one.columns)} for one in effect.parents],
     }
 
 

@@ -81,6 +81,20 @@ class ColumnEffect(NamedTuple):
     misfit: str | None = None
 
 
+class Parent(NamedTuple):
+    """A table to which a foreign key refers, and whose changes change the rows that refer to it.
+
+    Attributes:
+        deletes: whether deletes do (ON DELETE CASCADE, SET NULL).
+        columns: the columns of which updates do (ON UPDATE CASCADE, SET NULL).
+    """
+
+    db: str
+    table: str
+    deletes: bool
+    columns: tuple[str, ...]
+
+
 class Effect(NamedTuple):
     """One change of a table by a statement; docs/dataset.md lists the fields of each action."""
 
@@ -94,7 +108,7 @@ class Effect(NamedTuple):
     columns: tuple[ColumnEffect, ...] | None = None
     key: tuple[str, ...] | None = None
     changes: tuple[ColumnEffect, ...] = ()
-    parents: tuple[tuple[str, str], ...] = ()
+    parents: tuple[Parent, ...] = ()
     xid: str | None = None
     reason: str | None = None
 
@@ -208,10 +222,17 @@ class _Effects:
             yield self._defined(effect, None if made is None else made.definition, ())
 
     def _defined(self, effect: Effect, definition: TableDefinition | None, keys: Sequence[Key]) -> Effect:
-        """Return the effect with columns, row key, and the parents whose deletions new keys act upon."""
+        """Return the effect with columns, row key, and the parents of new foreign keys that act."""
         referred = (key.references for key in keys if key.references is not None)
         parents = tuple(
-            (self._db(one.table), one.table.name) for one in referred if one.on_delete != NO_CHANGE
+            Parent(
+                self._db(one.table),
+                one.table.name,
+                one.on_delete != NO_CHANGE,
+                () if one.on_update == NO_CHANGE else one.columns,
+            )
+            for one in referred
+            if (one.on_delete, one.on_update) != (NO_CHANGE, NO_CHANGE)
         )
         if definition is None or definition.unknown is not None:
             return effect._replace(parents=parents)

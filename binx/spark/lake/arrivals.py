@@ -15,6 +15,7 @@ from binx.errors import BinxError
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import AlterTable
 from binx.spark.lake.bases import look_at_logs, placed_bases, united_spans
+from binx.spark.lake.cascades import Cause, changed_columns, followed_columns
 from binx.spark.lake.manifests import (
     NOT_UNDERSTOOD,
     Manifest,
@@ -75,7 +76,7 @@ class Arrivals:
         files: the waiting files that this load takes.
         wrong: by table, why it cannot be loaded this time.
         losses: what is missing according to the manifests.
-        deleted: tables with deletions on servers that do not log foreign key cascades.
+        causes: changes that foreign keys follow, on servers that do not log what these change.
         logs: the exports that were read and begin before the moment.
         tables: the tables with changes in the new manifests.
         changes: by chain, the commit versions of row changes logged as statements, in new files.
@@ -91,7 +92,7 @@ class Arrivals:
     files: list[ChangesFile] = field(default_factory=list)
     wrong: dict[TableName, str] = field(default_factory=dict)
     losses: list[Loss] = field(default_factory=list)
-    deleted: set[TableName] = field(default_factory=set)
+    causes: set[Cause] = field(default_factory=set)
     logs: list[Log] = field(default_factory=list)
     tables: set[TableName] = field(default_factory=set)
     changes: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
@@ -300,6 +301,7 @@ class _Finder:
         mended = {f"{m.source.name}.{m.source.identity}" for m, _ in found.logs if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
         known = {(loss.source, loss.reason) for loss in state.losses}
+        followed = followed_columns(state.statements)
         for manifest, chain in found.logs:
             name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed
@@ -307,7 +309,10 @@ class _Finder:
             state.chains[chain].logs[manifest.source.number].take(manifest)
             state.chains[chain].gtids |= manifest.gtids
             if not manifest.source.logs_cascades:
-                found.deleted |= manifest.deleted
+                found.causes |= {(table, "") for table in manifest.deleted}
+                for file in manifest.changes:
+                    if columns := followed.get(file.table):
+                        found.causes |= {(file.table, one) for one in changed_columns(file, columns)}
             found.losses += [
                 Loss(text, manifest.first_commit, name)
                 for text in manifest.losses

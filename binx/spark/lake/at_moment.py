@@ -14,7 +14,8 @@ from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names
-from binx.spark.lake.chains import left_out, unlogged
+from binx.spark.lake.cascades import unlogged
+from binx.spark.lake.chains import left_out
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.merge import Merge, Piece
 from binx.spark.lake.model import (
@@ -147,7 +148,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     epoch = epochs[-1]
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, found, state) + left_out(life, state.chains, ranks)
+    missing = _missing(life, lives, found, state) + left_out(life, state.chains, ranks)
     if lost:
         missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
     if unknown := len(stored) - stored.column("_unknown").null_count:
@@ -163,10 +164,11 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     return TableAt(name, stored, moment, missing, definition, refused, generated, key)
 
 
-def _missing(life: Life, found: Arrivals, state: State) -> list[str]:
+def _missing(life: Life, lives: Sequence[Life], found: Arrivals, state: State) -> list[str]:
     """Return the reasons why the table may be incomplete at the moment."""
     missing = [] if life.whole else [NO_BEGINNING]
-    missing += [*life.reasons, *unlogged(life, found.deleted)]
+    missing += life.reasons
+    missing += [text for number, text in unlogged(lives, found.causes).items() if number == life.id]
     since = life.epochs[0].since or Position(0, 0)
     changes = 0
     for rank, chain in enumerate(state.order[since.rank :], since.rank):

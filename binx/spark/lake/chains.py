@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect, insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -220,10 +220,3 @@ def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
     for (since, name), until in zip(life.names, [*ends, None], strict=True):
         if (since is None or since <= end) and (until is None or until >= begin):
             yield name
-
-
-def unlogged(life: Life, deleted: Collection[TableName]) -> list[str]:
-    """Return a sentence about unlogged foreign key actions on a life's rows, after deletes from parents."""
-    reached = ", ".join(sorted(str(parent) for parent in life.parents if parent in deleted))
-    text = f"rows that foreign keys deleted or changed with rows of {reached} are not logged"
-    return [text] if reached else []

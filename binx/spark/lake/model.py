@@ -260,7 +260,8 @@ class Life:
         name: the table's last name; None if it was dropped, truncated or replaced.
         whole: whether its beginning is known (CREATE TABLE or TRUNCATE was logged).
         reasons: why it is incomplete, as sentences.
-        parents: tables whose deletions cascade to its rows.
+        parents: what changes its rows through foreign keys: a table with one of its columns, in lower case,
+            or with an empty text for its deletes.
         names: its names, each with the position where it began; None for before the logs.
         base: the base that its first rows come from, None if they come from a log.
         made_by: the statements that defined it, and the names that it gave up for other tables.
@@ -272,7 +273,7 @@ class Life:
     epochs: list[Epoch] = field(default_factory=list)
     units: list[Unit] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
-    parents: set[TableName] = field(default_factory=set)
+    parents: set[tuple[TableName, str]] = field(default_factory=set)
     names: list[tuple[Position | None, TableName]] = field(default_factory=list)
     base: PlacedBase | None = None
     made_by: list[Statement | tuple[TableName, TableName]] = field(default_factory=list)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Search, find_arrivals
-from binx.spark.lake.chains import left_out, unlogged
+from binx.spark.lake.cascades import unlogged
+from binx.spark.lake.chains import left_out
 from binx.spark.lake.history import Taken, compact, expire
 from binx.spark.lake.job import Job, Progress
 from binx.spark.lake.model import Life, Options, TableName, filter_of, listed_tables
@@ -254,6 +255,7 @@ class _Load:
         state, options, ranks = self._state, self._options, self._state.ranks
         plan, arrivals = self._plan, self._arrivals
         by_life = {one.life: one for one in works}
+        cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
         for life in plan.lives:
             former, work = state.records.get(life.id), by_life.get(life.id)
@@ -276,7 +278,7 @@ class _Load:
                     ]
                     state.lives[life.id] = work.state
                     self._summary(life.name).current = work.state.rows
-            reasons += unlogged(life, arrivals.deleted)
+            reasons += [cascaded[life.id]] if life.id in cascaded else []
             known = {loss.reason for loss in losses}
             losses += [Loss(text, arrivals.since) for text in reasons if text not in known]
             kept = state.lives.get(life.id)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from binx.spark.lake.bases import PlacedBase
+from binx.spark.lake.cascades import referred
 from binx.spark.lake.epochs import (
     Prepared,
     alike,
@@ -183,7 +184,7 @@ class Timeline:
                 self._mark(effect, name, where)
         if name in self._names:
             life = self._names[name]
-            life.parents |= {TableName(one["db"], one["table"]) for one in effect.get("parents") or ()}
+            life.parents |= set(referred(effect))
             is_defined = effect["action"] in _DEFINING and bool(life.made_by)
             if is_defined and life.made_by[-1] is not statement:
                 life.made_by.append(statement)
@@ -202,6 +203,8 @@ class Timeline:
         self._end(new)
         life.name = new
         life.names.append((place, new))
+        for one in self.lives:
+            one.parents |= {(new, column) for table, column in one.parents if table == name}
         self._names[new] = life
         if life.made_by and life.made_by[-1] is not statement:
             life.made_by.append((name, new))

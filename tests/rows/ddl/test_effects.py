@@ -13,7 +13,8 @@ from binx.rows.ddl.effects import Effect, statement_effects
 
 TABLE = (
     "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(10) CHARACTER SET latin1, b INT, c INT, d ENUM('x','y'),"
-    " FOREIGN KEY (b) REFERENCES p (id) ON DELETE CASCADE, FOREIGN KEY (c) REFERENCES q (id))"
+    " FOREIGN KEY (b) REFERENCES p (id) ON DELETE CASCADE, FOREIGN KEY (c) REFERENCES q (id) ON UPDATE"
+    " CASCADE, FOREIGN KEY (c) REFERENCES r (id))"
 )
 
 
@@ -44,7 +45,7 @@ def test_a_table_that_is_created_has_columns_a_key_and_parents() -> None:
         ("d", "enum('x','y')", "dictionary<values=string, indices=int32, ordered=0>", None),
     ]
     # Of foreign keys those count that delete or change rows by themselves.
-    assert effect.parents == (("shop", "p"),)
+    assert effect.parents == (("shop", "p", True, ()), ("shop", "q", False, ("id",)))
 
 
 @pytest.mark.parametrize(

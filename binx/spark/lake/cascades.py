@@ -1,0 +1,95 @@
+"""Find tables whose rows foreign keys deleted or changed without a log: on MariaDB, and MySQL before 9.6."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.spark.lake.model import ChangesFile, Life, Statement, TableName, second_table
+from binx.spark.lake.place import Place
+
+Cause = tuple[TableName, str]
+"""A table, and one of its columns in lower case whose values changed, or an empty text for deleted rows."""
+
+
+def referred(effect: Mapping[str, Any]) -> Iterator[Cause]:
+    """Yield what changes rows of an effect's table through its foreign keys."""
+    for parent in effect.get("parents") or ():
+        table = TableName(parent["db"], parent["table"])
+        if parent["deletes"]:
+            yield table, ""
+        yield from ((table, column.lower()) for column in parent["columns"])
+
+
+def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str]]:
+    """Return the columns whose changes other tables follow, by all names of their tables."""
+    found: dict[TableName, set[str]] = defaultdict(set)
+    for statement in statements:
+        for effect in statement.effects:
+            for table, column in referred(effect):
+                if column:
+                    found[table].add(column)
+            if effect["action"] == "renamed":
+                former = TableName(effect.get("db") or "", effect["table"])
+                if former in found:
+                    found[second_table(effect)] |= found[former]
+    return found
+
+
+def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
+    """Return those of the columns that an update in a file changed; all of them if that is not known."""
+    found: set[str] = set()
+    try:
+        with Place(file.root).parquet(file.path) as opened:
+            names = {name.lower(): name for name in opened.schema_arrow.names}
+            if not names.keys() >= {*columns}:
+                return {*columns}
+            wanted = ["_change_type", "_present", *(names[column] for column in columns)]
+            last: pa.Table | None = None
+            for group in range(opened.metadata.num_row_groups):
+                rows = opened.read_row_group(group, columns=wanted, use_threads=False)
+                rows = rows if last is None else pa.concat_tables([last, rows]).unify_dictionaries()
+                found |= {column for column in columns if _is_changed(rows, names[column])}
+                last = rows.slice(len(rows) - 1)
+    except (OSError, pa.ArrowException):
+        return {*columns}
+    return found
+
+
+def _is_changed(rows: pa.Table, name: str) -> bool:
+    """Whether an update's images, which are neighbours, have different values; absent ones did not change."""
+    kinds = rows.column("_change_type").cast(pa.string())
+    after = 1 + np.flatnonzero(pc.equal(kinds, "update_postimage").to_numpy()[1:])
+    values = rows.column(name)
+    before, now = values.take(pa.array(after - 1)), values.take(pa.array(after))
+    is_null = pc.and_(now.is_null(), rows.column("_present").take(pa.array(after)).is_null())
+    differs = pc.or_kleene(pc.not_equal(before, now), pc.and_(before.is_valid(), is_null))
+    return bool(pc.any(differs, min_count=0).as_py())
+
+
+def unlogged(lives: Sequence[Life], causes: Collection[Cause]) -> dict[str, str]:
+    """Return a sentence about unlogged changes for each life that may have any, by id.
+
+    A table that is reached changes the rows of those that refer to it in turn.
+    """
+    found: dict[str, str] = {}
+    reached: set[TableName] = set()
+    while True:
+        new = {
+            life.id: sorted({str(table) for table, column in own})
+            for life in lives
+            if life.id not in found
+            and (own := [one for one in life.parents if one in causes or one[0] in reached])
+        }
+        if not new:
+            return found
+        for number, tables in new.items():
+            found[number] = (
+                f"rows that foreign keys deleted or changed with rows of {', '.join(tables)} are not logged"
+            )
+        reached |= {name for life in lives if life.id in new for _, name in life.names}

@@ -215,7 +215,7 @@ class LogExport:
         report = self._report
         if self._row_filter is not None:
             report.warnings |= self._row_filter.take_warnings()
-        report.warnings |= self._masks.unused
+        report.warnings |= self._masks.warnings
         report.losses += self._masks.told()
         for table in self._decoder.tables:
             changes = self._masks.table(table)

@@ -313,3 +313,11 @@ def test_the_statement_that_a_change_was_logged_with_is_shown(mariadb_shop: Shop
     assert any(
         line.startswith("  INSERT INTO customers (id, email") for line in binx(*key, *mariadb_shop.logs).lines
     )
+
+
+@pytest.mark.parametrize("option", ["--grep", "--where"])
+def test_the_manifest_gets_no_personal_data_from_options(shop: Shop, tmp_path: Path, option: str) -> None:
+    rules = ["--drop-columns", "shop.customers.email"]
+    wanted = "email = 'bob@example.com'"
+    ended = binx("to-parquet", "-o", tmp_path / "lake", *rules, option, wanted, shop.logs[0])
+    assert (ended.code, "manifest" in ended.err) == (2, True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from binx.dataset.parquet import to_parquet
 from binx.dataset.personal.documents import NOT_APPLICABLE, Documents, parsed
 from binx.dataset.personal.rules import Masking, PersonalData, parse_rule, personal_data
 from binx.dataset.personal.statements import scrub, sealed_record, unsealed_catalog
-from binx.errors import UsageError
+from binx.errors import RefusedError, UsageError
 from binx.event.statement_digest import digest_text
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile, open_files
@@ -193,6 +194,7 @@ def documents(*rules: tuple[str, bool]) -> Documents:
         ("$.list[*].x", False, '{"list": [{"x": 1}, {"y": 2}]}', '{"list": [{}, {"y": 2}]}'),
         ("$.list[1]", False, '{"list": ["a", "b", "c"]}', '{"list": ["a", null, "c"]}'),
         ("$.list[*]", True, '{"list": "alone"}', '{"list": "#alone"}'),
+        ("$.list[0]", True, '{"list": {"a": 1}}', '{"list": "#{\\"a\\": 1}"}'),
         ("$.list[*].x", False, '{"list": {"x": 1, "y": 2}}', '{"list": {"y": 2}}'),
         ("$.*.x", False, '{"a": {"x": 1}, "b": {"x": 2, "y": 3}}', '{"a": {}, "b": {"y": 3}}'),
         ("$.phone", False, '{"z":1,  "a":2}', '{"z":1,  "a":2}'),
@@ -229,6 +231,13 @@ def test_what_is_no_document_is_refused(text: str) -> None:
         ("$.a[1]", False, {"op": "replace", "path": "$.a[1]", "value": 1}, {"value": None}),
         ("$.a[1]", False, {"op": "remove", "path": "$.a[1]"}, {}),
         ("$.a[*].b", True, {"op": "replace", "path": "$.a[3].b", "value": "x"}, {"value": "#x"}),
+        ("$.a[*].b", False, {"op": "replace", "path": "$.a.b", "value": "x"}, None),
+        ("$.a[*].b", True, {"op": "replace", "path": "$.a.b", "value": "x"}, {"value": "#x"}),
+        ("$.a[*].b", True, {"op": "replace", "path": "$.a.c", "value": "x"}, {}),
+        ("$.a[*]", True, {"op": "replace", "path": "$.a[3]", "value": "x"}, {"value": "#x"}),
+        ("$.a[0]", True, {"op": "replace", "path": "$.a", "value": {"b": "x"}}, {"value": '#{"b": "x"}'}),
+        ("$.a[0]", True, {"op": "replace", "path": "$.a.b", "value": "x"}, NOT_APPLICABLE),
+        ("$.a[0]", True, {"op": "replace", "path": "$.a[1]", "value": "x"}, {}),
         ("$.a", True, {"op": "replace", "path": "$.b", "value": "x"}, {}),
     ],
 )
@@ -252,6 +261,23 @@ def test_rules_hold_for_names_in_any_case_and_for_copies_of_a_table() -> None:
         assert found.masking("note") is None
     assert rules.of_table("shop", "users2") is None
     assert rules.of_table("other", "users") is None
+
+
+def test_a_generated_column_needs_the_rule_of_the_column_that_it_is_made_of(
+    testdata: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "mysql-bin.000001"
+    shutil.copy(testdata / "mysql-9.7" / "small" / "invisible_and_generated.binlog", log)
+
+    def export(*rules: str) -> list[str]:
+        options = ParquetOptions(personal=PersonalData((), tuple(map(parse_rule, rules)), b"k" * 16))
+        with BinlogFile.open(str(log)) as file:
+            (report,) = to_parquet([file], tmp_path / "lake", options=options)
+        return list(report.manifest["warnings"])
+
+    with pytest.raises(RefusedError, match="twice is generated from id, which has a rule"):
+        export("small.t.ID")
+    assert export("small.t.id", "small.t.t*") == []
 
 
 @pytest.mark.parametrize(

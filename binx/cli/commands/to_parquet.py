@@ -157,6 +157,8 @@ def to_parquet_command(
     personal = personal_data(dropped, hashed, hash_key)
     if where is not None and personal is not None and personal.is_asked(where.columns):
         raise UsageError("--where names a column with personal data, and would be written to the manifest")
+    if selection.texts and personal is not None:
+        raise UsageError("--grep cannot be used with rules about personal data: the manifest would have it")
     options = ParquetOptions(
         compression=compression,
         compression_level=compression_level,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _LEG = re.compile(r'\.(?P<name>[A-Za-z_$][\w$]*|\*|"(?:[^"\\]|\\.)*")|\[(?P<place>\d+|\*)\]')
@@ -74,6 +74,20 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _remaining(path: Path, legs: Path) -> Iterator[Path | None]:
+    """Yield what remains of a rule's path behind the legs to a value, or None if it ends before that.
+
+    There are several if a leg can also mean a value that is not an array, as in MySQL's paths.
+    """
+    if not legs or not path:
+        yield None if legs else path
+        return
+    if path[0] in (None, legs[0]):
+        yield from _remaining(path[1:], legs[1:])
+    if isinstance(legs[0], str) and (isinstance(path[0], int) or (path[0] is None and path[1:])):
+        yield from _remaining(path[1:], legs)
+
+
 Hash = Callable[[str], str]
 _Rules = Sequence[tuple[Path, bool]]
 NOT_APPLICABLE: dict[str, Any] = {"op": "unknown", "path": "$"}
@@ -121,16 +135,16 @@ class Documents:
         legs = path_of(one["path"])
         if legs is None:
             return NOT_APPLICABLE
-        if any(leg not in (None, other) for leg, other in zip(path, legs, strict=False)):
-            return one
-        if len(legs) > len(path):
+        found = [*_remaining(path, legs)]
+        if None in found:
             # A part of a hashed value cannot be changed; of a dropped value there is nothing to change.
             return NOT_APPLICABLE if hashes else None
-        if len(legs) == len(path) and not hashes and isinstance(legs[-1], str):
+        if () in found and not hashes and legs and isinstance(legs[-1], str):
             return None
-        if "value" not in one:
-            return one
-        return {**one, "value": self._value(one["value"], path[len(legs) :], hashes)}
+        if found and "value" in one:
+            for rest in found:
+                one = {**one, "value": self._value(one["value"], rest or (), hashes)}
+        return one
 
     def _value(self, value: Any, path: Path, hashes: bool) -> Any:
         """Return the value with what is at the path dropped or hashed."""
@@ -146,7 +160,7 @@ class Documents:
                 if isinstance(place, int) and place < len(value):
                     value[place] = self._value(value[place], rest, hashes)
             return value
-        if not isinstance(leg, str) and (rest or not isinstance(value, dict)):
+        if not isinstance(leg, str) and (rest or isinstance(leg, int) or not isinstance(value, dict)):
             # As in MySQL's paths, a value that is not an array acts as an array with one element.
             value = self._value(value, rest, hashes)
         if isinstance(value, dict) and not isinstance(leg, int):

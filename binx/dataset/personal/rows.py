@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -57,6 +57,12 @@ class MaskedTable(TableChanges):
     def _check(self, rules: TableRules) -> None:
         name = f"{self._table.db}.{self._table.name}"
         columns = self._table.resolved.columns
+        for copy, origin, copied in _copies(self._table, rules):
+            if not copied.paths:
+                raise RefusedError(
+                    f"{name}.{copy} is generated from {origin}, which has a rule about personal data: give it"
+                    " a rule too"
+                )
         if any(column.provenance.name is Provenance.NONE for column in columns):
             raise RefusedError(
                 f"{name} has personal data, and the names of its columns are not known:"
@@ -92,6 +98,16 @@ class MaskedTable(TableChanges):
         return self.schema
 
 
+def _copies(table: TableChanges, rules: TableRules) -> Iterator[tuple[str, str, Masking]]:
+    """Yield generated columns without a rule, the masked columns that they are made of, and their masking."""
+    definition = table.resolved.definition
+    for column in () if definition is None else definition.columns:
+        for origin in definition.columns if definition and rules.masking(column.name) is None else ():
+            masking = rules.masking(origin.name)
+            if masking is not None and origin.name.lower() in column.expression[1:]:
+                yield column.name, origin.name, masking
+
+
 def _masked_column(column: ResolvedColumn, masking: Masking | None) -> ResolvedColumn:
     """Return the column for the schema record, without members and without defaults other than NULL."""
     if masking is None:
@@ -112,14 +128,15 @@ class Masks:
 
     Attributes:
         left_out: number of values left out because they are not JSON, by column.
-        unused: warnings about rules that match no column of their table.
+        warnings: sentences about rules that match no column of their table, and about columns that may be
+            copies of masked documents; each once.
     """
 
     def __init__(self, rules: PersonalData | None) -> None:
         self._rules = rules
         self._tables: dict[TableChanges, TableChanges] = {}
         self.left_out: Counter[str] = Counter()
-        self.unused: dict[str, None] = {}
+        self.warnings: dict[str, None] = {}
 
     def tables(self, tables: Iterable[TableChanges]) -> list[TableChanges]:
         """Return the masked tables."""
@@ -138,7 +155,13 @@ class Masks:
         names = [column.source_name for column in table.resolved.columns]
         for rule, hashes in rules.rules:
             if all(TableRules(((rule, hashes),)).masking(name) is None for name in names):
-                self.unused[f"{table.db}.{table.name} has no column for the rule {rule.text}"] = None
+                self.warnings[f"{table.db}.{table.name} has no column for the rule {rule.text}"] = None
+        for column, origin, masking in _copies(table, rules):
+            if masking.paths:
+                self.warnings[
+                    f"{table.db}.{table.name}.{column} is generated from {origin}, and has no rule: it may"
+                    " show parts of documents that have one"
+                ] = None
         return MaskedTable(table, rules)
 
     def batch(self, batch: ChangeBatch) -> ChangeBatch:

@@ -59,9 +59,9 @@ class Transactions:
             AbsentError: no table has the columns of the condition.
         """
         search = self._search()
-        for scan, table, mask in search.walk(Level.LEVEL_TABLES):
-            for index in table.marked(mask):
-                yield transaction_record(scan, table, index)
+        for part in search.walk(Level.LEVEL_TABLES):
+            for index in part.table.marked(part.mask):
+                yield transaction_record(part.scan, part.table, index)
         _tell(search)
 
     def index(self) -> pa.Table:
@@ -79,7 +79,7 @@ class Transactions:
 
         search = self._search()
         batches = []
-        for part in search.numbered(Level.LEVEL_TABLES):
+        for part in search.walk(Level.LEVEL_TABLES):
             wanted = part.table.marked(part.mask)
             if not wanted:
                 continue
@@ -106,12 +106,12 @@ class Transactions:
         search = self._search()
         seen: dict[tuple[str, str], None] = {}
         uncounted: dict[tuple[str, str], None] = {}
-        for scan, table, mask in search.walk(Level.LEVEL_TABLES):
-            table.mark_work(mask)
-            for mark, number, *_ in table.sum_counts(mask):
+        for part in search.walk(Level.LEVEL_TABLES):
+            part.table.mark_work(part.mask)
+            for mark, number, *_ in part.table.sum_counts(part.mask):
                 if mark == TAKE:
-                    seen[scan.table_name(number)] = None
-            uncounted |= dict.fromkeys(scan.uncounted_tables())
+                    seen[part.scan.table_name(number)] = None
+            uncounted |= dict.fromkeys(part.scan.uncounted_tables())
         _tell(search)
         return list(seen | uncounted)
 

@@ -124,7 +124,7 @@ class SideReading:
         search = self._search(self._selection)
         found = _Found()
         for run in search.runs():
-            found.take(run.table, run.table.mask() if run.mask is None else run.mask)
+            found.take(run.table, run.mask)
         return self._side(found, search)
 
     def contents(self) -> Side:

@@ -156,12 +156,12 @@ class Showing:
         read.
         """
         found: list[Selected] = []
-        for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):
-            if scan.file.format.flavour is not Flavour.MYSQL:
+        for part in self.search.walk(Level.LEVEL_TABLES):
+            if part.file.format.flavour is not Flavour.MYSQL:
                 return None
-            if mask.count(1):
-                found.append(Selected(scan, table, mask))
-                if len(found) > _PAGES or not _names_columns(found[-1]):
+            if part.mask.count(1):
+                found.append(part)
+                if len(found) > _PAGES or not _names_columns(part):
                     return None
         return found
 

@@ -173,10 +173,10 @@ class RowLife:
                 held.clear()
 
     def _each(self) -> Iterator[_Found]:
-        for scan, table, mask in self.search.walk(Level.LEVEL_TABLES):
-            table.mark_work(mask)
-            if any(mask):
-                yield from self._of_table(scan.file, table, mask)
+        for part in self.search.walk(Level.LEVEL_TABLES):
+            part.table.mark_work(part.mask)
+            if any(part.mask):
+                yield from self._of_table(part.file, part.table, part.mask)
         if not self._is_met:
             meant = ", ".join(self.search.selector.selection.tables)
             raise AbsentError(f"no changes of {meant} in the files; binx stats lists the tables")

@@ -30,7 +30,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, pa
 from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.slices.options import DatabaseNames
-from binx.slices.search import Run
+from binx.slices.search import Selected
 from binx.slices.slice_plan import Part, Range, SlicePlan, plan_slice
 from binx.source import READ_BYTES
 from binx.storage.output import Sink
@@ -69,7 +69,7 @@ class SliceReport(NamedTuple):
 
 
 def write_binlog(
-    runs: Iterable[Run],
+    runs: Iterable[Selected],
     output: Sink,
     *,
     verbatim: bool = False,

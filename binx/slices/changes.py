@@ -15,12 +15,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.kernels.render.transactions import TransactionTexts
-from binx.kernels.transactions.selection import whole_transactions
+from binx.kernels.transactions.selection import marked_indexes, whole_transactions
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.arrow import arrow_scalar
 from binx.log.file import BinlogFile
 from binx.log.identifiers import anonymous_id
 from binx.log.index.transactions import index_batch
@@ -59,13 +57,24 @@ class Begin:
     """The start of a transaction.
 
     Attributes:
+        part: the transactions that it is one of.
+        index: its index there.
         facts: a row of the data set's ``transactions``; times in µs since 1970.
     """
 
-    file: BinlogFile
-    facts: dict[str, Any]
-    table: TransactionTable
+    part: Selected
     index: int
+    facts: dict[str, Any]
+
+    @property
+    def file(self) -> BinlogFile:
+        """The file that contains it."""
+        return self.part.file
+
+    @property
+    def table(self) -> TransactionTable:
+        """The table that contains it."""
+        return self.part.table
 
     @property
     def version(self) -> int:
@@ -158,7 +167,7 @@ Frames = Callable[[Run], Frame | None]
 
 
 class Heads:
-    """Makes the frames of ordinary transactions.
+    """Makes the texts before transactions' row changes, and the frames of ordinary transactions.
 
     Args:
         texts: makes the text before each transaction's row changes.
@@ -183,7 +192,14 @@ class Heads:
         """Return the frame of the next ``count`` transactions."""
         if not count:
             return None
-        part = run.part
+        heads, ends = self._render(run.part, run.taken[run.first : run.first + count])
+        return Frame(count, ends, heads, self._foot)
+
+    def text(self, begin: Begin) -> bytes:
+        """Return the text before a transaction's row changes."""
+        return self._render(begin.part, array("q", [begin.index]))[0]
+
+    def _render(self, part: Selected, taken: array[int]) -> tuple[bytes, bytes]:
         if self._scan is not part.scan:
             scan = self._scan = part.scan
             self._texts.begin_file(
@@ -193,8 +209,7 @@ class Heads:
                 lambda number: encoded(self._table(*scan.table_name(number))),
                 lambda start: anonymous_id(scan.file, start).encode(),
             )
-        heads, ends = self._texts.render_taken(part.table, run.taken, run.first, count, part.first_seqno)
-        return Frame(count, ends, heads, self._foot)
+        return self._texts.render(part.table, taken, part.first_seqno)
 
 
 class _Facts:
@@ -231,11 +246,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 def taken_indexes(mask: bytearray) -> array[int]:
     """Return the indexes of the transactions that a mask selects."""
-    marks = pa.Array.from_buffers(pa.uint8(), len(mask), [None, pa.py_buffer(mask)])
-    taken = array("q")
-    places = pc.indices_nonzero(pc.equal(marks, arrow_scalar(TAKE, pa.uint8())))
-    taken.frombytes(memoryview(places.buffers()[1])[: 8 * len(places)])
-    return taken
+    return array("q", marked_indexes(mask, TAKE))
 
 
 Renderer = Callable[[ChangeBatch, BinlogFile], list[Changes]]
@@ -361,8 +372,7 @@ class _Walk:
                 return
             yield from self._end()
         while self._next < len(self._taken):
-            facts = self._facts.at(self._next)
-            head = Begin(self._part.file, facts, self._part.table, self._taken[self._next])
+            head = Begin(self._part, self._taken[self._next], self._facts.at(self._next))
             self._next += 1
             yield head
             if head.version == version:

@@ -44,7 +44,6 @@ _STATEMENT_FACTS = (
     *("user_vars", "thread_id", "exec_time", "error_code"),
 )
 _FACTS = tuple(name for name in index_schema().names if name != "statements")
-_TIMES = ("commit_timestamp", "original_commit_timestamp", "begin_timestamp")
 
 
 def write_json(
@@ -114,6 +113,7 @@ def _transaction_lines(
         JsonRows(lines=False),
         raw_text=True,
         separator=_SEPARATOR,
+        facts=(),
         choice=choice,
         decoders=decoders,
         frames=lambda run: heads.frame(run, run.usual()),
@@ -126,7 +126,7 @@ def _transaction_lines(
             elif isinstance(item, Begin):
                 statements.seek(0)
                 statements.truncate()
-                head = _head(item)
+                head = heads.text(item)
             elif isinstance(item, RowTexts):
                 yield head
                 head = b""
@@ -153,15 +153,6 @@ def _heads() -> Heads:
 
 def _named(db: str, table: str) -> str:
     return f'"db": {plain_json(db)}, "table": {plain_json(table)}'
-
-
-def _head(begin: Begin) -> bytes:
-    facts = {
-        name: format_time(value) if name in _TIMES and value is not None else value
-        for name, value in begin.facts.items()
-        if name != "statements"
-    }
-    return encoded(f'{plain_json(facts)[:-1]}, "changes": [')
 
 
 def _statement(statement: Statement) -> bytes:

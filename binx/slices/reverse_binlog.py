@@ -92,8 +92,7 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
     """
     if not search.of_mariadb:
         for run in search.runs():
-            indexes = range(len(run.table)) if run.mask is None else run.table.marked(run.mask)
-            yield ReversePart(run.file, run.table, indexes, {})
+            yield ReversePart(run.file, run.table, run.table.marked(run.mask), {})
         return
     decoders: list[ChangeDecoder] = []
     for item in ordered_changes(

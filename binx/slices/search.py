@@ -16,8 +16,6 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from binx.kernels.transactions.table import TransactionTable
     from binx.log.scanning import TransactionScan
     from binx.rows.ddl.catalog import Catalog
@@ -25,28 +23,13 @@ if TYPE_CHECKING:
     from binx.where.rows import RowFilter
 
 
-_Marked = tuple["TransactionScan", "TransactionTable", bytearray]
-"""A scan, some of its transactions, and a mask of those that pass."""
-
-
-class Run(NamedTuple):
+class Selected(NamedTuple):
     """Transactions found by one scan of a file.
 
     Attributes:
-        mask: a byte for each transaction, 1 if it is selected; None for all.
-    """
-
-    file: BinlogFile
-    table: TransactionTable
-    mask: Buffer | None = None
-
-
-class Selected(NamedTuple):
-    """Transactions of one file, from a scan at ``LEVEL_TABLES`` or more.
-
-    Attributes:
         scan: the scan; its file must stay open until the output is written.
-        mask: a mark for each transaction, see :meth:`~binx.rows.decoder.ChangeDecoder.decode`.
+        mask: a mark for each transaction, 1 if it is selected; for others see
+            :meth:`~binx.rows.decoder.ChangeDecoder.decode`.
         epoch: number of logs in the chain, up to this one, that began with a server start.
         first_seqno: number of the first transaction in the chain; increasing in any case.
         is_numbered: whether nothing was skipped before, so that ``first_seqno`` is the number in the chain.
@@ -153,18 +136,18 @@ class Search:
         if self._row_filter is not None:
             self._row_filter.check()
 
-    def runs(self) -> Iterator[Run]:
-        """Yield the positions of the selected transactions, in the order of the chain.
+    def runs(self) -> Iterator[Selected]:
+        """Yield the selected transactions, in the order of the chain, reading no more than finds them.
 
         Raises:
             DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
         level = Level.LEVEL_TABLES if self._row_filter else required_level(self.selector.selection)
-        for scan, table, mask in self.walk(level, gtids=self.selector.sought):
-            if mask.count(1):
-                yield Run(scan.file, table, mask)
+        for part in self.walk(level, gtids=self.selector.sought):
+            if part.mask.count(1):
+                yield part
 
-    def walk(self, level: Level, *, gtids: dict[bytes, bytes] | None = None) -> Iterator[_Marked]:
+    def walk(self, level: Level, *, gtids: dict[bytes, bytes] | None = None) -> Iterator[Selected]:
         """Yield the transactions of the files that are not ruled out, with masks of those selected.
 
         Args:
@@ -174,25 +157,19 @@ class Search:
         Raises:
             DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
-        selector = self.selector
-        for place, ends in enumerate(self._chain):
+        selector, seqno = self.selector, 1
+        for index, (ends, epoch) in enumerate(zip(self._chain, epochs(self._chain), strict=True)):
             if self.complete:
                 return
-            if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(place):
+            if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(index):
                 self.passed_over += 1
                 ends.file.source.release(ends.file.size, ends.file.size)
                 self._tell(ends.file, "not read: ruled out by GTIDs of neighbouring files, or by positions")
-            else:
-                yield from self._read(ends.file, level, gtids)
-
-    def numbered(self, level: Level) -> Iterator[Selected]:
-        """Like :meth:`walk`, with the transactions' numbers in the chain."""
-        epoch_of = self._epochs()
-        seqno = 1
-        for scan, table, mask in self.walk(level):
-            is_numbered = self.passed_over == 0
-            yield Selected(scan, table, mask, epoch_of[scan.file], seqno, is_numbered, self._behind_damage)
-            seqno += len(table)
+                continue
+            is_numbered = self.passed_over == 0 and gtids is None
+            for scan, table, mask in self._read(ends.file, level, gtids):
+                yield Selected(scan, table, mask, epoch, seqno, is_numbered, self._behind_damage)
+                seqno += len(table)
 
     def selected(self, *, rolled_back: bool = True) -> Iterator[Selected]:
         """Yield the selected transactions with everything that decoding their rows requires.
@@ -205,26 +182,21 @@ class Search:
         Raises:
             DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
-        epoch_of = self._epochs()
         seqno = 1
-        for ends in self._chain:
+        for ends, epoch in zip(self._chain, epochs(self._chain), strict=True):
             if self.complete:
                 return
             for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
                 (table.mark_statements if rolled_back else table.mark_work)(mask)
                 for index in self._lost:
                     mask[index] = 0
-                epoch, behind = epoch_of[scan.file], self._behind_damage
-                yield Selected(scan, table, mask, epoch, seqno, behind_damage=behind)
+                yield Selected(scan, table, mask, epoch, seqno, behind_damage=self._behind_damage)
                 seqno += len(table)
             ends.file.source.release(0, ends.file.size)
 
-    def _epochs(self) -> dict[BinlogFile, int]:
-        return dict(zip([ends.file for ends in self._chain], epochs(self._chain), strict=True))
-
     def _read(
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
-    ) -> Iterator[_Marked]:
+    ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
         """Yield the transactions of one file, with masks of those selected."""
         seen, taken = 0, self.taken
         scan = self._transactions(file, level, gtids)
@@ -295,11 +267,11 @@ class Search:
                 self._behind_damage = True
                 check.forget_tables()
 
-    def _is_before_all(self, place: int) -> bool:
+    def _is_before_all(self, index: int) -> bool:
         """Whether the next file, which follows without a gap, has none of the missing GTIDs before it."""
-        if self.selector.selection.gtids is None or place + 1 == len(self._chain):
+        if self.selector.selection.gtids is None or index + 1 == len(self._chain):
             return False
-        ends, following = self._chain[place], self._chain[place + 1]
+        ends, following = self._chain[index], self._chain[index + 1]
         known = following.previous_gtids
         if known is None or ends.chain != following.chain or ends_problems([ends, following]):
             return False

@@ -15,7 +15,7 @@ from binx.errors import AbsentError, RefusedError
 from binx.event.format import ChecksumAlgorithm, Flavour, FormatDescription
 from binx.kernels.transactions.selection import merged_ranges
 from binx.log.file import BinlogFile
-from binx.slices.search import Run
+from binx.slices.search import Selected
 
 _NUMBERS = 3
 """Integers per range: start, end, transactions (-1 for a single one that is kept apart)."""
@@ -95,7 +95,7 @@ class SlicePlan(NamedTuple):
         return sum(part.transactions for part in self.parts)
 
 
-def plan_slice(runs: Iterable[Run], *, verbatim: bool) -> SlicePlan:
+def plan_slice(runs: Iterable[Selected], *, verbatim: bool) -> SlicePlan:
     """Collect the ranges of some runs.
 
     Args:

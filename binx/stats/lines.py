@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from itertools import pairwise
 
 from binx.errors import DamagedError, UnsupportedError, UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
+from binx.kernels.transactions.selection import marked_indexes
 from binx.log.events import first_statement
 from binx.log.identifiers import anonymous_id
 from binx.log.selection.moments import zone_offset
@@ -76,22 +78,20 @@ class LineWriter:
 
     def lines(self, part: Selected) -> bytes:
         """Return the lines of the marked transactions."""
-        return self._render(part, part.mask)[0]
+        return self._render(part, array("q", marked_indexes(part.mask, 1)))[0]
 
     def each(self, part: Selected, indexes: Sequence[int]) -> list[bytes]:
         """Return a line for each of some transactions, whose indexes ascend."""
-        mask = bytearray(len(part.table))
-        for index in indexes:
-            mask[index] = 1
-        text, ends = self._render(part, mask)
+        text, ends = self._render(part, array("q", indexes))
         return [text[start:end] for start, end in pairwise([0, *memoryview(ends).cast("q")])]
 
-    def _render(self, part: Selected, mask: bytearray) -> tuple[bytes, bytes]:
+    def _render(self, part: Selected, taken: array[int]) -> tuple[bytes, bytes]:
         """Return lines, and their end offsets: 8 bytes each, native byte order."""
         if self._last is None or self._last.scan is not part.scan:
             self._begin_file(part)
         self._last = part
-        return self._texts.render(part.table, mask, part.first_seqno if part.is_numbered else -1)
+        first_seqno = part.first_seqno if part.is_numbered else -1
+        return self._texts.render(part.table, taken, first_seqno)
 
     def _begin_file(self, part: Selected) -> None:
         file, scan = part.scan.file, part.scan

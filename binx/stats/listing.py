@@ -131,7 +131,7 @@ class Listing:
         return self._sorted()
 
     def _parts(self) -> Iterator[Selected]:
-        for part in self._search.numbered(self._level):
+        for part in self._search.walk(self._level):
             for name in part.scan.uncounted_tables():
                 self._uncounted[".".join(name)] = None
             yield part

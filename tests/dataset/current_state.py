@@ -24,7 +24,7 @@ from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.slices.binlog import SliceReport, write_binlog
-from binx.slices.search import Run
+from binx.slices.search import Selected
 from testdata.compare import as_integers
 from tests.conftest import TESTDATA
 
@@ -146,10 +146,11 @@ def each_third(table: TransactionTable, index: int) -> bool:
     return index % 3 == 1
 
 
-def runs_of(files: Iterable[BinlogFile], wanted: Wanted) -> Iterator[Run]:
+def runs_of(files: Iterable[BinlogFile], wanted: Wanted) -> Iterator[Selected]:
     for file in files:
-        for table in file.scan():
-            yield Run(file, table, bytes(wanted(table, i) for i in range(len(table))))
+        scan = file.scan()
+        for table in scan:
+            yield Selected(scan, table, bytearray(wanted(table, i) for i in range(len(table))))
 
 
 def slice_of(

@@ -21,7 +21,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
 from binx.slices.json_lines import write_json
 from binx.slices.options import OnConflict
-from binx.slices.search import Run, Selected
+from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from binx.slices.thl import write_thl
@@ -79,7 +79,8 @@ def slices(data: bytes) -> None:
 
 def _slice(data: bytes) -> bytes:
     file, output = BinlogFile(Bytes(data)), io.BytesIO()
-    runs = (Run(file, table, bytes(table.mask())) for table in file.scan(verify=False))
+    scan = file.scan(verify=False)
+    runs = (Selected(scan, table, table.mask()) for table in scan)
     write_binlog(runs, output, verify=False)
     return output.getvalue()
 

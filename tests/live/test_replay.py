@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from binx.log.selection.selection import Selection
 from binx.slices.binlog import write_binlog
 from binx.slices.extract import extract
 from binx.slices.options import DatabaseNames
-from binx.slices.search import Run
+from binx.slices.search import Selected
 from testdata.expected import rows_document, tables_of
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
@@ -28,14 +28,20 @@ SMALL_OF_MYSQL = ("compressed", "load_data", "partial_json", "tagged_gtids", "xa
 SMALL_OF_MARIADB = ("compressed", "load_data", "standalone", "statements", "xa")
 
 
+def parts_of(file: BinlogFile) -> Iterator[Selected]:
+    """All transactions of a file."""
+    scan = file.scan()
+    return (Selected(scan, table, table.mask()) for table in scan)
+
+
 def slice_of(paths: Sequence[Path], target: Path, *, apart: bool = False) -> Path:
     """All transactions of some files as one slice; ``apart`` has each come as a run of its own."""
     with ExitStack() as stack, target.open("wb") as output:
         files = [stack.enter_context(BinlogFile.open(str(path))) for path in paths]
-        runs = [Run(file, table) for file in files for table in file.scan()]
+        runs = [part for file in files for part in parts_of(file)]
         if apart:
             runs = [
-                Run(run.file, run.table, bytes(i == k for i in range(len(run.table))))
+                run._replace(mask=bytearray(i == k for i in range(len(run.table))))
                 for run in runs
                 for k in range(len(run.table))
             ]
@@ -130,9 +136,10 @@ def test_a_replica_applies_slices_with_parallel_workers_and_no_reader_between(
 def piece_of(path: Path, piece: int, pieces: int, target: Path) -> None:
     """One of the contiguous runs that a file's transactions are cut into."""
     with BinlogFile.open(str(path)) as file, target.open("wb") as output:
-        (table,) = file.scan()
-        first, end = (len(table) * k // pieces for k in (piece, piece + 1))
-        report = write_binlog([Run(file, table, bytes(first <= i < end for i in range(len(table))))], output)
+        (part,) = parts_of(file)
+        first, end = (len(part.table) * k // pieces for k in (piece, piece + 1))
+        mask = bytearray(first <= i < end for i in range(len(part.table)))
+        report = write_binlog([part._replace(mask=mask)], output)
         assert report.renumbered == 0
 
 
@@ -209,7 +216,7 @@ def test_a_slice_replays_into_a_database_of_another_name(
     expected = json.loads((folder / "small" / "compressed.expected.json").read_text())
     target = tmp_path / "renamed"
     with BinlogFile.open(str(source)) as file, target.open("wb") as output:
-        runs = [Run(file, table) for table in file.scan()]
+        runs = [*parts_of(file)]
         write_binlog(runs, output, databases=DatabaseNames({"small": "another"}))
     drop_databases(server)
     server.reset()

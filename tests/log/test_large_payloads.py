@@ -32,6 +32,7 @@ from binx.rows.statements import Statement
 from binx.slices.changes import Begin
 from binx.slices.event_rows import events_with_rows
 from binx.slices.extract import ExtractOptions, extract
+from binx.slices.search import Selected
 from binx.source import READ_BYTES
 from binx.stats.event_list import EventListing
 from tests.conftest import PROJECT
@@ -353,9 +354,10 @@ def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]
     with pytest.raises(BinxError) as raised:
         list(ChangeDecoder(file, Catalog()).decode(tables[0], tables[0].mask()))
     errors.append(raised.value)
+    part = Selected(file.scan(), tables[0], tables[0].mask())
     place = {name: tables[0].value(name, 0) for name in ("start", "end")}
     with pytest.raises(BinxError) as raised:
-        list(events_with_rows(Begin(file, place, tables[0], 0), iter(()), ()))
+        list(events_with_rows(Begin(part, 0, place), iter(()), ()))
     errors.append(raised.value)
     assert [error and (error.offset, error.event) for error in errors] == [
         (PAYLOAD, "TRANSACTION_PAYLOAD")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.slices.binlog import write_binlog
 from binx.slices.options import DatabaseNames
-from binx.slices.search import Run
+from binx.slices.search import Selected
 from binx.storage.output import open_output
 from tests.dataset.current_state import (
     MARIADB,
@@ -195,6 +196,12 @@ def test_damage_that_the_search_jumped_over_is_found_while_copying(tmp_path: Pat
         assert write_binlog(runs, io.BytesIO(), verify=False).transactions == 1
 
 
+def every_part(file: BinlogFile, level: Level = Level.LEVEL_INDEX) -> Iterator[Selected]:
+    """All transactions of a file."""
+    scan = file.scan(level)
+    return (Selected(scan, table, table.mask()) for table in scan)
+
+
 class Full:
     """A sink that takes a few bytes and then has no space."""
 
@@ -210,9 +217,9 @@ class Full:
 
 def test_an_output_that_fails_ends_the_writing() -> None:
     with BinlogFile.open(str(SHOPS[0][0])) as file:
-        (table,) = file.scan()
+        (part,) = every_part(file)
         with pytest.raises(OutputError):
-            write_binlog([Run(file, table)] * 20, Full())
+            write_binlog([part] * 20, Full())
 
 
 class Counted:
@@ -309,7 +316,7 @@ def test_events_about_the_file_within_a_length_that_counts_them_are_damage(tmp_p
         whole[place] = length
     odd.write_bytes(whole)
     with BinlogFile.open(str(odd)) as file:
-        runs = [Run(file, table) for table in file.scan(Level.LEVEL_EVENTS)]
+        runs = [*every_part(file, Level.LEVEL_EVENTS)]
         with pytest.raises(DamagedError, match="found ROTATE"):
             write_binlog(runs, io.BytesIO())
 
@@ -335,7 +342,7 @@ def texts_of(log: Path, target: Path) -> tuple[str, str]:
     """A log as JSON lines, and its copy with another name for the database, without what must differ."""
     renamed = target / log.name
     with BinlogFile.open(str(log)) as file, renamed.open("wb") as output:
-        runs = [Run(file, table) for table in file.scan()]
+        runs = [*every_part(file)]
         report = write_binlog(runs, output, databases=DatabaseNames({"small": "another_name", "shop": "s"}))
     assert report.bytes == renamed.stat().st_size
     return facts_of(log), facts_of(renamed)

@@ -99,33 +99,17 @@ class TransactionTexts:
             tell: returns a DDL statement's text by start and end, for plain fields; None for a hyphen.
         """
 
-    def render(self, table: TransactionTable, mask: Buffer | None, first_seqno: int) -> tuple[bytes, bytes]:
-        """Render a table's transactions.
-
-        Args:
-            table: the records.
-            mask: one byte each, 1 for wanted records; None for all.
-            first_seqno: the first record's number in the chain; -1 if unknown.
-
-        Returns:
-            The texts, and the end of each: 8 bytes each, native byte order.
-        """
-
-    def render_taken(
-        self, table: TransactionTable, taken: Buffer, first: int, count: int, first_seqno: int
-    ) -> tuple[bytes, bytes]:
+    def render(self, table: TransactionTable, taken: Buffer, first_seqno: int) -> tuple[bytes, bytes]:
         """Render some of a table's transactions.
 
         Args:
             table: the records.
             taken: indexes of records, int64.
-            first: position in ``taken`` at which to begin.
-            count: number of transactions.
-            first_seqno: see :meth:`render`.
+            first_seqno: the first record's number in the chain; -1 if unknown.
 
         Returns:
-            As :meth:`render`.
+            The texts, and the end of each: 8 bytes each, native byte order.
 
         Raises:
-            ValueError: ``taken`` has fewer entries, or one is not in the table.
+            ValueError: an index is not in the table.
         """

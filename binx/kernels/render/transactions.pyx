@@ -161,40 +161,17 @@ cdef class TransactionTexts:
         self.names.size = 0
         self.name_bytes.size = 0
 
-    def render(self, TransactionTable table not None, object mask, int64_t first_seqno):
-        cdef int64_t i
-        cdef const uint8_t[::1] marks
-        if mask is not None:
-            table.check(mask)
-            marks = mask
-        cdef int64_t count = table.length() if mask is None else bytes(mask).count(b"\x01")
+    def render(self, TransactionTable table not None, const int64_t[::1] taken not None, int64_t first_seqno):
+        cdef int64_t count = taken.shape[0]
         cdef bytes ends = PyBytes_FromStringAndSize(NULL, count * 8)
         cdef int64_t *end = <int64_t *> PyBytes_AS_STRING(ends)
-        self.out.size = 0
-        with nogil:
-            for i in range(table.length()):
-                if mask is None or marks[i] == 1:
-                    self.put_record(table, i, first_seqno)
-                    end[0] = self.out.size
-                    end += 1
-        return bytes_in(&self.out), ends
-
-    def render_taken(
-        self, TransactionTable table not None, const int64_t[::1] taken not None, int64_t first, int64_t count, int64_t first_seqno
-    ):
-        cdef bytes ends
-        cdef int64_t *end
         cdef int64_t i
-        if first < 0 or count < 0 or first + count > taken.shape[0]:
-            raise ValueError("fewer transactions are taken")
-        ends = PyBytes_FromStringAndSize(NULL, count * 8)
-        end = <int64_t *> PyBytes_AS_STRING(ends)
         self.out.size = 0
         with nogil:
             for i in range(count):
-                if not 0 <= taken[first + i] < table.length():
+                if not 0 <= taken[i] < table.length():
                     outside()
-                self.put_record(table, taken[first + i], first_seqno)
+                self.put_record(table, taken[i], first_seqno)
                 end[i] = self.out.size
         return bytes_in(&self.out), ends
 

@@ -58,65 +58,50 @@ class SqlDialect:
         return self.flavour is Flavour.MYSQL and self.version >= _CASCADES_LOGGED_SINCE
 
 
-class WarnedTables:
-    """Tables named by one warning.
+_UNKNOWN_GENERATED = (
+    "the log does not say which columns of {tables} are generated, and servers reject values for those: if"
+    " there are any, give --schema FILE, as written by mysqldump --no-data"
+)
+_TYPED_DOCUMENTS = (
+    "JSON documents of {tables} have values of SQL types that columns alone give (BIT, BLOB …), of partial"
+    " dates, or of SQL types in documents that were logged in parts; SQL makes them numbers and strings, as"
+    " mysqldump does, and --format binlog keeps them"
+)
 
-    Args:
-        sentence: the warning, with ``{tables}`` in place of the tables.
+
+class TableWarnings:
+    """Warnings about tables that SQL is written for, for those who run it.
+
+    Table maps have the names of columns at most, so a table without a known definition may have generated
+    columns. Servers reject a value for one: MySQL with ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105),
+    MariaDB with error 1906.
+
+    MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in JSON documents with their types (opaque
+    values, sql-common/json_binary.h), and SQL expressions can create them. There is no expression for values
+    of BIT, BLOB, GEOMETRY and other columns, nor for dates that a server may reject, and documents assembled
+    from logged parts are text.
     """
 
-    def __init__(self, sentence: str) -> None:
-        self._sentence = sentence
-        self._names: dict[str, None] = {}
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[str, None]] = {_UNKNOWN_GENERATED: {}, _TYPED_DOCUMENTS: {}}
 
-    def add(self, resolved: ResolvedTable) -> None:
-        """Add a table."""
-        self._names[f"{resolved.db}.{resolved.name}"] = None
+    def take_table(self, resolved: ResolvedTable) -> None:
+        """Check a table."""
+        if resolved.definition is None:
+            self._tables[_UNKNOWN_GENERATED][f"{resolved.db}.{resolved.name}"] = None
+
+    def take_rows(self, changes: ChangeBatch) -> None:
+        """Check the documents of some rows."""
+        if changes.typed_documents:
+            self._tables[_TYPED_DOCUMENTS][f"{changes.table.db}.{changes.table.name}"] = None
 
     def warnings(self) -> list[str]:
-        """The warning, if there are tables."""
-        return [self._sentence.format(tables=listed(self._names, _MOST_NAMED))] if self._names else []
-
-
-class UnknownGenerated(WarnedTables):
-    """Tables without a known definition, which may have generated columns.
-
-    Table maps have the names of columns at most. Servers reject a value for a generated column: MySQL with
-    ER_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN (3105), MariaDB with error 1906.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the log does not say which columns of {tables} are generated, and servers reject values for"
-            " those: if there are any, give --schema FILE, as written by mysqldump --no-data"
-        )
-
-    def take(self, resolved: ResolvedTable) -> None:
-        """Check a table that SQL is written for."""
-        if resolved.definition is None:
-            self.add(resolved)
-
-
-class TypedDocuments(WarnedTables):
-    """Tables with JSON documents whose values change their types when written as SQL.
-
-    MySQL keeps DECIMAL, DATE, TIME, DATETIME and binary values in documents with their types (opaque values,
-    sql-common/json_binary.h), and SQL expressions can create them. There is no expression for values of BIT,
-    BLOB, GEOMETRY and other columns, nor for dates that a server may reject, and documents assembled from
-    logged parts are text.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(
-            "JSON documents of {tables} have values of SQL types that columns alone give (BIT, BLOB …), of"
-            " partial dates, or of SQL types in documents that were logged in parts; SQL makes them numbers"
-            " and strings, as mysqldump does, and --format binlog keeps them"
-        )
-
-    def take(self, changes: ChangeBatch) -> None:
-        """Check rows that SQL is written for."""
-        if changes.typed_documents:
-            self.add(changes.table.resolved)
+        """Return the warnings."""
+        return [
+            sentence.format(tables=listed(names, _MOST_NAMED))
+            for sentence, names in self._tables.items()
+            if names
+        ]
 
 
 class SqlTable:

@@ -37,7 +37,7 @@ from binx.slices.sql.passes import ChangedAgain, without_rolled_back
 from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.tables import SqlDialect, TypedDocuments, UnknownGenerated
+from binx.slices.sql.tables import SqlDialect, TableWarnings
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import UndoRows
 from binx.slices.sql.write import STATEMENT_BYTES, StatementSizes
@@ -136,8 +136,7 @@ class _Undoing:
         self._format: FormatDescription | None = None
         self._begin: Begin | None = None
         self._with_rows = False
-        self._generated = UnknownGenerated()
-        self._typed = TypedDocuments()
+        self._tables = TableWarnings()
 
     def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         dialect = SqlDialect.of(file.format)
@@ -145,8 +144,8 @@ class _Undoing:
             self._rows = UndoRows(
                 *(dialect, self._obstacles, self._check, self._cascades, self._again, self._databases)
             )
-        self._generated.take(changes.table.resolved)
-        self._typed.take(changes)
+        self._tables.take_table(changes.table.resolved)
+        self._tables.take_rows(changes)
         return self._rows(changes, file)
 
     @property
@@ -207,12 +206,7 @@ class _Undoing:
         return UndoReport(
             undone=len(undone),
             nothing=len(self._versions) - len(undone),
-            warnings=(
-                *self._generated.warnings(),
-                *self._typed.warnings(),
-                *self.sizes.warnings,
-                *self._warnings,
-            ),
+            warnings=(*self._tables.warnings(), *self.sizes.warnings, *self._warnings),
             unknown=tuple(self._restored.unknown),
         )
 

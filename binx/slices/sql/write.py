@@ -27,7 +27,7 @@ from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
-from binx.slices.sql.tables import SqlDialect, TypedDocuments, UnknownGenerated, refuse_table
+from binx.slices.sql.tables import SqlDialect, TableWarnings, refuse_table
 from binx.storage.output import Sink
 
 LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
@@ -85,7 +85,7 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         DamagedError, UnsupportedError: a transaction cannot be decoded.
     """
     decoders: list[ChangeDecoder] = []
-    prepared, generated = PreparedXa(), UnknownGenerated()
+    prepared, tables = PreparedXa(), TableWarnings()
     known, wanted = catalog.copy(), every_table if choice is None else choice.takes_table
     for part in selected:
         if not decoders or decoders[-1].file is not part.file:
@@ -99,9 +99,9 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
                 refuse_statement(item)
     for changes in {id(changes): changes for decoder in decoders for changes in decoder.tables}.values():
         refuse_table(changes.resolved)
-        generated.take(changes.resolved)
+        tables.take_table(changes.resolved)
     warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
-    return [*warnings, *generated.warnings()]
+    return [*warnings, *tables.warnings()]
 
 
 class SqlReport(NamedTuple):
@@ -138,13 +138,13 @@ def write_sql(
     for chunk in gathered(writing.chunks(selected, catalog)):
         output.write(chunk)
     transactions = 0 if writing.script is None else writing.script.transactions
-    return SqlReport(transactions, (*writing.typed.warnings(), *writing.sizes.warnings))
+    return SqlReport(transactions, (*writing.tables.warnings(), *writing.sizes.warnings))
 
 
 class _Writing:
     def __init__(self, sizes: StatementSizes, choice: RowChoice | None, databases: DatabaseNames) -> None:
         self.sizes = sizes
-        self.typed = TypedDocuments()
+        self.tables = TableWarnings()
         self.script: SqlScript | None = None
         self._choice = choice
         self._databases = databases
@@ -183,5 +183,5 @@ class _Writing:
         dialect = SqlDialect.of(file.format)
         if self._rows is None or self._rows.dialect != dialect:
             self._rows = SqlRows(dialect, self._databases)
-        self.typed.take(changes)
+        self.tables.take_rows(changes)
         return self._rows(changes, file)

@@ -214,7 +214,7 @@ def found(
     taken = [
         (run.file.name, run.table.value("start", index), run.table.value("end", index))
         for run in search.runs()
-        for index in run.table.marked(run.mask or b"")
+        for index in run.table.marked(run.mask)
     ]
     return taken, search.taken, str(search.selector.missing()), search.selector.notes
 

@@ -228,7 +228,9 @@ class _Extraction:
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
 
-        report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
+        tables = self._known_tables()
+        report = write_reversed(parts_of(self._search, tables), stream, self._databases, tables)
+        self._unknown = report.unknown
         self._warnings = [*report.warnings, *_without_changes(report.nothing)]
 
     def _write_sql(self, stream: OutputStream) -> None:

@@ -23,7 +23,7 @@ from binx.errors import AbsentError, BinxError, RefusedError
 from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.query import Query
-from binx.event.rows import RowsFlag, RowsHeader, plain_rows_event
+from binx.event.rows import RowsFlag, RowsHeader, RowsKind, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
 from binx.kernels.transactions.table import Kind, TransactionTable
@@ -40,6 +40,7 @@ from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import Part, SlicePlan
+from binx.slices.sql.foreign_keys import CHANGES_NOTHING, ForeignKeys, Name
 from binx.slices.sql.refusals import Obstacles
 from binx.slices.sql.tables import SqlDialect
 from binx.storage.output import Sink
@@ -65,11 +66,17 @@ _SAVEPOINTS = (b"SAVEPOINT ", b"RELEASE SAVEPOINT ")
 
 
 class ReverseReport(NamedTuple):
-    """The result of writing a reversed binary log."""
+    """The result of writing a reversed binary log.
+
+    Attributes:
+        unknown: one sentence for each table with rows that a foreign key may have deleted or changed, without
+            their being logged.
+    """
 
     undone: int
     nothing: int
     warnings: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
 
 
 class ReversePart(NamedTuple):
@@ -109,9 +116,15 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
 
 
 def write_reversed(
-    parts: Iterable[ReversePart], output: Sink, databases: DatabaseNames | None = None
+    parts: Iterable[ReversePart],
+    output: Sink,
+    databases: DatabaseNames | None = None,
+    tables: Catalog | None = None,
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
+
+    Args:
+        tables: the tables known as the parts come, for their foreign keys.
 
     Raises:
         AbsentError: the parts have no transaction with row changes.
@@ -120,7 +133,9 @@ def write_reversed(
         OutputError: the output or the temporary folder cannot be written.
     """
     with Backwards() as events:
-        reversing = _Reversing(events, databases or DatabaseNames({}))
+        reversing = _Reversing(
+            events, databases or DatabaseNames({}), ForeignKeys(Catalog() if tables is None else tables)
+        )
         for part in parts:
             try:
                 reversing.take(part)
@@ -130,9 +145,11 @@ def write_reversed(
 
 
 class _Reversing:
-    def __init__(self, events: Backwards, databases: DatabaseNames) -> None:
+    def __init__(self, events: Backwards, databases: DatabaseNames, keys: ForeignKeys) -> None:
         self._events = events
         self._databases = databases
+        self._keys = keys
+        self._followed: dict[Name, None] = {}
         self._obstacles = Obstacles()
         self._like: Part | None = None
         self._undone = 0
@@ -166,6 +183,9 @@ class _Reversing:
             if obstacle is not None:
                 self._obstacles.add(obstacle, [name])
         transaction.end()
+        for name in transaction.deleted:
+            children = (child for child in self._keys.to(name) if child.key.on_delete != CHANGES_NOTHING)
+            self._followed |= {child.name: None for child in children}
         self._undone += transaction.has_rows
         self._nothing += not transaction.has_rows
 
@@ -174,13 +194,14 @@ class _Reversing:
         if not self._undone or self._like is None:
             raise AbsentError("none of the requested transactions has row changes")
         _ReverseWriter(self._like, output).write_events(self._events)
-        warnings = []
-        if not SqlDialect.of(self._like.description).logs_cascades:
-            warnings.append(
-                "rows that foreign keys deleted or changed are not in the log, and not restored; with"
-                " --format sql they are"
-            )
-        return ReverseReport(self._undone, self._nothing, tuple(warnings))
+        if SqlDialect.of(self._like.description).logs_cascades:
+            return ReverseReport(self._undone, self._nothing, ())
+        lost = (
+            "that foreign keys deleted or changed are not in the log, and not restored; with --format sql"
+            " they are"
+        )
+        unknown = tuple(f"rows of {'.'.join(name)} {lost}" for name in self._followed)
+        return ReverseReport(self._undone, self._nothing, () if unknown else (f"rows {lost}",), unknown)
 
 
 def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int, int], bytes]:
@@ -220,6 +241,7 @@ class _Transaction:
         self._is_first = True
         self._like = b""
         self.has_rows = False
+        self.deleted: dict[Name, None] = {}
 
     def take(self, raw: RawEvent) -> str | None:
         """Add an event; return why it cannot be undone, or None."""
@@ -249,6 +271,9 @@ class _Transaction:
             self._like = bytes(raw.data[:HEADER_SIZE])
             self._put(_made(self._like, EventType.XID, bytes(8)))
         self._put(self._reversed(raw, rows))
+        if rows.kind is RowsKind.DELETE and not rows.flags & RowsFlag.NO_FOREIGN_KEY_CHECKS:
+            table = self._tables[rows.table_id]
+            self.deleted[table.database, table.table] = None
         self._is_first = False
         if rows.flags & RowsFlag.STATEMENT_END:
             self._end_statement()

@@ -7,10 +7,15 @@ import os
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from binx.event.gtid.sets import GtidSet
+from binx.log.chain.inputs import open_chain
+from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
+from binx.slices.extract import ExtractOptions, extract
 from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
@@ -418,6 +423,22 @@ def test_rows_come_back_by_keys_that_columns_hold_and_sessions_reject(server: Se
     assert unknown == ()
     server.sql(undo)
     assert rows() == before
+
+
+def test_a_reversed_log_says_which_tables_may_have_lost_rows(mariadb: MariaDBServer, tmp_path: Path) -> None:
+    drop_databases(mariadb)
+    mariadb.reset()
+    mariadb.sql(REFERRING)
+    found = []
+    for change in ("DELETE FROM child WHERE id = 20", "UPDATE parent SET v = 7", "DELETE FROM parent"):
+        mariadb.sql(f"USE small; {change}")
+        ((gtid,),) = mariadb.query("SELECT @@gtid_binlog_pos")
+        with open_chain([str(mariadb.binlogs()[0])]) as chain:
+            options = ExtractOptions(reverse=True)
+            wanted = Selection(gtids=GtidSet.parse(gtid or ""))
+            report = extract(chain, wanted, str(tmp_path / "undo"), options)
+        found.append([line.split()[2] for line in report.damage])
+    assert found == [["small.grandchild"], [], ["small.child", "small.loose"]]
 
 
 ROUNDS = int(os.environ.get("ROUNDS") or "3")

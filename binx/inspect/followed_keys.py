@@ -10,10 +10,22 @@ import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
 from binx.rows.columns.names import ResolvedTable, key_places
-from binx.rows.images import BatchImages, ChangeGroup
+from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
-from binx.where.rows import ChangePlace, RowKey, images_with_key, key_literal, same_key
+from binx.where.values import Literal, Operand, compared
+
+
+class RowKey(NamedTuple):
+    """A key that the row has had.
+
+    Attributes:
+        parts: a literal or a value for each of the key's columns.
+        since: the change that gave the row this key; earlier changes with this key belong to other rows.
+    """
+
+    parts: tuple[Literal | pa.Scalar, ...]
+    since: ChangePlace
 
 
 class Touched(NamedTuple):
@@ -52,7 +64,9 @@ class FollowedKeys:
                 marks, moves = _of_key(group, images, names, key)
                 rows = images.rows_of(group, marks)
                 if rows:
-                    yield Touched(rows, frozenset(_places(group, moves, images)), key.since)
+                    yield Touched(
+                        rows, frozenset(images.places(images.marked(group.images, moves))), key.since
+                    )
                     self._follow(group, moves, images, names, key.since)
 
     def _follow(
@@ -66,13 +80,13 @@ class FollowedKeys:
         """Add the keys that the row moves to, but not those of a row that had its key before."""
         frame = Frame(images, group, AFTER)
         columns = [frame.operand(ColumnName(AFTER, name)) for name in names]
-        places = _places(group, moves, images)
+        places = images.places(images.marked(group.images, moves))
         for index, place in zip(pc.indices_nonzero(moves).to_pylist(), places, strict=True):
             if place <= since:
                 continue
             parts = tuple(column.values[index] for column in columns if column is not None)
             key = RowKey(parts, place)
-            if not any(same_key(key, known) and known.since <= place for known in self._keys):
+            if not any(_same_key(key, known) and known.since <= place for known in self._keys):
                 self._keys.append(key)
 
     def _columns(self, table: ResolvedTable) -> list[str]:
@@ -98,15 +112,50 @@ def _of_key(
     group: ChangeGroup, images: BatchImages, names: list[str], key: RowKey
 ) -> tuple[pa.BooleanArray, pa.BooleanArray]:
     """Return which changes of a group have a key, and which of these give the row another key."""
-    before = images_with_key(Frame(images, group, BEFORE), names, key)
-    after = images_with_key(Frame(images, group, AFTER), names, key)
+    before = _with_key(Frame(images, group, BEFORE), names, key)
+    after = _with_key(Frame(images, group, AFTER), names, key)
     moves = pc.and_(before, pc.invert(after))
     if group.after is None:
         moves = pa.repeat(pa.scalar(False), len(moves))
     return pc.or_(before, after), moves
 
 
-def _places(group: ChangeGroup, marks: pa.BooleanArray, images: BatchImages) -> list[ChangePlace]:
-    versions = group.images.pick(images.system("_commit_version")).filter(marks).to_pylist()
-    rows = group.images.pick(images.system("_row")).filter(marks).to_pylist()
-    return [ChangePlace(version, row) for version, row in zip(versions, rows, strict=True)]
+def key_literal(text: str) -> Literal:
+    """Parse a key's value as users write it; 0x… means bytes."""
+    if text[:2].lower() == "0x" and len(text) % 2 == 0:
+        try:
+            return Literal(bytes.fromhex(text[2:]))
+        except ValueError:
+            pass
+    return Literal(text)
+
+
+def _with_key(frame: Frame, names: list[str], key: RowKey) -> pa.BooleanArray:
+    """Return a mask of the images that have the key; images without the key's columns do not."""
+    found = pa.repeat(pa.scalar(True), frame.size)
+    for name, part in zip(names, key.parts, strict=True):
+        operand = frame.operand(ColumnName(None, name))
+        if operand is None:
+            return pa.repeat(pa.scalar(False), frame.size)
+        found = pc.and_(found, pc.fill_null(_equal(operand, part, name), False))
+    return found
+
+
+def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.BooleanArray:
+    if isinstance(part, Literal):
+        return compared(operand, "=", part, name)
+    values, wanted = operand.values, part
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_dictionary(wanted.type):
+        wanted = wanted.as_py()
+    return pc.equal(values, wanted)
+
+
+def _same_key(key: RowKey, other: RowKey) -> bool:
+    """Whether two keys have the same text."""
+
+    def plain(part: Literal | pa.Scalar) -> str:
+        return str(part.value if isinstance(part, Literal) else part.as_py())
+
+    return [plain(part) for part in key.parts] == [plain(part) for part in other.parts]

@@ -30,7 +30,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by, table_effect
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
-from binx.rows.images import BatchImages
+from binx.rows.images import BatchImages, ChangePlace
 from binx.rows.statements import ROWS, Statement
 from binx.slices.json_lines import JsonRows
 from binx.slices.rendering import Piece
@@ -38,7 +38,7 @@ from binx.slices.search import Search
 from binx.slices.values import ReadableValues
 from binx.source.json_text import json_text
 from binx.where.condition import Condition
-from binx.where.rows import AskedCondition, ChangePlace
+from binx.where.rows import AskedCondition
 
 _LINE_END = b"}\n"
 _OFFSET = 0xFFFFFFFF

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,13 @@ from binx.rows.columns.names import ResolvedColumn
 _INTEGER_BYTES = 8
 
 INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(CHANGE_TYPES))
+
+
+class ChangePlace(NamedTuple):
+    """The location of a change: the commit version of its transaction, and its number there."""
+
+    version: int
+    row: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +116,22 @@ class BatchImages:
         """Return the number of images."""
         return self.changes.rows if images.rows is None else len(images.rows)
 
+    def marked(self, images: Images, marks: pa.BooleanArray) -> Images:
+        """Return those of some images that are marked."""
+        return Images(self._rows(images).filter(marks), images.columns)
+
     def rows_of(self, group: ChangeGroup, marks: pa.BooleanArray) -> list[int]:
         """Places in the batch of the images of a group's marked changes."""
-        places: list[int] = []
-        for side in (group.before, group.after):
-            if side is not None:
-                every = range(self.changes.rows)
-                rows = arrow_array(every, pa.int64()) if side.rows is None else side.rows
-                places += rows.filter(marks).to_pylist()
-        return places
+        sides = [side for side in (group.before, group.after) if side is not None]
+        return [row for side in sides for row in self._rows(side).filter(marks).to_pylist()]
+
+    def _rows(self, images: Images) -> pa.Array:
+        return arrow_array(range(self.changes.rows), pa.int64()) if images.rows is None else images.rows
+
+    def places(self, images: Images) -> list[ChangePlace]:
+        """Return the locations of the changes that have some images."""
+        versions = images.pick(self.system("_commit_version")).to_pylist()
+        return [*map(ChangePlace, versions, images.pick(self.system("_row")).to_pylist())]
 
     def groups(self) -> Iterator[ChangeGroup]:
         """Return the batch's row changes; an update's images are adjacent, the before image first."""

@@ -183,8 +183,8 @@ class _Reversing:
             if obstacle is not None:
                 self._obstacles.add(obstacle, [name])
         transaction.end()
-        for name in transaction.deleted:
-            children = (child for child in self._keys.to(name) if child.key.on_delete != CHANGES_NOTHING)
+        for parent in transaction.deleted:
+            children = (child for child in self._keys.to(parent) if child.key.on_delete != CHANGES_NOTHING)
             self._followed |= {child.name: None for child in children}
         self._undone += transaction.has_rows
         self._nothing += not transaction.has_rows

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,8 +21,8 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
-from binx.where.condition import ColumnName, Condition, Frame
-from binx.where.values import IncomparableError, Literal, Operand, compared
+from binx.where.condition import Condition
+from binx.where.values import IncomparableError
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,63 +217,3 @@ class RowFilter(AskedCondition):
         return [
             (group, pa.repeat(pa.scalar(False), images.size_of(group.images))) for group in images.groups()
         ]
-
-
-class ChangePlace(NamedTuple):
-    """The place of a change: its commit version, and its number in the transaction."""
-
-    version: int
-    row: int
-
-
-class RowKey(NamedTuple):
-    """A key that the row has had.
-
-    Attributes:
-        parts: a literal or a value for each of the key's columns.
-        since: the change that gave the row this key; earlier changes with this key belong to other rows.
-    """
-
-    parts: tuple[Literal | pa.Scalar, ...]
-    since: ChangePlace
-
-
-def key_literal(text: str) -> Literal:
-    """Parse a key's value as users write it; 0x… means bytes."""
-    if text[:2].lower() == "0x" and len(text) % 2 == 0:
-        try:
-            return Literal(bytes.fromhex(text[2:]))
-        except ValueError:
-            pass
-    return Literal(text)
-
-
-def images_with_key(frame: Frame, names: list[str], key: RowKey) -> pa.BooleanArray:
-    """Return a mask of the images that have the key; images without the key's columns do not."""
-    found = pa.repeat(pa.scalar(True), frame.size)
-    for name, part in zip(names, key.parts, strict=True):
-        operand = frame.operand(ColumnName(None, name))
-        if operand is None:
-            return pa.repeat(pa.scalar(False), frame.size)
-        found = pc.and_(found, pc.fill_null(_equal(operand, part, name), False))
-    return found
-
-
-def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.BooleanArray:
-    if isinstance(part, Literal):
-        return compared(operand, "=", part, name)
-    values, wanted = operand.values, part
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_dictionary(wanted.type):
-        wanted = wanted.as_py()
-    return pc.equal(values, wanted)
-
-
-def same_key(key: RowKey, other: RowKey) -> bool:
-    """Whether two keys have the same text."""
-
-    def plain(part: Literal | pa.Scalar) -> str:
-        return str(part.value if isinstance(part, Literal) else part.as_py())
-
-    return [plain(part) for part in key.parts] == [plain(part) for part in other.parts]

@@ -18,6 +18,7 @@ from binx.errors import AbsentError, RefusedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE
 from binx.inspect.event_fields import hex_lines
+from binx.inspect.followed_keys import key_literal
 from binx.inspect.show import Showing, ShownEvent, ShownTransaction
 from binx.inspect.why import RowChange, RowLife
 from binx.log.chain.ends import FileEnds, read_ends
@@ -31,7 +32,6 @@ from binx.slices import rendering
 from binx.slices.json_lines import write_json
 from binx.slices.search import Search
 from binx.where.condition import Condition
-from binx.where.rows import key_literal
 from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
 from tests.slices.sql.sql_of import json_of

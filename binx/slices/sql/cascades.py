@@ -20,7 +20,7 @@ from binx.log.selection.table_filter import TableFilter
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
 from binx.rows.ddl.tokens import identifier
-from binx.rows.images import BatchImages, Images
+from binx.rows.images import BatchImages, ChangePlace, Images
 from binx.rows.statements import Statement
 from binx.slices.options import DatabaseNames
 from binx.slices.search import Selected
@@ -30,14 +30,11 @@ from binx.slices.sql.foreign_keys import (
     Child,
     ForeignKeys,
     Name,
-    Place,
-    chosen_images,
     columns_of,
     folded,
     gone_rows,
     key_texts,
     listed_keys,
-    places_of,
 )
 from binx.slices.sql.passes import table_changes
 from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
@@ -52,7 +49,7 @@ _SHOWN = 60
 _Wanted = dict[Child, set[str]]
 """Folded values that rows may have referred to, by foreign key."""
 
-_Step = tuple[Place, int, Callable[..., object], tuple[object, ...]]
+_Step = tuple[ChangePlace, int, Callable[..., object], tuple[object, ...]]
 _DDL, _BEFORE, _AFTER, _GONE = range(-1, 3)
 
 
@@ -81,7 +78,7 @@ class Cascades:
         self._before = before
         self._keys = ForeignKeys(catalog)
         self._wanted: _Wanted = defaultdict(set)
-        self._undone: set[Place] = set()
+        self._undone: set[ChangePlace] = set()
 
     def ties_of(self, db: str, table: str) -> Ties:
         """Return the foreign keys of a table."""
@@ -206,7 +203,7 @@ def _referring(
             any_chosen = chosen if any_chosen is None else pc.or_(any_chosen, chosen)
     if any_chosen is None or not any_chosen.true_count:
         return None
-    return chosen_images(images, side, any_chosen)
+    return images.marked(side, any_chosen)
 
 
 class _Steps:
@@ -245,7 +242,7 @@ class _Steps:
                     ]
 
     def _take_statement(self, statement: Statement) -> None:
-        place = Place(statement.commit_version, -1)
+        place = ChangePlace(statement.commit_version, -1)
         for name, tables in self._filters.items():
             effect = table_effect(statement, tables)
             if effect is None:
@@ -272,11 +269,11 @@ class _Steps:
             before, after = group.before, group.after
             if before is not None and {*table.key} <= {*before.columns}:
                 keys = key_texts(images, table.key, before).to_pylist()
-                taken = zip(places_of(images, before), keys, strict=True)
+                taken = zip(images.places(before), keys, strict=True)
                 self.steps += [(place, _BEFORE, ReferringRows.take, (name, key)) for place, key in taken]
             if after is not None and (some := _referring(of, self._wanted, table, images, after)) is not None:
                 rows = self._rows(of, table, images, some, before is None, statements)
-                put = zip(places_of(images, some), rows, strict=True)
+                put = zip(images.places(some), rows, strict=True)
                 self.steps += [(place, _AFTER, ReferringRows.put, (name, row)) for place, row in put]
 
     def _rows(
@@ -309,7 +306,7 @@ class _Steps:
             if place in some.columns and (place in table.key or column.source_name.casefold() in named)
         }
         values = {name: key_texts(images, (place,), some).to_pylist() for name, place in places.items()}
-        for number, place in enumerate(places_of(images, some)):
+        for number, place in enumerate(images.places(some)):
             yield ReferringRow(
                 {name: found[number] for name, found in values.items()},
                 place.version,

@@ -24,7 +24,7 @@ from binx.rows.columns.arrays import whole_text
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.images import BatchImages, Images
+from binx.rows.images import BatchImages, ChangePlace, Images
 from binx.slices.sql.session import unchecked_rows
 from binx.slices.sql.tables import SqlTable
 from binx.slices.values import mapped_charset
@@ -123,13 +123,6 @@ _TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longte
 Name = tuple[str, str]
 
 
-class Place(NamedTuple):
-    """The location of a change: the commit version of its transaction, and its number there."""
-
-    version: int
-    row: int
-
-
 class Child(NamedTuple):
     """A foreign key and the table that has it.
 
@@ -171,7 +164,7 @@ class Gone(NamedTuple):
         now: its new value; None if that is NULL, or the row was deleted.
     """
 
-    place: Place
+    place: ChangePlace
     value: str
     now: str | None
     deleted: bool
@@ -238,13 +231,13 @@ def gone_rows(child: Child, table: SqlTable, images: BatchImages) -> Iterator[Go
             continue
         if followed is not None:
             chosen = before.pick(followed)
-            before = chosen_images(images, before, chosen)
-            after = None if after is None else chosen_images(images, after, chosen)
+            before = images.marked(before, chosen)
+            after = None if after is None else images.marked(after, chosen)
         values = key_texts(images, columns, before).to_pylist()
         now = [None] * len(values) if after is None else values
         if after is not None and {*columns} <= {*after.columns}:
             now = key_texts(images, columns, after).to_pylist()
-        for place, value, other in zip(places_of(images, before), values, now, strict=True):
+        for place, value, other in zip(images.places(before), values, now, strict=True):
             if value is not None and value != other:
                 yield Gone(place, value, other, after is None)
 
@@ -317,16 +310,3 @@ def folded(child: Child, texts: pa.Array) -> pa.Array:
     if child.compares_bytes:
         return texts
     return pa.array([None if text is None else child.fold(text) for text in texts.to_pylist()], pa.string())
-
-
-def chosen_images(images: BatchImages, side: Images, chosen: pa.BooleanArray) -> Images:
-    """Return a selection of images."""
-    every = pa.array(range(images.changes.rows), pa.int64()) if side.rows is None else side.rows
-    return Images(every.filter(chosen), side.columns)
-
-
-def places_of(images: BatchImages, rows: Images) -> list[Place]:
-    """Return the places of the changes of some images."""
-    versions = rows.pick(images.system("_commit_version")).to_pylist()
-    numbers = rows.pick(images.system("_row")).to_pylist()
-    return [Place(*place) for place in zip(versions, numbers, strict=True)]

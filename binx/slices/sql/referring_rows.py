@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name, Place
+from binx.rows.images import ChangePlace
+from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name
 
 MarkedText = tuple[int, bytes]
 """A statement, and the :class:`~binx.slices.sql.session.RowMark` of the session that it runs in."""
@@ -120,7 +121,7 @@ class ReferringRows:
     """The rows of all tables that are followed."""
 
     def __init__(
-        self, children: Iterable[Child], keys: Mapping[Name, tuple[str, ...]], undone: frozenset[Place]
+        self, children: Iterable[Child], keys: Mapping[Name, tuple[str, ...]], undone: frozenset[ChangePlace]
     ) -> None:
         self._undone = undone
         self._to: dict[Name, list[Child]] = defaultdict(list)

@@ -20,13 +20,14 @@ from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES
 from binx.rows.columns.schema import ForeignKey
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.images import ChangePlace
 from binx.slices import backwards
 from binx.slices import changes as changes_module
 from binx.slices.changes import Begin, ordered_changes
 from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql import undo as undo_module
-from binx.slices.sql.foreign_keys import Child, Gone, Place
+from binx.slices.sql.foreign_keys import Child, Gone
 from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
 from binx.slices.sql.undo import UndoReport, write_undo
 from binx.slices.sql.write import check_sql, write_sql
@@ -297,7 +298,7 @@ def test_a_prepared_transaction_of_mariadb_that_ends_at_once_is_written() -> Non
 CHILD = Child(
     ("db", "child"), ForeignKey(None, ("p",), "db", "parent", ("k",), "CASCADE", "CASCADE"), (None,)
 )
-MOVED, UNDONE = Place(2, 0), Place(3, 0)
+MOVED, UNDONE = ChangePlace(2, 0), ChangePlace(3, 0)
 INSERT = 0, b"INSERT"
 
 
@@ -335,7 +336,7 @@ NUMBERED = CHILD._replace(collations=("binary",))
 
 def numbered_rows(*steps: Gone, since: int = 1) -> ReferringRows:
     """One row, which refers to 1, and what becomes of that."""
-    rows = ReferringRows([NUMBERED], {NUMBERED.name: ("id",)}, frozenset({UNDONE, Place(4, 0)}))
+    rows = ReferringRows([NUMBERED], {NUMBERED.name: ("id",)}, frozenset({UNDONE, ChangePlace(4, 0)}))
     texts: dict[Child | str, MarkedText] = {CHECK: (0, b"CHECK"), "CASCADE": INSERT}
     rows.put(NUMBERED.name, ReferringRow({"id": "1", "p": "1"}, since, True, texts))
     for step in steps:
@@ -343,7 +344,7 @@ def numbered_rows(*steps: Gone, since: int = 1) -> ReferringRows:
     return rows
 
 
-BACK, FURTHER = Gone(UNDONE, "1", "2", deleted=False), Gone(Place(4, 0), "2", "3", deleted=False)
+BACK, FURTHER = Gone(UNDONE, "1", "2", deleted=False), Gone(ChangePlace(4, 0), "2", "3", deleted=False)
 
 
 def test_a_row_that_follows_back_is_checked_once_and_last() -> None:
@@ -353,7 +354,7 @@ def test_a_row_that_follows_back_is_checked_once_and_last() -> None:
 
 
 def test_a_row_that_cannot_be_restored_is_not_checked_too() -> None:
-    rows = numbered_rows(BACK, Gone(Place(4, 0), "2", None, deleted=True))
+    rows = numbered_rows(BACK, Gone(ChangePlace(4, 0), "2", None, deleted=True))
     assert (rows.result.checks, [*rows.result.stale[NUMBERED.name]]) == ({}, ["1"])
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,7 +36,7 @@ from binx.slices.sql.foreign_keys import (
     listed_keys,
 )
 from binx.slices.sql.passes import table_changes
-from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
+from binx.slices.sql.referring_rows import CHECK, CascadeResult, MarkedText, ReferringRow, ReferringRows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
 from binx.slices.sql.undo_conditions import RestoringSql, Ties
@@ -51,19 +50,6 @@ _Wanted = dict[Child, set[str]]
 
 _Step = tuple[ChangePlace, int, Callable[..., object], tuple[object, ...]]
 _DDL, _BEFORE, _AFTER, _GONE = range(-1, 3)
-
-
-@dataclass(slots=True)
-class Restored:
-    """Statements to write besides those for the logged changes.
-
-    Attributes:
-        texts: by commit version, the statements after those that undo the transaction.
-    """
-
-    texts: dict[int, list[MarkedText]] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
 
 class Cascades:
@@ -98,7 +84,9 @@ class Cascades:
         """Whether foreign keys may have deleted or changed rows."""
         return bool(self._wanted)
 
-    def restored(self, every: Callable[[], Iterable[Selected]], known: Catalog, check: UndoCheck) -> Restored:
+    def restored(
+        self, every: Callable[[], Iterable[Selected]], known: Catalog, check: UndoCheck
+    ) -> CascadeResult:
         """Return the statements that restore the rows deleted or changed along with those undone."""
         new = self._wanted
         wanted: _Wanted = defaultdict(set)
@@ -114,12 +102,13 @@ class Cascades:
             do(rows, *arguments)
         for row, version in rows.result.checks.items():
             rows.result.texts[version].append(row.texts[CHECK])
-        warnings = [
+        rows.result.warnings = [
             f"rows of {'.'.join(name)} follow what they refer to (ON UPDATE CASCADE); whether they are as"
             " before is checked as far as these logs tell what they were"
             for name in rows.result.following
         ]
-        return Restored(rows.result.texts, [*self._unknown(rows, steps)], warnings)
+        rows.result.unknown = [*self._unknown(rows, steps)]
+        return rows.result
 
     def _unknown(self, rows: ReferringRows, steps: _Steps) -> Iterator[str]:
         for child, values in rows.result.asked.items():

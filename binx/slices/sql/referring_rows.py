@@ -64,6 +64,8 @@ class CascadeResult:
         stale: keys of rows that cannot be restored because a foreign key had changed them before.
         alike: keys of rows for which only a collation decides whether they referred to an undone row.
         checks: rows that change back when the undone rows do, and the commit version of these.
+        unknown: one sentence for each group of rows that are not restored, or perhaps not all.
+        warnings: sentences about rows that change back.
     """
 
     texts: dict[int, list[MarkedText]] = field(default_factory=lambda: defaultdict(list))
@@ -73,6 +75,8 @@ class CascadeResult:
     alike: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     checks: dict[ReferringRow, int] = field(default_factory=dict)
     following: dict[Name, None] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class _Rows:

@@ -12,7 +12,6 @@ from binx.event.header import HEADER_SIZE, parse_header
 from binx.event.mariadb import parse_mariadb_gtid
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.kernels.transactions.table import GtidKind
-from binx.log.selection.moments import format_time
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
 from binx.rows.statements import Statement
@@ -35,19 +34,20 @@ _REMARK = [
     (b", committed ", TextColumn.COLUMN_COMMIT_TIMESTAMP, b""),
     (b", xid ", TextColumn.COLUMN_XID, b""),
     (b"\n", TextColumn.COLUMN_NOTHING, b""),
+]
+"""The comment before each transaction."""
+
+_SETTINGS = [
     (b"SET TIMESTAMP=", TextColumn.COLUMN_BEGIN_SECOND, b";\n"),
     (b"SET @@session.gtid_domain_id=", TextColumn.COLUMN_GTID_DOMAIN, b""),
     (b", @@session.server_id=", TextColumn.COLUMN_GTID_SERVER, b""),
     (b", @@session.gtid_seq_no=", TextColumn.COLUMN_GTID_SEQUENCE, b";\n"),
 ]
-"""Text before BEGIN in ordinary transactions; for MySQL the GTID follows."""
+"""What follows it before BEGIN in ordinary transactions; for MySQL, then the GTID."""
 
 _NEXT = (b"SET @@session.gtid_next='", TextColumn.COLUMN_GTID_NEXT, b"';\n")
 
-FACTS = (
-    *("transaction", "gtid", "xid", "kind", "file", "start", "end"),
-    *("commit_timestamp", "begin_timestamp", "rows", "statements"),
-)
+FACTS = ("transaction", "gtid", "xid", "kind", "start", "end", "begin_timestamp", "rows", "statements")
 """The facts about a transaction that a script uses."""
 
 
@@ -107,9 +107,11 @@ class SqlScript:
         self._gtid: str | None = None
         self._open: _Open | None = None
         self._prepared = PreparedXa()
-        fields = _REMARK if flavour is Flavour.MARIADB else [*_REMARK, _NEXT]
+        fields = [*_REMARK, *_SETTINGS, *([] if flavour is Flavour.MARIADB else [_NEXT])]
         self._texts = TransactionTexts(fields, b"BEGIN;\n", False, None, None)
         self._heads = Heads(self._texts, b"COMMIT;\n", comment_text, "{}.{}".format)
+        remarks = TransactionTexts(_REMARK, b"", False, None, None)
+        self._remarks = Heads(remarks, b"", comment_text, "{}.{}".format)
 
     def head(self) -> bytes:
         """Return the beginning of the script."""
@@ -181,15 +183,8 @@ class SqlScript:
             return ""
         at_hand.introduced = True
         self.transactions += 1
-        facts = at_hand.begin.facts
-        remarks = [
-            f"{comment_text(facts['file'])} {facts['start']}-{facts['end']}",
-            comment_text(facts["transaction"]),
-        ]
-        remarks.append(f"committed {format_time(facts['commit_timestamp'])}")
-        if facts["xid"] is not None:
-            remarks.append(f"xid {facts['xid']}")
-        return f"\n-- {', '.join(remarks)}\n{self._session.at(facts['begin_timestamp'])}"
+        remark = self._remarks.text(at_hand.begin).decode()
+        return remark + self._session.at(at_hand.begin.facts["begin_timestamp"])
 
     def _claim(self) -> str:
         """Set the GTID before the first statement that runs under it."""

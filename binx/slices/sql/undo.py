@@ -31,9 +31,10 @@ from binx.slices.changes import Begin, Item, RowTexts, ordered_changes
 from binx.slices.options import DatabaseNames, OnConflict, RowChoice
 from binx.slices.rendering import Changes, gathered
 from binx.slices.search import Selected
-from binx.slices.sql.cascades import Cascades, Restored
+from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.passes import ChangedAgain, without_rolled_back
+from binx.slices.sql.referring_rows import CascadeResult
 from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
@@ -127,7 +128,7 @@ class _Undoing:
         self._again = again
         self._databases = databases
         self._partial = partial
-        self._restored = Restored()
+        self._restored = CascadeResult()
         self._versions = array("q")
         self._warnings: list[str] = []
         self._obstacles = Obstacles()

@@ -268,11 +268,11 @@ class Search:
                 check.forget_tables()
 
     def _is_before_all(self, index: int) -> bool:
-        """Whether the next file, which follows without a gap, has none of the missing GTIDs before it."""
+        """Whether the next file, which follows without a gap, has none of the unmet GTIDs before it."""
         if self.selector.selection.gtids is None or index + 1 == len(self._chain):
             return False
         ends, following = self._chain[index], self._chain[index + 1]
         known = following.previous_gtids
         if known is None or ends.chain != following.chain or ends_problems([ends, following]):
             return False
-        return self.selector.missing().isdisjoint(known)
+        return self.selector.unmet.isdisjoint(known)

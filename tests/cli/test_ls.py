@@ -235,3 +235,11 @@ def test_a_condition_chooses_the_transactions_that_extract_takes(shop: Shop, tmp
     assert ended.code == 4
     assert "no_such_column" in ended.err
     assert binx("ls", "--quick", "--where", paid, *shop.logs).code == 2
+
+
+@pytest.mark.parametrize("first", [1, 100, 500])
+def test_a_range_of_gtids_without_end_goes_on_through_all_logs(shop: Shop, first: int) -> None:
+    source = shop.demo["gtid"].partition(":")[0]
+    ended = binx("ls", "--columns", "gtid", "--gtid", f"{source}:{first}-", *shop.logs)
+    assert ended.code == 0
+    assert ended.lines == [f"{source}:{number}" for number in range(first, shop.transactions + 1)]

@@ -142,7 +142,7 @@ class Selector:
     @property
     def complete(self) -> bool:
         """Whether no later transaction can pass: all GTIDs found, or limit or stop position reached."""
-        return self._is_full or self._past_stop or (self.selection.gtids is not None and self._unmet.is_empty)
+        return self._is_full or self._past_stop or (self.selection.gtids is not None and self.unmet.is_empty)
 
     @property
     def _is_full(self) -> bool:
@@ -164,7 +164,7 @@ class Selector:
         """
         if self._is_full:
             return GtidSet()
-        return GtidSet(interval for interval in self._unmet if not self._ends_open(*interval))
+        return GtidSet(interval for interval in self.unmet if not self._ends_open(*interval))
 
     def _ends_open(self, source: GtidSource, first: int, last: int) -> bool:
         """Return whether an interval is the rest of an open-ended range, part of which was found."""
@@ -174,7 +174,8 @@ class Selector:
         return any(end >= begin for _, end in self._found.intervals(source))
 
     @property
-    def _unmet(self) -> GtidSet:
+    def unmet(self) -> GtidSet:
+        """The wanted GTIDs not found yet, those of open-ended ranges included."""
         return (self.selection.gtids or GtidSet()) - self._found
 
     @property
@@ -206,7 +207,7 @@ class Selector:
             return True
         if self.selection.gtids is None or previous_gtids is None:
             return False
-        return self._unmet.issubset(previous_gtids)
+        return self.unmet.issubset(previous_gtids)
 
     def mask(self, file: BinlogFile, scan: TransactionScan, table: TransactionTable) -> bytearray:
         """Mark the transactions that pass: one byte each, 1 or 0.

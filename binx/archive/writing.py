@@ -20,6 +20,7 @@ from binx.archive.manifest import (
 from binx.archive.objects import ObjectWriter, Storage
 from binx.archive.sources import UnreadableLog
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
+from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, log_checksums
@@ -33,6 +34,7 @@ from binx.storage.seekable import FRAME_BYTES, write_seekable
 from binx.storage.store import Store
 from binx.verify.content import ContentCheck
 from binx.verify.report import FileReport, Problem, ProblemKind
+from binx.verify.run import link_problems
 
 _DAMAGE = frozenset(
     {
@@ -87,7 +89,8 @@ def archive_log(
     sha256 = digest_of(file.source, step(0))
     check = ContentCheck(ends, checksums=True)
     report = check.run(step(1))
-    damage = tuple(problem for problem in check.problems if problem.kind in _DAMAGE)
+    problems = [*check.problems, *_lost_gtids(ends, check.gtids)]
+    damage = tuple(problem for problem in problems if problem.kind in _DAMAGE)
     if damage and not keep_damaged:
         raise DamagedLogError(damage, file.path)
     names = object_names(stem(file.name, file.identity, sha256))
@@ -96,13 +99,27 @@ def archive_log(
     )
     step(2)(size)
     index, times = _read_back(storage, log, None if damage else names[1], sha256)
-    archived = _described(ends, report, check.problems, sha256, log.stored, index, times)
+    archived = _described(ends, report, problems, sha256, log.stored, index, times)
     if is_encrypted(file.source) and not storage.recipients:
         archived = replace(archived, decrypted=True)
     storage.remove_unencrypted(names)
     archived = _commit(storage, archived)
     progress(size)
     return archived
+
+
+def _lost_gtids(ends: FileEnds, content: GtidSet) -> Iterator[Problem]:
+    """Yield the problem that the next log lists GTIDs before it that neither this log nor its list has."""
+    after = ends.file.followed_by
+    if after is None:
+        return
+    for problem in link_problems([ends, after], [content, GtidSet()]):
+        if problem.kind is ProblemKind.LOST_GTIDS:
+            message = (
+                f"{after.file.name} lists {problem.gtid} as logged before it, which it lacks: it was copied"
+                " before it was complete, or its server crashed"
+            )
+            yield problem._replace(message=message)
 
 
 def keep_unreadable(

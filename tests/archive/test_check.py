@@ -183,7 +183,10 @@ def test_a_crash_that_lost_transactions_is_a_problem(tmp_path: Path) -> None:
         (table,) = list(chain[0].file.scan())
         end = table.value("end", 99)
     (source / "mysql-bin.000001").write_bytes(data[:end])
-    archive(source, tmp_path / "archive")
+    reports, run = archive(source, tmp_path / "archive")
+    assert run.has_problems
+    (problem,) = reports[0].archived.problems if reports[0].archived else ()
+    assert f"mysql-bin.000002 lists {UUID}:101-374 as logged before it, which it lacks" in problem
     report = check(tmp_path / "archive")
     assert {"not_closed", "lost_gtids"} <= kinds(report)
 

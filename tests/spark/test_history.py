@@ -12,9 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
+from binx.spark.lake.chains import Chain, Chains, lacking_of
+from binx.spark.lake.chains import Log as ChainLog
+from binx.spark.lake.model import ChangesFile, Life, Position, TableName, Unit, Version
 from tests.log.building import flip
 from tests.spark.conftest import Load, Loaded, files_of
-from tests.spark.dataset import Name, Server, renumbered
+from tests.spark.dataset import Log, Name, Server, renumbered
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
 OTHER: Name = ("shop", "visits")
@@ -181,6 +186,60 @@ def test_a_transaction_that_two_servers_hold_counts_once(tmp_path: Path, load: L
     [table] = summary["tables"]
     assert (code, table["listed"], table["current"]) == (0, 75, 11)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
+
+
+@pytest.mark.parametrize("how", ["each", "each with damage", "at once"])
+def test_a_server_that_takes_over_again_has_what_the_other_did_before_its_own(
+    tmp_path: Path, load: Load, rows: Rows, how: str
+) -> None:
+    """Its later logs repeat what was loaded from the other's, and go on from there."""
+    server = busy()
+    primary, replica, out = tmp_path / "primary", tmp_path / "replica", tmp_path / "out"
+    other = Server(98)
+
+    def export(log: Log, *, is_primary: bool) -> None:
+        server.export(primary, log, whole=True) if is_primary else other.export(
+            replica, renumbered(log, 40), identity="99999999", base="replica-bin", whole=True
+        )
+
+    def rotate() -> None:
+        if how != "at once":
+            folders = [one for one in (primary, replica) if one.exists()]
+            assert load(folders, out)[0] == 0
+            assert rows(out, ORDERS) == server.rows(ORDERS)
+        server.rotate()
+
+    for log in server.logs:
+        export(log, is_primary=True)
+    rotate()
+    server.transaction(("update", ORDERS, (0,), {"name": "other"}), ("delete", ORDERS, (1,)))
+    server.alter(ORDERS, "ALTER TABLE orders ADD z INT", [*FIELDS, ("z", pa.int32())])
+    server.transaction(insert(700, "other"))
+    export(server.logs[-1], is_primary=False)
+    rotate()
+    server.transaction(("update", ORDERS, (0,), {"name": "first"}), insert(1, "again"))
+    server.transaction(("delete", ORDERS, (700,)))
+    for log in server.logs[-2:]:
+        export(log, is_primary=True)
+    if how == "each with damage":
+        before = rows(out, ORDERS)
+        for path in sorted((primary / "changes/shop/orders").iterdir())[-2:]:
+            content = path.read_bytes()
+            path.write_bytes(content[:-8] + bytes(8))
+            assert load([primary, replica], out)[0] == 1
+            assert rows(out, ORDERS) == before
+            assert load([primary, replica], out, "--rebuild", "shop.orders")[0] == 1
+            path.write_bytes(content)
+    export(server.logs[-1], is_primary=False)
+    rotate()
+    server.transaction(insert(2000, "other"), ("update", ORDERS, (0,), {"name": "last"}))
+    export(server.logs[-1], is_primary=False)
+    load([primary, replica], out)
+    assert rows(out, ORDERS) == server.rows(ORDERS)
+    assert load([primary, replica], out, "--rebuild", "shop.orders")[0] == 0
+    assert rows(out, ORDERS) == server.rows(ORDERS)
+    images = [(image.scn & 0xFFFFFFFF, image.change) for log in server.logs for image in log.images]
+    assert len(history(out, "id")) == len(images)
 
 
 def test_gtids_that_a_server_gives_anew_are_of_other_transactions(
@@ -429,3 +488,23 @@ def test_small_files_of_history_are_joined_and_nothing_else_changes(tmp_path: Pa
     assert load(tmp_path / "in", tmp_path / "out")[1]["tables"][0]["current"] == 13
     assert load(tmp_path / "in", tmp_path / "out", "--rebuild", "shop.orders")[0] == 0
     assert len(rows("shop.orders")) == 13
+
+
+def test_mariadb_servers_that_take_turns_without_repeating_each_other_are_told() -> None:
+    """Each goes on counting where the other ended."""
+
+    def told(*logs: tuple[int, int, int, int]) -> list[str]:
+        """Logs as server, number, and their first and last transaction."""
+        chains, life = Chains(), Life("t", TableName("shop", "t"), whole=True)
+        for server, number, first, last in logs:
+            name = f"{server}:log"
+            chain = chains.by_name.setdefault(name, Chain(name, server, "log"))
+            gtids = GtidSet([(DomainSource(0, server), first, last)])
+            chain.gtids |= gtids
+            chain.logs[number] = ChainLog("", 0, last=GtidSet([(DomainSource(0, server), last, last)]))
+            file = ChangesFile("", TableName("shop", "t"), "", name, "", "", 1, 1, number << 32, number << 32)
+            life.units.append(Unit(file, Version("", ()), Position(0, 0), file.first, file.last, 0, ()))
+        return lacking_of(life, chains, {"1:log": 0, "2:log": 1})
+
+    assert told((1, 1, 1, 50), (1, 2, 51, 70), (2, 1, 71, 90)) == []
+    assert "1:log and 2:log took turns" in told((1, 1, 1, 70), (2, 1, 71, 90), (1, 2, 91, 99))[0]

@@ -15,7 +15,7 @@ from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names
 from binx.spark.lake.cascades import unlogged
-from binx.spark.lake.chains import left_out
+from binx.spark.lake.chains import lacking_of
 from binx.spark.lake.manifests import Manifest
 from binx.spark.lake.merge import Merge, Piece
 from binx.spark.lake.model import (
@@ -148,7 +148,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     epoch = epochs[-1]
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, lives, found, state) + left_out(life, state.chains, ranks)
+    missing = _missing(life, lives, found, state) + lacking_of(life, state.chains, ranks)
     if lost:
         missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
     if unknown := len(stored) - stored.column("_unknown").null_count:

@@ -14,11 +14,12 @@ from bisect import bisect, insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
 from binx.spark.lake.bases import BASE_CHAIN, Base
 from binx.spark.lake.manifests import Manifest, Selected
 from binx.spark.lake.model import FILE_BITS, Life, Position, Span, Statement, TableName
@@ -196,7 +197,12 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
     return list(found.values())
 
 
-def left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+def lacking_of(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Return sentences about what logs and exports lack of a life."""
+    return [*_left_out(life, chains, ranks), *_out_of_turn(life, chains, ranks)]
+
+
+def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
     """Return sentences about what exports with a selection lack of a life."""
     logs: dict[str, list[str]] = defaultdict(list)
     for chain, rank in ranks.items():
@@ -220,3 +226,37 @@ def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
     for (since, name), until in zip(life.names, [*ends, None], strict=True):
         if (since is None or since <= end) and (until is None or until >= begin):
             yield name
+
+
+def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
+    """Return sentences about servers that took turns in a life's changes without repeating each other's.
+
+    Changes are applied chain by chain. MariaDB's GTIDs count the transactions of a domain, whichever server
+    logs them; so they show if the first of two chains has later changes than the second one's own.
+    """
+    logs: dict[str, set[int]] = defaultdict(set)
+    for unit in life.units:
+        if chains[unit.file.chain].at is None:
+            logs[unit.file.chain].add(unit.first >> FILE_BITS)
+    found = []
+    for one, other in combinations(sorted(logs, key=ranks.__getitem__), 2):
+        first, second = chains[one], chains[other]
+        last = {
+            (source.domain, number)
+            for log in logs[one]
+            for source, _, number in first.logs[log].last
+            if isinstance(source, DomainSource)
+        }
+        own = [
+            (source.domain, number)
+            for source, number, _ in second.gtids - first.gtids
+            if isinstance(source, DomainSource) and source.server_id == second.server_id
+        ]
+        if any(
+            domain == other_domain and number > low for domain, number in last for other_domain, low in own
+        ):
+            found.append(
+                f"{one} and {other} took turns, and their logs do not repeat each other's changes"
+                f" (log_slave_updates): changes of {one} behind those of {other} are applied before them"
+            )
+    return found

@@ -59,6 +59,8 @@ def without_repeated(
 ) -> tuple[list[ChangesFile], dict[TableName, str]]:
     """Return new files without transactions of other files, and by table why it cannot be loaded.
 
+    Of several chains with a transaction, the first one's counts, as for statements: it may have later ones of
+    its own, as after a failover and back. So files of history lose what a new file of an earlier chain has.
     Files with nothing left are omitted: their columns may be long outdated.
     """
     ranks = state.ranks
@@ -94,7 +96,8 @@ def without_repeated(
         ]
         if not foreign and not own:
             return file
-        there_already = [*map(events, own), *(of_chain(file.table, one) for one in others[file.chain])]
+        earlier = [one for one in others[file.chain] if ranks[one] < ranks[file.chain]]
+        there_already = [*map(events, own), *(of_chain(file.table, one) for one in earlier)]
         mine = events(file)
         first = datetime.fromtimestamp(min((time for _, time in mine), default=0) / 1_000_000, UTC)
         if any(one.gone and one.day >= str(first.date()) for one in (*own, *foreign)):
@@ -103,18 +106,30 @@ def without_repeated(
                 " into a folder of its own"
             )
         gone = {scn for event, scn in mine.items() if any(event in some for some in there_already)}
-        if not gone:
+        taken = mine.keys() - set().union(*there_already)
+        later = {
+            one.path: {scn for event, scn in events(one).items() if event in taken}
+            for one in foreign
+            if ranks[one.chain] > ranks[file.chain]
+        }
+        if not gone and not any(later.values()):
             return file
         if file.by_rows or any(one.by_rows for one in (*own, *foreign)):
             raise RefusedError(
                 f"{file.path} repeats transactions of another export, and one of both was made with --where:"
                 " export that log without a condition, or load it into a folder of its own"
             )
-        left = {*mine.values()} - gone
-        if not left:
-            return None
+        there[file.table] = [
+            left for one in listed if (left := lacking(one, later.get(one.path, set()))) is not None
+        ]
+        return lacking(file, gone)
+
+    def lacking(file: ChangesFile, gone: set[int]) -> ChangesFile | None:
+        left = {*events(file).values()} - gone if gone else None
+        if left is None:
+            return file
         dropped = tuple(sorted({*file.dropped, *gone}))
-        return replace(file, first=min(left), last=max(left), dropped=dropped)
+        return replace(file, first=min(left), last=max(left), dropped=dropped) if left else None
 
     found = []
     for file in sorted(arrived, key=lambda one: (ranks[one.chain], one.first)):
@@ -128,6 +143,9 @@ def without_repeated(
             there[file.table].append(left)
             if (file.table, file.chain) in known:
                 known[file.table, file.chain].update(events(left))
+    state.history = [
+        one for table, listed in there.items() for one in listed if not one.root and table not in wrong
+    ] + [one for one in state.history if one.table in wrong]
     return [file for file in found if file.table not in wrong], wrong
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.cascades import unlogged
-from binx.spark.lake.chains import left_out
+from binx.spark.lake.chains import lacking_of
 from binx.spark.lake.history import Taken, compact, expire
 from binx.spark.lake.job import Job, Progress
 from binx.spark.lake.model import Life, Options, TableName, filter_of, listed_tables
@@ -134,6 +134,7 @@ class _Load:
                 path=self._place.uri,
             )
         self._before = _noted(state)
+        self._history = state.history
         search = Search(options.wants, verify=options.verify, chains=options.chains, at=options.at)
         self._arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
         state.at = "" if options.at is None else self._arrivals.moment.told
@@ -249,6 +250,10 @@ class _Load:
                 summary.inserts += one.counts.get("insert", 0)
                 summary.updates += one.counts.get("update_postimage", 0)
                 summary.deletes += one.counts.get("delete", 0)
+        if stopped:
+            # What the new files repeat counts there as long as these are not loaded.
+            kept = [one for one in self._state.history if one.table not in stopped]
+            self._state.history = kept + [one for one in self._history if one.table in stopped]
 
     def _take_lives(self, works: Sequence[Work], stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
@@ -285,7 +290,7 @@ class _Load:
             records[life.id] = LifeRecord(
                 name=life.name,
                 whole=life.whole,
-                reasons=(*life.reasons, *left_out(life, state.chains, ranks)),
+                reasons=(*life.reasons, *lacking_of(life, state.chains, ranks)),
                 losses=tuple(losses),
                 unknown=sum(file.unknown for file in kept.ranges) if kept else 0,
                 error=error,

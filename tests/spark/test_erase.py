@@ -86,6 +86,21 @@ def test_later_loads_and_rebuilding_go_on_from_what_is_left(server: Any, tmp_pat
     assert canaries(out) == set()
 
 
+def test_rows_of_a_renamed_table_go_even_if_it_is_truncated_since(
+    server: Any, tmp_path: Path, load: Load
+) -> None:
+    """The rows that were logged under its former name, too."""
+    server.rename((ORDERS, ("shop", "archive")))
+    server.truncate(("shop", "archive"), "TRUNCATE archive")
+    server.transaction(("insert", ("shop", "archive"), {"id": 99}))
+    server.export_all(tmp_path / "lake", whole=True)
+    out = tmp_path / "out"
+    assert load(tmp_path / "lake", out)[0] == 0
+    assert canaries(out)
+    assert run(["erase", str(out), "--table", "shop.archive", "--where", "id >= 50", "--quiet"]) == 0
+    assert canaries(out) == set()
+
+
 @pytest.mark.parametrize(
     ("table", "condition", "code"),
     [("shop.nothing", "id = 1", 4), ("shop.orders", "nothing = 1", 4), ("shop.orders", "id =", 2)],

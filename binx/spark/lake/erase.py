@@ -70,7 +70,8 @@ class _Erasing:
         self._lives = [
             life
             for life in plan_load(self._state).lives
-            if self._name == (life.name or (life.units[-1].file.table if life.units else None))
+            if life.name == self._name
+            or (life.name is None and any(name == self._name for _, name in life.names))
         ]
         if not self._state.version:
             raise AbsentError(

@@ -28,10 +28,10 @@ from binx.kernels.json.documents cimport (
     damaged,
     open_container,
     render,
-    render_value,
     spend,
     take_key,
     take_member,
+    write_value,
 )
 from binx.kernels.json.paths cimport Leg, bad_path, take_leg
 from binx.kernels.output cimport Output, append, append_byte, release, reserve
@@ -249,7 +249,7 @@ cdef uint8_t take_change(Cursor *diff, Cursor *path, Cursor *document) except? 2
 
 
 cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) except -1 nogil:
-    """Append the text of a node, as ``render_value`` does; ``depth`` counts the containers around it."""
+    """Append the text of a node, as ``write_value`` does; ``depth`` counts the containers around it."""
     cdef Node *node = at(patch, number)
     cdef bint is_object = not is_array(node.kind)
     cdef int64_t inlined = node.size
@@ -257,7 +257,9 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
     cdef int typed = 0
     cdef Cursor value = bytes_of(patch, node)
     if not node.is_opened:
-        return render_value(node.kind, &value, &inlined if node.is_inlined else &patch.unspent, depth, out)
+        return write_value(
+            node.kind, &value, &inlined if node.is_inlined else &patch.unspent, depth, False, out
+        )
     if depth >= MAX_DEPTH:
         damaged(&value, b"at most 100 levels", depth + 1)
     append_byte(out, c"{" if is_object else c"[")

@@ -48,6 +48,8 @@ cdef const uint8_t *spend(Cursor *cursor, int64_t count, int64_t *unspent) excep
 cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil
 cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil
 cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil
-cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil
+cdef int write_value(
+    uint8_t kind, Cursor *value, int64_t *unspent, int depth, bint as_sql, Output *out
+) except -1 nogil
 cdef int render(Cursor *document, Output *out) except -1 nogil
 cdef int express(Cursor *document, Output *out) except -1 nogil

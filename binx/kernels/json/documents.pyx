@@ -20,12 +20,15 @@ from libc.string cimport memchr, memcpy
 
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.rows.decimal cimport check_decimal, decimal_size, render_decimal
-from binx.kernels.output cimport Output, append, append_byte, release
+from binx.kernels.rows.temporal cimport real_date
+from binx.kernels.output cimport Output, append_byte, release
 from binx.kernels.json.text cimport (
     append_base64,
     append_double,
+    append_hexadecimal,
     append_quoted,
     append_signed,
+    append_sql_text,
     append_text,
     append_unsigned,
 )
@@ -94,10 +97,12 @@ cdef int take_length(Cursor *value, int64_t *unspent, int64_t *length) except -1
     return 0
 
 
-cdef int render_string(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+cdef int write_string(Cursor *value, int64_t *unspent, bint as_sql, Output *out) except -1 nogil:
     cdef int64_t length = 0
+    cdef const uint8_t *text
     take_length(value, unspent, &length)
-    return append_quoted(value, spend(value, length, unspent), length, out)
+    text = spend(value, length, unspent)
+    return append_sql_text(text, length, out) if as_sql else append_quoted(value, text, length, out)
 
 
 cdef int render_clock(uint64_t hour, uint64_t rest, Output *out) except -1 nogil:
@@ -224,44 +229,58 @@ cdef int take_member(Container *container, int64_t i, Member *member) except -1 
     return 0
 
 
-cdef int render_member(Member *member, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append a value; an inline value was charged with its entry."""
-    cdef int64_t inlined = member.value.size
-    return render_value(member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, out)
-
-
-cdef int render_container(
-    uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out
+cdef int write_container(
+    uint8_t kind, Cursor *value, int64_t *unspent, int depth, bint as_sql, Output *out
 ) except -1 nogil:
+    """Append an array or object with its members; an inline member was charged with its entry."""
     cdef Container container
     cdef Member member
     cdef const uint8_t *key
-    cdef int64_t i, length = 0
-    cdef int typed = 0
+    cdef int64_t i, inlined, length = 0
+    cdef int flags = 0
     if depth > MAX_DEPTH:
         damaged(value, b"at most 100 levels", depth)
     open_container(kind, value, unspent, &container)
-    append_byte(out, c"{" if container.is_object else c"[")
+    if as_sql:
+        append_text(out, b"JSON_OBJECT(" if container.is_object else b"JSON_ARRAY(", 12 if container.is_object else 11)
+    else:
+        append_byte(out, c"{" if container.is_object else c"[")
     for i in range(container.count):
         if i:
             append_text(out, b", ", 2)
         if container.is_object:
             key = take_key(&container, i, unspent, &length)
-            append_quoted(&container.body, key, length, out)
-            append_text(out, b": ", 2)
+            if as_sql:
+                append_sql_text(key, length, out)
+            else:
+                append_quoted(&container.body, key, length, out)
+            append_text(out, b", " if as_sql else b": ", 2)
         take_member(&container, i, &member)
-        typed |= render_member(&member, unspent, depth, out)
-    append_byte(out, c"}" if container.is_object else c"]")
-    return typed
+        inlined = member.value.size
+        flags |= write_value(member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, as_sql, out)
+    append_byte(out, c")" if as_sql else c"}" if container.is_object else c"]")
+    return flags
 
 
-cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append the value at the cursor; ``depth`` counts the containers around it.
+cdef int write_value(
+    uint8_t kind, Cursor *value, int64_t *unspent, int depth, bint as_sql, Output *out
+) except -1 nogil:
+    """Append a value as the server prints it, or as an SQL argument that keeps its type in JSON_ARRAY or JSON_OBJECT.
 
-    Returns 1 if anything in it has an SQL type that its text does not show, else 0.
+    Returns 1 if anything in it has an SQL type that what is written does not show, else 0.
+
+    Args:
+        depth: number of containers around it.
+        as_sql: write SQL; the value was rendered as text before, and so is not damaged.
     """
     if kind <= LARGE_ARRAY:
-        return render_container(kind, value, unspent, depth + 1, out)
+        return write_container(kind, value, unspent, depth + 1, as_sql, out)
+    if kind == STRING:
+        return write_string(value, unspent, as_sql, out)
+    return express_scalar(kind, value, unspent, out) if as_sql else render_scalar(kind, value, unspent, out)
+
+
+cdef int render_scalar(uint8_t kind, Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
     if kind == LITERAL:
         return render_literal(value, unspent, out)
     if kind == INT16:
@@ -278,60 +297,9 @@ cdef int render_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, 
         return append_unsigned(out, little(spend(value, 8, unspent), 8), 1)
     if kind == DOUBLE:
         return render_double(value, unspent, out)
-    if kind == STRING:
-        return render_string(value, unspent, out)
     if kind == OPAQUE:
         return render_opaque(value, unspent, out)
     return damaged(value, b"a value's type (0 to 12, or 15)", kind)
-
-
-cdef int render(Cursor *document, Output *out) except -1 nogil:
-    """Append the text of the document in the rest of the cursor; an empty document is null.
-
-    Returns 1 if a value has an SQL type that the text does not show (DECIMAL, DATE, binary …), else 0.
-    """
-    cdef int64_t unspent = remaining(document)
-    cdef uint8_t kind
-    cdef int typed
-    if unspent == 0:
-        return append_text(out, b"null", 4)
-    kind = spend(document, 1, &unspent)[0]
-    typed = render_value(kind, document, &unspent, 0, out)
-    document.position = document.size
-    return typed
-
-
-cdef int append_hexadecimal(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
-    cdef const char *digits = b"0123456789abcdef"
-    cdef int64_t i
-    append_text(out, b"x'", 2)
-    for i in range(size):
-        append_byte(out, digits[data[i] >> 4])
-        append_byte(out, digits[data[i] & 15])
-    return append_byte(out, c"'")
-
-
-cdef int append_sql_text(const uint8_t *text, int64_t size, Output *out) except -1 nogil:
-    """Append UTF-8 text as an SQL string that means the same in every session."""
-    cdef int64_t i
-    for i in range(size):
-        if not 0x20 <= text[i] <= 0x7E or text[i] == c"'" or text[i] == c"\\":
-            append_text(out, b"_utf8mb4 ", 9)
-            return append_hexadecimal(text, size, out)
-    append_byte(out, c"'")
-    append(out, text, size)
-    return append_byte(out, c"'")
-
-
-cdef bint is_calendar_day(int64_t packed) noexcept nogil:
-    """Whether servers accept a packed date in any SQL mode."""
-    cdef int64_t months = packed >> 46, day = (packed >> 41) & 31
-    cdef int64_t year = months // 13, month = months % 13
-    if month == 0 or day == 0 or year == 0:
-        return False
-    if month == 2:
-        return day <= (29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28)
-    return day <= (30 if month in (4, 6, 9, 11) else 31)
 
 
 cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
@@ -340,12 +308,16 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
     cdef int64_t left = remaining(value), length = 0, start
     cdef int field_type = spend(&inside, 1, &left)[0]
     cdef const uint8_t *data
+    cdef uint64_t packed
+    cdef int months
     cdef bint is_cast
     take_length(&inside, &left, &length)
     data = inside.base + inside.position
     if field_type in (FIELD_DATE, FIELD_DATETIME, FIELD_TIMESTAMP):
-        if not is_calendar_day(<int64_t> little(data, 8)):
-            field_type = 0
+        packed = little(data, 8)
+        months = <int> (packed >> 46)
+        if not real_date(months // 13, months % 13, <int> ((packed >> 41) & 31)):
+            field_type = 0  # servers accept it in some SQL modes only
     elif field_type == FIELD_VARCHAR and length > LONGEST_VARCHAR:
         field_type = 0
     if field_type == FIELD_NEWDECIMAL:
@@ -378,53 +350,34 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
     return 1
 
 
-cdef int express_container(
-    uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out
-) except -1 nogil:
-    cdef Container container
-    cdef Member member
-    cdef const uint8_t *key
-    cdef int64_t i, length = 0, inlined
-    cdef int lost = 0
-    open_container(kind, value, unspent, &container)
-    append_text(out, b"JSON_", 5)
-    append_text(out, b"OBJECT(" if container.is_object else b"ARRAY(", 7 if container.is_object else 6)
-    for i in range(container.count):
-        if i:
-            append_text(out, b", ", 2)
-        if container.is_object:
-            key = take_key(&container, i, unspent, &length)
-            append_sql_text(key, length, out)
-            append_text(out, b", ", 2)
-        take_member(&container, i, &member)
-        inlined = member.value.size
-        lost |= express_value(
-            member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, out
-        )
-    append_byte(out, c")")
-    return lost
-
-
-cdef int express_value(uint8_t kind, Cursor *value, int64_t *unspent, int depth, Output *out) except -1 nogil:
-    """Append a value that was rendered before as an argument that keeps its type in JSON_ARRAY or JSON_OBJECT."""
-    cdef int64_t length = 0, start = out.size
-    cdef const uint8_t *text
-    if kind <= LARGE_ARRAY:
-        return express_container(kind, value, unspent, depth + 1, out)
+cdef int express_scalar(uint8_t kind, Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+    cdef int64_t start = out.size
     if kind == OPAQUE:
         return express_opaque(value, unspent, out)
-    if kind == STRING:
-        take_length(value, unspent, &length)
-        text = spend(value, length, unspent)
-        return append_sql_text(text, length, out)
     if kind == UINT16 or kind == UINT32 or kind == UINT64:
         append_text(out, b"CAST(", 5)
-        render_value(kind, value, unspent, depth, out)
+        render_scalar(kind, value, unspent, out)
         return append_text(out, b" AS UNSIGNED)", 13)
-    render_value(kind, value, unspent, depth, out)
+    render_scalar(kind, value, unspent, out)
     if kind == DOUBLE and memchr(out.data + start, c"e", out.size - start) == NULL:
         append_text(out, b"e0", 2)
     return 0
+
+
+cdef int render(Cursor *document, Output *out) except -1 nogil:
+    """Append the text of the document in the rest of the cursor; an empty document is null.
+
+    Returns 1 if a value has an SQL type that the text does not show (DECIMAL, DATE, binary …), else 0.
+    """
+    cdef int64_t unspent = remaining(document)
+    cdef uint8_t kind
+    cdef int typed
+    if unspent == 0:
+        return append_text(out, b"null", 4)
+    kind = spend(document, 1, &unspent)[0]
+    typed = write_value(kind, document, &unspent, 0, False, out)
+    document.position = document.size
+    return typed
 
 
 cdef int express(Cursor *document, Output *out) except -1 nogil:
@@ -435,11 +388,9 @@ cdef int express(Cursor *document, Output *out) except -1 nogil:
     cdef int64_t unspent = remaining(document)
     cdef uint8_t kind = spend(document, 1, &unspent)[0]
     cdef int lost
-    if kind <= LARGE_ARRAY:
-        return express_value(kind, document, &unspent, 0, out)
-    append_text(out, b"CAST(", 5)
-    lost = express_value(kind, document, &unspent, 0, out)
-    append_text(out, b" AS JSON)", 9)
+    append_text(out, b"CAST(", 0 if kind <= LARGE_ARRAY else 5)
+    lost = write_value(kind, document, &unspent, 0, True, out)
+    append_text(out, b" AS JSON)", 0 if kind <= LARGE_ARRAY else 9)
     return lost
 
 

@@ -220,3 +220,25 @@ cdef inline int append_base64(const uint8_t *data, int64_t size, Output *out) ex
         if size:
             append_text(out, b"\\n", 2)
     return 0
+
+
+cdef inline int append_hexadecimal(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
+    cdef const char *digits = b"0123456789abcdef"
+    cdef int64_t i
+    append_text(out, b"x'", 2)
+    for i in range(size):
+        append_byte(out, digits[data[i] >> 4])
+        append_byte(out, digits[data[i] & 15])
+    return append_byte(out, c"'")
+
+
+cdef inline int append_sql_text(const uint8_t *text, int64_t size, Output *out) except -1 nogil:
+    """Append UTF-8 text as an SQL string that means the same in every session."""
+    cdef int64_t i
+    for i in range(size):
+        if not 0x20 <= text[i] <= 0x7E or text[i] == c"'" or text[i] == c"\\":
+            append_text(out, b"_utf8mb4 ", 9)
+            return append_hexadecimal(text, size, out)
+    append_byte(out, c"'")
+    append(out, text, size)
+    return append_byte(out, c"'")

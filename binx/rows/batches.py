@@ -16,7 +16,7 @@ from binx.errors import BinxError
 from binx.event.column import Column as StoredColumn
 from binx.log.arrow import arrow_array
 from binx.rows.columns.arrays import Column, ColumnArrays, ColumnBuffers
-from binx.rows.columns.arrow_schema import MISFITS, alike_columns
+from binx.rows.columns.arrow_schema import MISFITS, shared_columns
 from binx.rows.columns.names import ResolvedTable
 from binx.rows.columns.types import ArrowOptions
 
@@ -79,7 +79,7 @@ class ChangeBatch:
         """Return the column at a position as an array."""
         column = self.columns[place]
         if isinstance(column, ColumnBuffers):
-            return column.array(self.table.alike.types[place], self.rows)
+            return column.array(self.table.shared.types[place], self.rows)
         return column
 
     @property
@@ -124,18 +124,18 @@ class TableChanges:
         valid_from: int,
     ) -> None:
         self.resolved = resolved
-        self.alike = alike_columns(stored, resolved.columns, options)
-        self.records = self.alike.records
+        self.shared = shared_columns(stored, resolved.columns, options)
+        self.records = self.shared.records
         self.valid_from = valid_from
 
     @property
     def stored(self) -> tuple[tuple[int, int], ...]:
         """How the log stores the columns; empty if the rows are not from a log."""
-        return self.alike.stored
+        return self.shared.stored
 
     @cached_property
     def _arrays(self) -> list[ColumnArrays]:
-        return self.alike.arrays()
+        return self.shared.arrays()
 
     @cached_property
     def version(self) -> str:
@@ -145,7 +145,7 @@ class TableChanges:
     @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema with the schema version, which batches of raw text lack."""
-        return self.alike.schema.with_metadata({b"binx.schema_version": self.version.encode()})
+        return self.shared.schema.with_metadata({b"binx.schema_version": self.version.encode()})
 
     @property
     def db(self) -> str:
@@ -175,7 +175,7 @@ class TableChanges:
     def batch_schema(self) -> pa.Schema:
         """The schema of batches."""
         # Text output needs no version, which takes long to compute for many tables.
-        return self.alike.schema if self.alike.options.raw_text else self.schema
+        return self.shared.schema if self.shared.options.raw_text else self.schema
 
     def batch(self, handed: dict[str, Any]) -> ChangeBatch:
         """The rows that the kernel handed over.
@@ -200,9 +200,9 @@ class TableChanges:
             ColumnBuffers(handed["statement"]),
             _present(handed, rows),
         ]
-        if self.alike.can_differ:
+        if self.shared.can_differ:
             columns.append(self._differences(handed["differences"], rows))
-        if self.alike.can_misfit:
+        if self.shared.can_misfit:
             columns.append(self._misfits(handed["misfits"], rows))
         for column, made, buffers in zip(self.resolved.columns, self._arrays, handed["columns"], strict=True):
             validity, nulls, values, data, srids = buffers

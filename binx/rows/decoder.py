@@ -356,7 +356,7 @@ class ChangeDecoder:
             return
         builder = self._builders.get(changes)
         if builder is None:
-            plan = changes.alike.plan(decoder.maps, number)
+            plan = changes.shared.plan(decoder.maps, number)
             builder = RowBuilder(plan, changes)
             self._builders[changes] = builder
         decoder.set_builder(number, builder)

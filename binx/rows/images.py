@@ -77,12 +77,12 @@ class BatchImages:
 
     def system(self, name: str) -> pa.Array | None:
         """Return a system column; None if the table's batches do not have it."""
-        place = self.changes.table.alike.places.get(name)
-        return None if place is None else self._array(place)
+        index = self.changes.table.shared.indexes.get(name)
+        return None if index is None else self._array(index)
 
     def integers(self, name: str) -> memoryview:
         """Return the memory of a system column of 64-bit integers without nulls."""
-        column = self.changes.columns[self.changes.table.alike.places[name]]
+        column = self.changes.columns[self.changes.table.shared.indexes[name]]
         if not isinstance(column, ColumnBuffers):
             return numbers(column)
         # Without building an array: with thousands of tables, batches are small.

@@ -78,11 +78,11 @@ class TableResolver:
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))
-        alike = self._versions.setdefault((changes.db, changes.name, layout), [])
-        for known in alike:
+        versions = self._versions.setdefault((changes.db, changes.name, layout), [])
+        for known in versions:
             if known.version == changes.version:
                 return known
-        alike.append(changes)
+        versions.append(changes)
         self.tables.append(changes)
         return changes
 
@@ -91,7 +91,7 @@ class TableResolver:
         key = (table_map.database.casefold(), table_map.table.casefold())
         before = self._met.get(key)
         self._met[key] = table_map.columns
-        if before is not None and not _alike(before, table_map.columns):
+        if before is not None and not _may_be_same(before, table_map.columns):
             self._warnings[
                 f"the columns of {table_map.name} change, and no statement that changed them is in the log:"
                 " it was not logged (sql_log_bin=0) or cannot be read. Rows before and after are decoded"
@@ -188,7 +188,7 @@ def _shortened(sql: str) -> str:
 _TableKey = tuple[str, str]
 
 
-def _alike(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
+def _may_be_same(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
     """Whether columns may be the same: stored the same way, with the same names if both have names."""
     return len(before) == len(after) and all(
         (one.type, one.metadata) == (other.type, other.metadata)

@@ -43,7 +43,7 @@ class MaskedTable(TableChanges):
 
     def __init__(self, table: TableChanges, rules: TableRules) -> None:
         self._table = table
-        self.alike, self.valid_from = table.alike, table.valid_from
+        self.shared, self.valid_from = table.shared, table.valid_from
         self.maskings = [rules.masking(column.source_name) for column in table.resolved.columns]
         self._check(rules)
         columns = tuple(
@@ -52,7 +52,7 @@ class MaskedTable(TableChanges):
             if masking is None or not masking.drops
         )
         self.resolved = table.resolved._replace(columns=columns, definition=None)
-        self.records = ColumnRecords(columns, table.alike.options)
+        self.records = ColumnRecords(columns, table.shared.options)
 
     def _check(self, rules: TableRules) -> None:
         name = f"{self._table.db}.{self._table.name}"

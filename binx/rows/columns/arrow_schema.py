@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from binx.event.column import Column, ColumnType
 from binx.rows.columns.arrays import ColumnArrays
-from binx.rows.columns.names import ALIKE_TABLES, SYSTEM_COLUMNS, ResolvedColumn
+from binx.rows.columns.names import CACHED_COLUMN_SETS, SYSTEM_COLUMNS, ResolvedColumn
 from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.stored import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.columns.types import ArrowOptions, can_misfit
@@ -40,7 +40,7 @@ _SYSTEM_FIELDS = (
 )
 
 
-class AlikeColumns:
+class SharedColumns:
     """The columns of tables with the same storage, names and types; ``stored`` is empty if not from a log."""
 
     def __init__(
@@ -84,9 +84,9 @@ class AlikeColumns:
         return tuple(self.schema.types)
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """The schema's columns' positions, by name."""
-        return {name: place for place, name in enumerate(self.schema.names)}
+    def indexes(self) -> dict[str, int]:
+        """The indexes of the schema's columns, by name."""
+        return {name: index for index, name in enumerate(self.schema.names)}
 
     def arrays(self) -> list[ColumnArrays]:
         """Return the converters of one table's columns."""
@@ -111,16 +111,16 @@ class AlikeColumns:
         return self._plan
 
 
-@lru_cache(ALIKE_TABLES)
-def alike_columns(
+@lru_cache(CACHED_COLUMN_SETS)
+def shared_columns(
     stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
-) -> AlikeColumns:
+) -> SharedColumns:
     """Return the shared columns of tables with these columns.
 
     Raises:
         UnsupportedError: a column's type cannot be in row images.
     """
-    return AlikeColumns(stored, columns, options)
+    return SharedColumns(stored, columns, options)
 
 
 TRANSACTION = "_transaction"

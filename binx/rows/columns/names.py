@@ -24,10 +24,10 @@ _HIDDEN = frozenset({"my_row_id"})
 
 _HASHES = "db_row_hash_"
 
-ALIKE_TABLES = 16
+CACHED_COLUMN_SETS = 16
 """Number of distinct sets of columns that are cached; many tables may share one."""
 
-_ALIKE_COLUMNS = 4096
+_CACHED_COLUMNS = 4096
 """Number of columns that are cached, as tables often have equal ones."""
 
 SYSTEM_COLUMNS: tuple[str, ...] = (
@@ -269,7 +269,7 @@ class _KeyFacts(NamedTuple):
     columns: tuple[str, ...]
 
 
-@lru_cache(ALIKE_TABLES)
+@lru_cache(CACHED_COLUMN_SETS)
 def _resolve_all(
     stored: tuple[Column, ...],
     definitions: tuple[ColumnDefinition | None, ...],
@@ -287,7 +287,7 @@ def _resolve_all(
     )
 
 
-@lru_cache(_ALIKE_COLUMNS)
+@lru_cache(_CACHED_COLUMNS)
 def _resolve(
     fallback: str, column: Column, known: ColumnDefinition | None, source: Provenance, key: _KeyFacts
 ) -> ResolvedColumn:

@@ -289,6 +289,7 @@ TABLE_STATEMENTS = [
     ("TRUNCATE TABLE `shop`.`orders`", "truncate", True),
     ("DROP TABLE IF EXISTS other, orders", "drop", True),
     ("DROP DATABASE shop", "drop", True),
+    ("CREATE OR REPLACE DATABASE shop", "drop", True),
     ("UPDATE orders SET n = n + 1", "statement", True),
     ("DELETE FROM shop.orders", "statement", True),
     ("CREATE TABLE items (id INT, FOREIGN KEY (id) REFERENCES orders (id))", None, False),
@@ -297,6 +298,7 @@ TABLE_STATEMENTS = [
     ("GRANT SELECT ON shop.orders TO someone", None, False),
     ("DROP TABLE customers", None, False),
     ("DROP DATABASE other", None, False),
+    ("CREATE DATABASE shop", None, False),
     ("UPDATE customers SET n = n + 1", None, False),
 ]
 

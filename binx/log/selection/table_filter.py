@@ -27,7 +27,10 @@ _IDENTIFIER = r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|[0-9A-Za-z_$\u0080-\U0010ffff]+'
 # A user variable is not a table.
 _NAME = re.compile(rf"(?<![@0-9A-Za-z_$\u0080-\U0010ffff])({_IDENTIFIER})(?:\s*\.\s*({_IDENTIFIER}))?")
 
-_DROP_DATABASE = re.compile(r"\s*DROP\s+(?:DATABASE|SCHEMA)\b", re.IGNORECASE)
+# Whatever precedes it: dumps write /*!40000 DROP DATABASE …*/, MariaDB has CREATE OR REPLACE DATABASE.
+_DROPS_DATABASE = re.compile(
+    r"\b(?:DROP|REPLACE)(?:\s|/\*(?:[^*]|\*(?!/))*\*/)+(?:DATABASE|SCHEMA)\b", re.IGNORECASE
+)
 
 Matcher = Callable[[str], object]
 
@@ -109,8 +112,8 @@ class TableFilter:
         if not self._tables:
             qualified = {first for first, second in names if second is not None}
             return any(map(self._takes_database, changed or {default, *qualified}))
-        if _DROP_DATABASE.match(sql) is not None:
-            return any(self._may_have_table(first) for first, _ in names)
+        if _DROPS_DATABASE.search(sql) is not None and any(self.takes_any_of(first) for first, _ in names):
+            return True
         for first, second in names:
             pairs = [(default, first)]
             if second is not None:
@@ -120,9 +123,11 @@ class TableFilter:
                     return True
         return False
 
-    def _may_have_table(self, database: str) -> bool:
+    def takes_any_of(self, database: str) -> bool:
         """Return whether any table of a database may pass."""
-        return self._takes_database(database) and any(matches(database) for matches, _ in self._tables)
+        return self._takes_database(database) and (
+            not self._tables or any(matches(database) for matches, _ in self._tables)
+        )
 
     def takes_statements(
         self, file: BinlogFile, start: int, end: int, description: FormatDescription

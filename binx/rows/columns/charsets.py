@@ -14,6 +14,9 @@ _LEAST_BYTES = {"ucs2": 2, "utf16": 2, "utf16le": 2, "utf32": 4}
 _ANY_CHARSET = "uca1400_"
 """MariaDB's Unicode 14 collations may be named without the charset, which then follows from the context."""
 
+_DEFAULT_COLLATION = "default"
+"""MariaDB's name for the default collation of a charset that also follows from the context."""
+
 
 def charset_name(name: str) -> str:
     """Return the canonical name: lower case, and ``utf8mb3`` for ``utf8``, as in current servers."""
@@ -29,13 +32,15 @@ def collation_name(name: str) -> str:
 
 def charset_of_collation(collation: str | None) -> str | None:
     """Return a collation's charset; None if it fits several."""
-    if collation is None or collation.startswith(_ANY_CHARSET):
+    if collation is None or collation == _DEFAULT_COLLATION or collation.startswith(_ANY_CHARSET):
         return None
     return collation.partition("_")[0]
 
 
 def full_collation_name(collation: str | None, charset: str | None) -> str | None:
-    """Return the collation with its charset as prefix, if it was named without."""
+    """Return the collation with its charset as prefix, if it was named without; None for the default one."""
+    if collation == _DEFAULT_COLLATION:
+        return None
     if collation is None or charset is None or not collation.startswith(_ANY_CHARSET):
         return collation
     return f"{charset}_{collation}"

@@ -150,6 +150,7 @@ class TableDefinition(NamedTuple):
         unknown: why the columns are unknown; None if they are known. An unknown definition records only that
             the table exists, and names fall back to ``cN``.
         server_id: the server whose log has the statement that created it; None if unknown.
+        period: the name of MariaDB's application-time period and the columns of its start and end; or empty.
     """
 
     db: str
@@ -164,6 +165,7 @@ class TableDefinition(NamedTuple):
     unknown: str | None = None
     server_id: int | None = None
     foreign_keys: tuple[ForeignKey, ...] = ()
+    period: tuple[str, ...] = ()
 
     def column(self, name: str) -> ColumnDefinition | None:
         """Return the column of that name, ignoring case as MySQL does."""
@@ -283,6 +285,11 @@ class StatementContext(NamedTuple):
     def oracle(self) -> bool:
         """Whether it is MariaDB's sql_mode=ORACLE, with Oracle's type names."""
         return self.mariadb and bool(self.sql_mode & 0x200)
+
+    @property
+    def maxdb(self) -> bool:
+        """Whether it is sql_mode=MAXDB, in which TIMESTAMP means DATETIME."""
+        return bool(self.sql_mode & 0x1000)
 
     @property
     def no_backslash_escapes(self) -> bool:

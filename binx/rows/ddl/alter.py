@@ -10,6 +10,7 @@ from binx.rows.ddl.clauses import (
     is_key_or_constraint,
     key_or_constraint,
     merged,
+    period,
     table_name,
 )
 from binx.rows.ddl.columns import column_spec
@@ -33,6 +34,7 @@ from binx.rows.ddl.statements import (
     RenameKey,
     RenameTo,
     SetCharset,
+    SetPeriod,
     SystemVersioning,
 )
 from binx.rows.ddl.tokens import TokenKind, TokenReader
@@ -135,9 +137,11 @@ def _add(reader: TokenReader) -> list[AlterAction]:
         return [SystemVersioning(add=True)]
     if not reader.at("COLUMN") and is_key_or_constraint(reader):
         return _added_keys(key_or_constraint(reader))
-    if reader.at("PERIOD", "FOR"):
-        reader.skip_to_comma()
-        return []
+    if reader.at("PERIOD", "FOR") or reader.at("PERIOD", "IF"):
+        reader.next()
+        if_not_exists = reader.accept("IF", "NOT", "EXISTS")
+        bounds = period(reader)
+        return [SetPeriod(bounds, if_not_exists)] if bounds else []
     reader.accept("COLUMN")
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
 
@@ -181,9 +185,10 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
         return [SystemVersioning(add=False)]
     if reader.accept("PRIMARY", "KEY"):
         return [DropPrimaryKey()]
-    if reader.at("PERIOD", "FOR"):
-        reader.skip_to_comma()
-        return []
+    if reader.at("PERIOD", "FOR") or reader.at("PERIOD", "IF"):
+        reader.next()
+        _if_exists(reader)
+        return [SetPeriod(())] if period(reader) else []
     if reader.accept("FOREIGN", "KEY"):
         _if_exists(reader)
         return [DropKey(reader.name("a foreign key's name"), True, "FOREIGN KEY")]

@@ -41,6 +41,7 @@ from binx.rows.ddl.statements import (
     RenameColumn,
     RenameKey,
     SetCharset,
+    SetPeriod,
     SystemVersioning,
 )
 from binx.rows.ddl.table_keys import (
@@ -50,7 +51,9 @@ from binx.rows.ddl.table_keys import (
     settled_indexes,
     with_foreign_keys,
     with_index,
+    with_period,
     without_index,
+    without_period,
 )
 
 
@@ -120,6 +123,7 @@ class _Alteration:
         self.key = [name for name in table.primary_key if name not in ends]
         self.indexes = table.indexes
         self.foreign = table.foreign_keys
+        self.period = table.period
 
     def result(self) -> TableDefinition:
         """Do all clauses in the server's order."""
@@ -129,9 +133,10 @@ class _Alteration:
         moved = self._change_in_place()
         self._follow_columns(moved)
         self._put(moved)
+        self._set_period()
         for action in self.actions:
             if isinstance(action, AddKey):
-                self._add_key(action.key)
+                self._add_key(without_period(action.key, self.period))
             elif isinstance(action, SystemVersioning):
                 is_declared = any(entry.column.generated == "row_end" for entry in self.entries)
                 self.versioned = action.add and not is_declared
@@ -143,19 +148,28 @@ class _Alteration:
         table = self.table._replace(
             indexes=settled_indexes(self.indexes, columns),
             foreign_keys=self.foreign,
+            period=self.period,
             charset=self.charset.charset,
             collation=self.charset.collation,
         )
         return with_key(table, columns, tuple(self.key))
 
+    def _set_period(self) -> None:
+        for action in self.actions:
+            if isinstance(action, SetPeriod) and not (action.if_not_exists and self.period):
+                self.period = action.period
+        columns = with_period([entry.column for entry in self.entries], self.period)
+        for entry, column in zip(self.entries, columns, strict=True):
+            entry.column = column
+
     def _set_charset(self) -> None:
         declared: Charset | None = None
         for action in self.actions:
             if isinstance(action, SetCharset):
-                self.charset = declared = complete_charset(action.charset)
+                default = self.database if action.charset == Charset() else self.charset
+                self.charset = declared = complete_charset(action.charset, default)
             elif isinstance(action, ConvertCharset):
-                given = complete_charset(action.charset)
-                self.charset = self.converted = given if given.charset is not None else self.database
+                self.charset = self.converted = complete_charset(action.charset, self.database)
                 for entry in self.entries:
                     entry.column = convert_column(entry.column, self.charset)
         if declared is not None and self.context.mariadb:
@@ -262,6 +276,7 @@ class _Alteration:
                 if action.what != "FOREIGN KEY":
                     self.indexes = without_index(self.indexes, action.name, action.if_exists)
         self.indexes = on_columns(self.indexes, name_now)
+        self.period = (*self.period[:1], *(name_now(name) or name for name in self.period[1:]))
         self.foreign = tuple(
             key._replace(columns=tuple(name_now(name) or name for name in key.columns))
             for key in self.foreign

@@ -30,6 +30,8 @@ from binx.rows.ddl.table_keys import (
     settled_indexes,
     with_foreign_keys,
     with_index,
+    with_period,
+    without_period,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ class StatementAtWork:
                 return self._not_understood(parsed)
             case DropDatabase():
                 return self._drop_database(parsed.db)
+            case CreateDatabase(replaces=True):
+                changes = self._drop_database(parsed.db)
+                self._set_database(parsed)
+                return changes
             case CreateDatabase() | AlterDatabase():
                 self._set_database(parsed)
         return []
@@ -124,9 +130,7 @@ class StatementAtWork:
 
     def _from_columns(self, parsed: CreateTable) -> TableDefinition:
         made = self._made(parsed.table)
-        charset = complete_charset(parsed.charset)
-        if charset.charset is None:
-            charset = self._database_charset(made.db)
+        charset = complete_charset(parsed.charset, self._database_charset(made.db))
         made = made._replace(charset=charset.charset, collation=charset.collation)
         columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
         if parsed.versioned and not any(column.generated == "row_end" for column in columns):
@@ -134,12 +138,15 @@ class StatementAtWork:
         known = {column.name.casefold(): column.name for column in columns}
         if len(known) != len(columns):
             return made._replace(unknown="its statement names a column twice")
-        primary = next((key.columns for key in parsed.keys if key.primary), ())
+        keys = [without_period(key, parsed.period) for key in parsed.keys]
+        columns = with_period(columns, parsed.period)
+        primary = next((key.columns for key in keys if key.primary), ())
         indexes: Indexes = ()
-        for key in parsed.keys:
+        for key in keys:
             if not key.primary and key.references is None:
                 indexes = with_index(indexes, key)
-        made = with_foreign_keys(made._replace(indexes=settled_indexes(indexes, columns)), parsed.keys)
+        made = made._replace(indexes=settled_indexes(indexes, columns), period=parsed.period)
+        made = with_foreign_keys(made, keys)
         return with_key(made, columns, tuple(known.get(name.casefold(), name) for name in primary))
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
@@ -251,16 +258,15 @@ class StatementAtWork:
 
     def _set_database(self, parsed: CreateDatabase | AlterDatabase) -> None:
         db = (self.default_db if parsed.db is None else parsed.db).casefold()
-        charset = complete_charset(parsed.charset)
-        if isinstance(parsed, CreateDatabase):
-            if parsed.if_not_exists and db in self.catalog.databases:
-                return
-            if charset.charset is None:
-                collation = self.context.server_collation
-                charset = Charset(charset_of_collation(collation), collation)
-        elif charset.charset is None:
+        if parsed.charset is None or (
+            isinstance(parsed, CreateDatabase) and parsed.if_not_exists and db in self.catalog.databases
+        ):
             return
-        self.catalog.databases[db] = charset
+        collation = self.context.server_collation
+        default = self._database_charset(db)
+        if isinstance(parsed, CreateDatabase) or parsed.charset == Charset():
+            default = Charset(charset_of_collation(collation), collation)
+        self.catalog.databases[db] = complete_charset(parsed.charset, default)
 
     def _not_understood(self, parsed: NotUnderstood) -> list[Change]:
         if not parsed.tables:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from binx.event.charset import charset
-from binx.rows.columns.charsets import charset_name, charset_of_collation, collation_name
+from binx.rows.columns.charsets import (
+    charset_name,
+    charset_of_collation,
+    collation_name,
+    full_collation_name,
+)
 from binx.rows.columns.schema import Default, DefaultKind, StatementContext
 from binx.rows.ddl.statements import Charset, Key, References, TableName
 from binx.rows.ddl.tokens import Token, TokenKind, TokenReader
@@ -31,9 +36,9 @@ def charset_option(reader: TokenReader) -> Charset | None:
         return None
     reader.accept("=")
     name = charset_word(reader)
-    if name.upper() == "DEFAULT":
-        return Charset()
-    return Charset(None, collation_name(name)) if collates else Charset(charset_name(name), None)
+    if collates:
+        return Charset(None, collation_name(name))
+    return Charset() if name.upper() == "DEFAULT" else Charset(charset_name(name), None)
 
 
 def charset_word(reader: TokenReader) -> str:
@@ -50,11 +55,16 @@ def merged(first: Charset, second: Charset | None) -> Charset:
     return Charset(second.charset or first.charset, second.collation or first.collation)
 
 
-def complete_charset(option: Charset) -> Charset:
-    """Return a charset option with its collation's charset, if only the collation is given."""
-    if option.charset is None and option.collation is not None:
-        return option._replace(charset=charset_of_collation(option.collation))
-    return option
+def complete_charset(option: Charset, default: Charset) -> Charset:
+    """Return what a charset option means.
+
+    Args:
+        default: what no option means; a collation that fits several charsets is one of its charset.
+    """
+    if option == Charset():
+        return default
+    charset = option.charset or charset_of_collation(option.collation) or default.charset
+    return Charset(charset, full_collation_name(option.collation, charset))
 
 
 _KEY_WORDS = ("KEY", "INDEX")
@@ -154,6 +164,14 @@ def key_behind_name(reader: TokenReader, name: str | None, unique: bool, if_not_
 def key_columns(reader: TokenReader) -> tuple[str, ...]:
     """Read ``(column, …)``."""
     return tuple(column for column, _, _ in reader.listed(_key_part) if column is not None)
+
+
+def period(reader: TokenReader) -> tuple[str, ...]:
+    """Read ``FOR name [(start, end)]``: the name and the columns; empty for SYSTEM_TIME."""
+    reader.expect("FOR")
+    name = reader.name("a period's name")
+    columns = key_columns(reader) if reader.at("(") else ()
+    return () if name.upper() == "SYSTEM_TIME" else (name, *columns)
 
 
 def _key_part(reader: TokenReader) -> tuple[str | None, int, bool]:

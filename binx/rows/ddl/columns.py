@@ -46,6 +46,8 @@ _ORACLE: dict[str, str] = {
     "DATE": "datetime",
 }
 
+_SCHEMAS = frozenset({"MARIADB_SCHEMA", "MAXDB_SCHEMA", "ORACLE_SCHEMA"})
+
 _NATIONAL_CHARSET = "utf8mb3"
 """What NATIONAL and NCHAR mean on every version so far."""
 
@@ -65,11 +67,16 @@ def column_spec(reader: TokenReader) -> ColumnSpec:
 def data_type(reader: TokenReader) -> ColumnSpec:
     """Read a data type, up to its attributes; the column has no name yet."""
     # MariaDB qualifies types that a mode changes: mariadb_schema.date.
-    if reader.at_any("MARIADB_SCHEMA", "MAXDB_SCHEMA") and reader.ahead().upper == ".":
+    schema = reader.current.upper if reader.ahead().upper == "." else ""
+    if schema in _SCHEMAS:
         reader.next()
         reader.next()
-    elif reader.context.oracle and (oracle := _oracle_type(reader)) is not None:
+    has_oracle_types = schema == "ORACLE_SCHEMA" if schema else reader.context.oracle
+    if has_oracle_types and (oracle := _oracle_type(reader)) is not None:
         return oracle
+    has_maxdb_types = schema == "MAXDB_SCHEMA" if schema else reader.context.maxdb
+    if has_maxdb_types and reader.accept("TIMESTAMP"):
+        return ColumnSpec("", "datetime", _arguments(reader))
     if (character := _character_type(reader)) is not None:
         return character
     word = reader.current.upper
@@ -137,6 +144,14 @@ def _json(reader: TokenReader) -> ColumnSpec:
     return ColumnSpec("", "json")
 
 
+def _year(reader: TokenReader) -> ColumnSpec:
+    """Read YEAR, which servers take as UNSIGNED and ZEROFILL whatever follows."""
+    spec = ColumnSpec("", "year", _arguments(reader))
+    while reader.accept_any("UNSIGNED", "SIGNED", "ZEROFILL"):
+        pass
+    return spec
+
+
 def _real(reader: TokenReader) -> ColumnSpec:
     return ColumnSpec("", "float" if reader.context.real_as_float else "double", _arguments(reader))
 
@@ -154,6 +169,7 @@ _SPECIAL: dict[str, Callable[[TokenReader], ColumnSpec]] = {
     "BOOLEAN": lambda _: ColumnSpec("", "tinyint", (1,)),
     "JSON": _json,
     "REAL": _real,
+    "YEAR": _year,
     "ENUM": _members("enum"),
     "SET": _members("set"),
 }
@@ -207,8 +223,7 @@ def _charset(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 def _collate(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     reader.accept("=")
-    name = charset_word(reader)
-    return spec if name.upper() == "DEFAULT" else spec._replace(collation=collation_name(name))
+    return spec._replace(collation=collation_name(charset_word(reader)))
 
 
 def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:

@@ -31,6 +31,7 @@ from binx.rows.ddl.statements import (
     AlterTable,
     ChangeColumn,
     Charset,
+    CreateDatabase,
     CreateTable,
     DropColumn,
     DropDatabase,
@@ -156,7 +157,7 @@ class _Effects:
                 yield from (self._effect("dropped", table) for table in parsed.tables)
             case TruncateTable():
                 yield self._effect("truncated", parsed.table)
-            case DropDatabase():
+            case DropDatabase() | CreateDatabase(replaces=True):
                 yield Effect("dropped", parsed.db)
             case NotUnderstood():
                 named = [self._effect("not_understood", table) for table in parsed.tables]

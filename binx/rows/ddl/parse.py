@@ -19,9 +19,9 @@ from binx.rows.ddl.clauses import (
     charset_option,
     is_key_or_constraint,
     key_behind_name,
-    key_columns,
     key_or_constraint,
     merged,
+    period,
     table_name,
 )
 from binx.rows.ddl.columns import column_spec, data_type
@@ -150,7 +150,7 @@ def _create(reader: TokenReader) -> Statement | None:
     if reader.accept_any("DATABASE", "SCHEMA"):
         if_not_exists = reader.accept("IF", "NOT", "EXISTS")
         db = reader.name("a database's name")
-        return CreateDatabase(db, _database_options(reader), if_not_exists)
+        return CreateDatabase(db, _database_options(reader) or Charset(), if_not_exists, replaces)
     reader.accept_any("ONLINE", "OFFLINE")
     unique = reader.accept("UNIQUE")
     reader.accept_any("FULLTEXT", "SPATIAL", "VECTOR")
@@ -226,23 +226,22 @@ def _create_table(reader: TokenReader, temporary: bool) -> CreateTable:
             reader.expect(")")
         return made
     if reader.at("(") and reader.ahead().upper not in {*_QUERY_WORDS, "("}:
-        columns, keys = _columns_and_keys(reader)
-        made = made._replace(columns=tuple(columns), keys=tuple(keys))
+        made = _with_columns_and_keys(reader, made)
     made = _with_options(reader, made)
     if not made.columns and not made.select:
         raise reader.not_understood("columns, LIKE or a query")
     return made
 
 
-def _columns_and_keys(reader: TokenReader) -> tuple[list[ColumnSpec], list[Key]]:
+def _with_columns_and_keys(reader: TokenReader, made: CreateTable) -> CreateTable:
     columns: list[ColumnSpec] = []
     keys: list[Key] = []
-    periods: dict[str, tuple[str, ...]] = {}
+    periods: list[tuple[str, ...]] = []
 
     def item(reader: TokenReader) -> None:
-        if reader.accept("PERIOD", "FOR"):
-            period = reader.name("a period's name")
-            periods[period.casefold()] = key_columns(reader)
+        if reader.at("PERIOD", "FOR"):
+            reader.next()
+            periods.append(period(reader))
         elif is_key_or_constraint(reader):
             keys.extend(key_or_constraint(reader))
         else:
@@ -250,18 +249,7 @@ def _columns_and_keys(reader: TokenReader) -> tuple[list[ColumnSpec], list[Key]]
             keys.extend(column_keys(columns[-1]))
 
     reader.listed(item)
-    # The columns of MariaDB's application-time periods cannot be NULL.
-    bounds = {name.casefold() for period in periods.values() for name in period}
-    columns = [c._replace(nullable=False) if c.name.casefold() in bounds else c for c in columns]
-    return columns, [_without_periods(key, periods) for key in keys]
-
-
-def _without_periods(key: Key, periods: dict[str, tuple[str, ...]]) -> Key:
-    """MariaDB makes of a period in a key its end and its start, in this order."""
-    if not any(name.casefold() in periods for name in key.columns):
-        return key
-    parts = (reversed(periods.get(name.casefold(), (name,))) for name in key.columns)
-    return key._replace(columns=tuple(name for part in parts for name in part), prefixes=())
+    return made._replace(columns=tuple(columns), keys=tuple(keys), period=next(filter(None, periods), ()))
 
 
 def _with_options(reader: TokenReader, made: CreateTable) -> CreateTable:
@@ -297,13 +285,15 @@ def _alter_database(reader: TokenReader) -> AlterDatabase:
     return AlterDatabase(db, _database_options(reader))
 
 
-def _database_options(reader: TokenReader) -> Charset:
-    charset = Charset()
+def _database_options(reader: TokenReader) -> Charset | None:
+    """Read a database's options; None if none is of its charset."""
+    charset = None
     while not reader.at_end:
         option = charset_option(reader)
         if option is None:
             reader.next()
-        charset = merged(charset, option)
+        else:
+            charset = merged(charset or Charset(), option)
     return charset
 
 

@@ -44,7 +44,7 @@ def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
     collation = full_collation_name(spec.collation, charset)
     if collation is None and spec.binary and charset is not None:
         collation = f"{charset}_bin"
-    elif collation is None and spec.charset is None:
+    elif spec.collation is None and spec.charset is None:
         collation = table.collation
     return Charset(charset, collation)
 
@@ -189,15 +189,21 @@ def _most_characters(column: ColumnDefinition) -> int:
 
 
 def convert_column(column: ColumnDefinition, charset: Charset) -> ColumnDefinition:
-    """Return a column after CONVERT TO CHARACTER SET; TEXT grows to fit as many characters."""
+    """Return a column after CONVERT TO CHARACTER SET.
+
+    TEXT, and a VARCHAR that would have too many bytes, become the TEXT that fits as many characters.
+    """
     if column.base not in CHARACTER_BASES or column.charset == "binary":
         return column
     base, members = column.base, reread_members(column.members, column.charset, charset.charset)
-    if base in TEXT_BASES:
-        capacity = _CAPACITIES[TEXT_BASES.index(base)]
-        characters = capacity // bytes_per_character(column.charset)
-        base = _sized(TEXT_BASES, characters * bytes_per_character(charset.charset))
-    if charset.charset == "binary":
-        base = as_bytes(base)
-    column = column._replace(base=base, charset=charset.charset, collation=charset.collation, members=members)
+    size = _most_characters(column) * bytes_per_character(charset.charset)
+    if base in TEXT_BASES or (base == "varchar" and size > _MOST_VARCHAR_BYTES):
+        base = _sized(TEXT_BASES, size)
+    column = column._replace(
+        base=as_bytes(base) if charset.charset == "binary" else base,
+        length=None if base in TEXT_BASES else column.length,
+        charset=charset.charset,
+        collation=charset.collation,
+        members=members,
+    )
     return column._replace(mysql_type=mysql_name(declared_type(column)))

@@ -18,6 +18,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import START, Moment, given_moment, own_moment
 from binx.rows.ddl.statements import (
     AlterTable,
+    CreateDatabase,
     CreateTable,
     DropDatabase,
     DropTables,
@@ -191,5 +192,5 @@ def _changed(
             yield from map(full, parsed.tables)
             if not parsed.tables:
                 yield None, None
-        case DropDatabase():
+        case DropDatabase() | CreateDatabase(replaces=True):
             yield parsed.db, None

@@ -108,6 +108,7 @@ class CreateTable(NamedTuple):
     temporary: bool = False
     if_not_exists: bool = False
     versioned: bool = False
+    period: tuple[str, ...] = ()
 
 
 class Position(NamedTuple):
@@ -220,6 +221,13 @@ class MovePartition(NamedTuple):
     kind: PartitionMove = PartitionMove.ROWS
 
 
+class SetPeriod(NamedTuple):
+    """MariaDB's ADD PERIOD, with its name and columns, or DROP PERIOD, with neither."""
+
+    period: tuple[str, ...]
+    if_not_exists: bool = False
+
+
 class SystemVersioning(NamedTuple):
     """MariaDB's ADD or DROP SYSTEM VERSIONING."""
 
@@ -239,6 +247,7 @@ AlterAction: TypeAlias = (
     | ConvertCharset
     | SetCharset
     | RenameTo
+    | SetPeriod
     | SystemVersioning
     | MovePartition
 )
@@ -282,18 +291,19 @@ class TruncateTable(NamedTuple):
 
 
 class CreateDatabase(NamedTuple):
-    """CREATE DATABASE."""
+    """CREATE DATABASE; one that replaces drops the database of that name with its tables first."""
 
     db: str
     charset: Charset
     if_not_exists: bool = False
+    replaces: bool = False
 
 
 class AlterDatabase(NamedTuple):
-    """ALTER DATABASE; a ``db`` of None is the default database."""
+    """ALTER DATABASE; a ``db`` of None is the default database, a ``charset`` of None leaves its own."""
 
     db: str | None
-    charset: Charset
+    charset: Charset | None
 
 
 class DropDatabase(NamedTuple):

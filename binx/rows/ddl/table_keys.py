@@ -103,6 +103,20 @@ def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
     return prefix if column.base.endswith(_LONG) else 0
 
 
+def with_period(columns: Iterable[ColumnDefinition], period: tuple[str, ...]) -> tuple[ColumnDefinition, ...]:
+    """Return the columns of a table with MariaDB's application-time period, whose bounds cannot be NULL."""
+    bounds = {name.casefold() for name in period[1:]}
+    return tuple(one._replace(nullable=False) if one.name.casefold() in bounds else one for one in columns)
+
+
+def without_period(key: Key, period: tuple[str, ...]) -> Key:
+    """Return a key as the server makes it: of a period, its end and its start."""
+    if not any(same_name(name, one) for one in key.columns for name in period[:1]):
+        return key
+    parts = (reversed(period[1:]) if same_name(period[0], name) else (name,) for name in key.columns)
+    return key._replace(columns=tuple(name for part in parts for name in part), prefixes=())
+
+
 def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
     """Return the table with the foreign keys among ``keys`` added.
 

@@ -14,6 +14,7 @@ from binx.rows.ddl.effects import statement_effects
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
     AlterTable,
+    CreateDatabase,
     CreateTable,
     DropDatabase,
     DropTables,
@@ -67,30 +68,30 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
     return None
 
 
-def _of_schema(asked: SchemaStatement, statement: Statement, tables: TableFilter) -> TableEffect | None:
+def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilter) -> TableEffect | None:
     def first_taken(*names: TableName) -> tuple[str, str] | None:
         full = ((name.db if name.db is not None else statement.db, name.name) for name in names)
         return next((name for name in full if tables.takes(*name)), None)
 
-    if isinstance(asked, CreateTable):
-        replaces = _REPLACES.match(statement.sql) is not None or asked.select
-        return _effect("create", first_taken(asked.table), replaces)
-    if isinstance(asked, DropTables):
-        return _effect("drop", first_taken(*asked.tables), True)
-    if isinstance(asked, DropDatabase):
-        is_meant = tables.takes_text(statement.sql, statement.db)
-        return TableEffect("drop", asked.db, None, may_change_rows=True) if is_meant else None
-    if isinstance(asked, RenameTables):
-        return _effect("rename", first_taken(*(name for pair in asked.pairs for name in pair)), True)
-    if isinstance(asked, AlterTable):
-        targets = [] if asked.new_name is None else [asked.new_name]
-        others = [move.other for move in asked.moves if move.other is not None]
-        name = first_taken(asked.table, *targets, *others)
+    if isinstance(parsed, CreateTable):
+        replaces = _REPLACES.match(statement.sql) is not None or parsed.select
+        return _effect("create", first_taken(parsed.table), replaces)
+    if isinstance(parsed, DropTables):
+        return _effect("drop", first_taken(*parsed.tables), True)
+    if isinstance(parsed, DropDatabase) or (isinstance(parsed, CreateDatabase) and parsed.replaces):
+        is_meant = tables.takes_any_of(parsed.db)
+        return TableEffect("drop", parsed.db, None, may_change_rows=True) if is_meant else None
+    if isinstance(parsed, RenameTables):
+        return _effect("rename", first_taken(*(name for pair in parsed.pairs for name in pair)), True)
+    if isinstance(parsed, AlterTable):
+        targets = [] if parsed.new_name is None else [parsed.new_name]
+        others = [move.other for move in parsed.moves if move.other is not None]
+        name = first_taken(parsed.table, *targets, *others)
         if targets:
             return _effect("rename", name, True)
         return _effect("alter", name, _WITH_ROWS.search(statement.sql) is not None)
-    if isinstance(asked, NotUnderstood):
-        return _effect(first_word(statement.sql) or "statement", first_taken(*asked.tables), True)
+    if isinstance(parsed, NotUnderstood):
+        return _effect(first_word(statement.sql) or "statement", first_taken(*parsed.tables), True)
     return None
 
 

@@ -54,6 +54,9 @@ def statement(sql: str) -> Query:
         "DROP TABLE a, b, orders",
         'DROP TABLE "orders"',
         "DROP DATABASE shop",
+        "/*!40000 DROP DATABASE IF EXISTS `shop` */",
+        "/* by hand */ drop /**/ schema shop",
+        "CREATE OR REPLACE DATABASE shop CHARACTER SET latin1",
     ],
 )
 def test_a_statement_touches_the_table_that_it_names(sql: str) -> None:
@@ -68,6 +71,8 @@ def test_a_statement_touches_the_table_that_it_names(sql: str) -> None:
         "DROP TABLE orders_old",
         "INSERT INTO other.items VALUES (1)",
         "INSERT INTO other.items VALUES (@orders)",
+        "DROP DATABASE other",
+        "CREATE DATABASE shop",
     ],
 )
 def test_a_statement_does_not_touch_a_table_that_it_does_not_name(sql: str) -> None:

@@ -511,5 +511,46 @@ CASES: list[Case] = [
         "ALTER TABLE ma_twice MODIFY IF EXISTS c INT NULL KEY",
         "ALTER TABLE ma_twice ADD IF NOT EXISTS e INT KEY, DROP PRIMARY KEY",
     ),
+    *_mariadb(
+        # a period in keys, made before them
+        "CREATE TABLE ma_period_later (id INT, s DATE, e DATE)",
+        "ALTER TABLE ma_period_later ADD PERIOD FOR p (s, e)",
+        "ALTER TABLE ma_period_later ADD PRIMARY KEY (id, p WITHOUT OVERLAPS)",
+        "ALTER TABLE ma_period_later DROP PRIMARY KEY, ADD UNIQUE (id, p WITHOUT OVERLAPS)",
+        "ALTER TABLE ma_period_later MODIFY id INT NOT NULL",
+        # what DEFAULT means: the database's charset, and the server's
+        "CREATE TABLE ma_default_charset (a CHAR(3)) CHARACTER SET latin2",
+        "ALTER TABLE ma_default_charset CHARACTER SET DEFAULT, ADD b CHAR(3)",
+        "ALTER TABLE ma_default_charset CHARACTER SET latin2 COLLATE latin2_bin",
+        "ALTER TABLE ma_default_charset ADD c CHAR(3) COLLATE DEFAULT, ADD d CHAR(3) CHARACTER SET utf8mb4 COLLATE DEFAULT",
+        "ALTER TABLE ma_default_charset COLLATE = DEFAULT, ADD e CHAR(3)",
+        "CREATE DATABASE ddl_c CHARACTER SET ucs2",
+        "CREATE TABLE ddl_c.t (a CHAR(3), b CHAR(3) COLLATE uca1400_as_cs) COLLATE uca1400_ai_ci",
+        "ALTER TABLE ddl_c.t COLLATE uca1400_as_ci, ADD c CHAR(3)",
+        "ALTER TABLE ddl_c.t CONVERT TO CHARACTER SET utf16 COLLATE uca1400_ai_ci",
+        "ALTER DATABASE ddl_c COLLATE uca1400_as_cs",
+        "CREATE TABLE ddl_c.u (a CHAR(3))",
+        "ALTER DATABASE ddl_c CHARACTER SET DEFAULT",
+        "CREATE TABLE ddl_c.v (a CHAR(3))",
+        # a database that replaces another one has none of its tables
+        "CREATE OR REPLACE DATABASE ddl_c CHARACTER SET latin2",
+        "CREATE TABLE ddl_c.w (a CHAR(3))",
+        "DROP DATABASE ddl_c",
+        "CREATE TABLE ma_qualified (a oracle_schema.DATE, b mariadb_schema.DATE, c maxdb_schema.TIMESTAMP,"
+        " d mariadb_schema.TIMESTAMP(2))",
+        "CREATE TABLE ma_year (a YEAR(2), b YEAR(4) UNSIGNED, c YEAR ZEROFILL NOT NULL)",
+    ),
+    Case(
+        "CREATE TABLE ma_maxdb (a TIMESTAMP, b TIMESTAMP(3) NOT NULL, c mariadb_schema.TIMESTAMP)",
+        "mariadb",
+        "MAXDB",
+    ),
+    Case(
+        "CREATE TABLE grown (a VARCHAR(30000), b VARCHAR(9000), c TEXT) CHARACTER SET latin1",
+        sql_mode="NO_ENGINE_SUBSTITUTION",
+    ),
+    # what no VARCHAR can have becomes a TEXT
+    Case("ALTER TABLE grown CONVERT TO CHARACTER SET utf8mb4", sql_mode="NO_ENGINE_SUBSTITUTION"),
+    Case("ALTER TABLE grown CONVERT TO CHARACTER SET latin1", sql_mode="NO_ENGINE_SUBSTITUTION"),
     *_both("DROP DATABASE IF EXISTS ddl_b", "CREATE TABLE IF NOT EXISTS last (a INT)"),
 ]

@@ -55,6 +55,7 @@ def test_a_table_that_is_created_has_columns_a_key_and_parents() -> None:
         ("/* nightly */ truncate table T", {"action": "truncated", "db": "shop", "table": "T"}),
         ("DROP TABLE IF EXISTS other.t", {"action": "dropped", "db": "other", "table": "t"}),
         ("DROP DATABASE shop", {"action": "dropped", "db": "shop"}),
+        ("CREATE OR REPLACE DATABASE shop", {"action": "dropped", "db": "shop"}),
         (
             "ALTER TABLE t RENAME AS other.u",
             {"action": "renamed", "db": "shop", "table": "t", "new_db": "other", "new_table": "u"},

@@ -84,7 +84,7 @@ class FollowedKeys:
         for index, place in zip(pc.indices_nonzero(moves).to_pylist(), places, strict=True):
             if place <= since:
                 continue
-            parts = tuple(column.values[index] for column in columns if column is not None)
+            parts = tuple(_part(column, index) for column in columns if column is not None)
             key = RowKey(parts, place)
             if not any(_same_key(key, known) and known.since <= place for known in self._keys):
                 self._keys.append(key)
@@ -128,6 +128,12 @@ def key_literal(text: str) -> Literal:
         except ValueError:
             pass
     return Literal(text)
+
+
+def _part(column: Operand, index: int) -> Literal | pa.Scalar:
+    """Return a value of a key's column; as text if the Arrow type cannot hold it, such as a zero date."""
+    text = None if column.misfits is None else column.misfits[index].as_py()
+    return column.values[index] if text is None else Literal(text)
 
 
 def _with_key(frame: Frame, names: list[str], key: RowKey) -> pa.BooleanArray:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from binx.errors import UsageError
+from binx.inspect.why import RowLife
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
@@ -161,3 +162,22 @@ def test_what_happens_to_the_table_stands_between_the_changes(server: Server, tm
     ]  # fmt: skip
     assert ended.code == 3
     assert "5 statements on the table may have changed" in ended.err
+
+
+def test_a_row_is_followed_through_a_key_that_is_a_partial_date(server: Server) -> None:
+    server.flush_logs()
+    server.sql(
+        "SET sql_mode = 'ALLOW_INVALID_DATES'; DROP DATABASE IF EXISTS conditions; CREATE DATABASE"
+        f" conditions; CREATE TABLE {TABLE} (id DATE PRIMARY KEY, v INT);"
+        f" INSERT INTO {TABLE} VALUES ('2024-01-01', 1), ('2024-02-00', 5);"
+        f" UPDATE {TABLE} SET id = '2024-00-00' WHERE v = 1; UPDATE {TABLE} SET v = 2 WHERE v = 1;"
+        f" UPDATE {TABLE} SET v = 6 WHERE v = 5"
+    )
+    with open_chain([str(server.binlogs()[-1])]) as chain:
+        life = RowLife(chain, Selection(tables=(TABLE,)), key=("2024-01-01",))
+        found = [change.row["after"] for change in life if "sql" not in change.row]
+    assert [(row["id"], row["v"]) for row in found] == [
+        ("2024-01-01", 1),
+        ("2024-00-00", 1),
+        ("2024-00-00", 2),
+    ]

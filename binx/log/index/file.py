@@ -172,7 +172,10 @@ class IndexFile:
         self.file = file
         self._source = source
         try:
-            self._parquet = pq.ParquetFile(pa.PythonFile(io.BufferedReader(SourceReader(source)), mode="r"))
+            # Pre-buffering reads from threads of Arrow, which an error or an interrupt would leave behind.
+            self._parquet = pq.ParquetFile(
+                pa.PythonFile(io.BufferedReader(SourceReader(source)), mode="r"), pre_buffer=False
+            )
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DamagedError(f"expected an index file, found no Parquet: {error}", path=self.path) from None
         try:

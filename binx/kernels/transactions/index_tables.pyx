@@ -84,7 +84,8 @@ cdef class IndexedTables:
         if len(columns) != len(COLUMN_NAMES) or len(counts) != COUNT_COLUMNS:
             raise ValueError("not as many columns as there are")
         reserve(&made.records, records * sizeof(Transaction))
-        memset(made.records.data, 0, records * sizeof(Transaction))
+        if records:
+            memset(made.records.data, 0, records * sizeof(Transaction))
         made.records.size = records * sizeof(Transaction)
         for column in range(len(COLUMN_NAMES)):
             values = columns[column]

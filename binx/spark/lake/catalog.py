@@ -20,11 +20,12 @@ import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.rows.ddl.tokens import identifier
-from binx.spark.lake.arrow.types import can_misfit, output_names, readable
+from binx.spark.lake.arrow.types import can_misfit, output_names
 from binx.spark.lake.model import LifeState, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State, reader_of, to_json
 from binx.spark.session import reason_of
+from binx.spark.types import spark_types, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -151,7 +152,7 @@ class Catalog:
             if table.is_of(self._records.writer):
                 table.sql(f"DELETE FROM {target}")
             return replace(written, life="", files=())
-        schema = readable(self._place.parquet(life.ranges[0].path).schema_arrow)
+        schema = spark_types(self._place.parquet(life.ranges[0].path).schema_arrow)
         names = output_names(life.columns)
         ids = {name: str(number) for number, name in names.items()}
         wanted = {ids.get(one.name, one.name): (one.name, sql_name(one.type)) for one in schema}
@@ -374,7 +375,7 @@ class _Table:
         """Return the rows of the output's files; tasks read them like all other files of a load."""
         if not files:
             return self._spark.createDataFrame([], _defined(columns))
-        schema = readable(self._place.parquet(files[0]).schema_arrow)
+        schema = spark_types(self._place.parquet(files[0]).schema_arrow)
         kinds = _defined((one.name, sql_name(one.type)) for one in schema)
         listed = self._spark.createDataFrame([(path,) for path in files], "path string")
         spread = listed.repartition(min(len(files), self._spark.sparkContext.defaultParallelism))
@@ -429,25 +430,3 @@ def _holds(one: str, other: str) -> bool:
         map(int, text[len("decimal(") : -1].split(",")) for text in (one, other)
     )
     return digits >= other_digits and scale == other_scale
-
-
-def sql_name(kind: pa.DataType) -> str:
-    """Return a type's name in Spark SQL and ``simpleString``."""
-    if pa.types.is_timestamp(kind):
-        return "timestamp_ntz" if kind.tz is None else "timestamp"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision},{kind.scale})"
-    if pa.types.is_list(kind):
-        return f"array<{sql_name(kind.value_type)}>"
-    if pa.types.is_map(kind):
-        return f"map<{sql_name(kind.key_type)},{sql_name(kind.item_type)}>"
-    if pa.types.is_struct(kind):
-        return f"struct<{','.join(f'{one.name}:{sql_name(one.type)}' for one in kind)}>"
-    return _NAMES[kind]
-
-
-_NAMES = {
-    pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int",
-    pa.int64(): "bigint", pa.float32(): "float", pa.float64(): "double", pa.string(): "string",
-    pa.binary(): "binary", pa.date32(): "date",
-}  # fmt: skip

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import BinxError
-from binx.spark.lake.arrow.types import readable
 from binx.spark.lake.model import RangeFile
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
+from binx.spark.types import spark_types
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
@@ -112,7 +112,7 @@ def _footers(place: Place, folder: str, names: Sequence[str]) -> dict[str, pq.Fi
 def _schema(footer: pq.FileMetaData) -> Schema:
     from deltalake import Schema
 
-    return Schema.from_arrow(readable(footer.schema.to_arrow_schema()))
+    return Schema.from_arrow(spark_types(footer.schema.to_arrow_schema()))
 
 
 def _added(place: Place, folder: str, name: str, footer: pq.FileMetaData) -> Any:

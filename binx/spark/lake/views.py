@@ -13,15 +13,13 @@ from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
+from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrow.types import arrow_type
 from binx.spark.lake.model import Life, LifeState, RangeFile, TableName, Unit, Version
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
-
-_INTEGER_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
-_MOST_DIGITS = 38
 
 
 class Part(NamedTuple):
@@ -120,31 +118,10 @@ def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type that holds all values of both exactly; None if there is none."""
-    if one == other:
-        return one
-    pair = {one, other}
-    if pa.types.is_floating(one) and pa.types.is_floating(other):
-        return pa.float64()
-    if pair == {pa.date32(), pa.timestamp("us")}:
-        return pa.timestamp("us")
-    if pa.types.is_signed_integer(one) and pa.types.is_signed_integer(other):
-        return max(one, other, key=lambda kind: kind.bit_width)
-    digits = [*_digits(pair)]
-    if len(digits) == 2:
-        scale = max(scale for _, scale in digits)
-        precision = max(whole for whole, _ in digits) + scale
-        return pa.decimal128(precision, scale) if precision <= _MOST_DIGITS else None
-    return None
-
-
-def _digits(kinds: Iterable[pa.DataType]) -> Iterator[tuple[int, int]]:
-    """Yield the digits before and after the decimal point of exact number types."""
-    for kind in kinds:
-        if pa.types.is_decimal(kind):
-            yield kind.precision - kind.scale, kind.scale
-        elif pa.types.is_integer(kind):
-            unsigned_64 = pa.types.is_uint64(kind)
-            yield 20 if unsigned_64 else _INTEGER_DIGITS[kind.bit_width], 0
+    found = wider(one, other)
+    # Texts would be spelled as no server does, and a date is of no time zone.
+    is_exact = one == other or not (pa.types.is_string(found) or found == UTC_TIMESTAMP)
+    return found if is_exact else None
 
 
 def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashable, str]]:

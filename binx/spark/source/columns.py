@@ -1,9 +1,4 @@
-"""Map binx's columns to Spark: types, and batches cast to them.
-
-A column has the type that Spark gives it when reading the Parquet files of a data set, so that rows of both
-can be united: unsigned integers become the next larger signed type or a decimal, TIME becomes a bigint of
-microseconds. Types that Spark does not accept from Python (unsigned integers, dictionaries) are cast.
-"""
+"""Map binx's columns to Spark: schemas, and batches cast to them."""
 
 from __future__ import annotations
 
@@ -14,40 +9,17 @@ import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.rows.columns.arrow_schema import cast_array, with_presence_of
+from binx.spark.types import spark_types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-_LARGER = {
-    pa.uint8(): pa.int16(),
-    pa.uint16(): pa.int32(),
-    pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0),
-    pa.duration("us"): pa.int64(),
-}
-
-
-def _taken(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that Spark accepts in place of this one."""
-    if isinstance(kind, pa.BaseExtensionType):
-        return _taken(kind.storage_type)
-    if pa.types.is_dictionary(kind):
-        return _taken(kind.value_type)
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _taken(field.type)) for field in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_taken(kind.key_type), _taken(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(_taken(kind.value_type))
-    return _LARGER.get(kind, kind)
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
     """Return the Spark schema for batches of an Arrow schema."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    taken = pa.schema([(field.name, _taken(field.type)) for field in schema])
-    found: StructType = from_arrow_schema(taken, prefer_timestamp_ntz=True)
+    found: StructType = from_arrow_schema(spark_types(schema), prefer_timestamp_ntz=True)
     return found
 
 

@@ -28,10 +28,6 @@ _DICTIONARY = re.compile(r"dictionary<values=(.+), indices=\w+, ordered=\d>")
 _LIST = re.compile(r"list<(\w+): (.+?)(?: not null)?>")
 _STRUCT = re.compile(r"struct<(.+)>")
 _MEMBER = re.compile(r"(\w+): ([^,]+?)(?: not null)?")
-_WITHOUT_SIGNS = {
-    pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(),
-    pa.uint64(): pa.decimal128(20, 0), pa.duration("us"): pa.int64(),
-}  # fmt: skip
 _RESERVED = {
     "_commit_version",
     "_commit_timestamp",
@@ -59,17 +55,6 @@ def arrow_type(name: str) -> pa.DataType:
         members = [_MEMBER.fullmatch(member) for member in found[1].split(", ")]
         return pa.struct([(one[1], arrow_type(one[2])) for one in members if one])
     raise BinxError(f"{name!r} is no type of the data set; export the logs again with this version of binx")
-
-
-def readable(schema: pa.Schema) -> pa.Schema:
-    """Return a file's schema as readers without unsigned integers and durations (Spark, Delta) see it."""
-    return pa.schema([pa.field(one.name, _readable(one.type)) for one in schema])
-
-
-def _readable(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _readable(one.type)) for one in kind])
-    return _WITHOUT_SIGNS.get(kind, kind)
 
 
 def plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -234,11 +234,13 @@ class SelectedTransactions(Transactions):
         Raises:
             DamagedError, TruncatedError, UnsupportedError: a file cannot be read as far as needed.
         """
-        asked = self._selection
-        if asked.gtids is None:
+        selection = self._selection
+        if selection.gtids is None:
             return ""
         search = Search(
-            self._chain, Selection(gtids=asked.gtids, start=asked.start, stop=asked.stop), tells=False
+            self._chain,
+            Selection(gtids=selection.gtids, start=selection.start, stop=selection.stop),
+            tells=False,
         )
         for _ in search.runs():
             pass

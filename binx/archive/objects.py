@@ -53,17 +53,17 @@ class AgeWriter:
     def finish(self) -> None:
         """Encrypt what was written."""
         output = CheckedWriter(self._output.write)
-        told: Exception | None = None
+        problem: Exception | None = None
         with self._held as held:
             held.seek(0)
             try:
                 pyrage().encrypt_io(held, output, self._recipients)
             except (pyrage().EncryptError, OSError) as error:
-                told = error
+                problem = error
         if output.problem is not None:
             raise output.problem
-        if told is not None:
-            raise OutputError(f"cannot be encrypted: {told}")
+        if problem is not None:
+            raise OutputError(f"cannot be encrypted: {problem}")
 
 
 class ObjectWriter:

@@ -81,14 +81,14 @@ def import_bases(
                 "expected Parquet files with --schema or --as, found another backup", path=found.backup.path
             )
     text = None if schema is None else _schema_text(schema)
-    asked = {} if table is None else {"as": ".".join(table)}
+    further = {} if table is None else {"as": ".".join(table)}
     if text is not None:
-        asked["schema"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+        further["schema"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     dataset = DataSet(lake)
     with dataset.locked():
         done = 0
         for backup, head, parts in backups:
-            source = BaseSource(backup, dataset, options, tables, asked)
+            source = BaseSource(backup, dataset, options, tables, further)
             source.server_version = server_of(head)
             gtids = backup.position.gtids.sources
             notes = (head or (text or "")[:_HEAD_BYTES]).lower()

@@ -241,12 +241,12 @@ class _Rows:
             )
             raise
         if made.null_count and (not column.nullable or column.primary_key_position is not None):
-            told = sum(column.name in one for one in misfits.values())
-            told += sum(column.name in one for one in unknown.values())
-            if made.null_count > told:
+            noted = sum(column.name in one for one in misfits.values())
+            noted += sum(column.name in one for one in unknown.values())
+            if made.null_count > noted:
                 raise RefusedError(
                     f"column {column.source_name} of {self._table.db}.{self._table.name} is NOT NULL, found"
-                    f" {made.null_count - told} NULL; take tables with values that Parquet cannot hold, as"
+                    f" {made.null_count - noted} NULL; take tables with values that Parquet cannot hold, as"
                     " zero dates, from a dump"
                 )
         return made

@@ -65,8 +65,8 @@ class Backup(NamedTuple):
     @property
     def identity(self) -> str:
         """Its identity among sources; never equal to a log's."""
-        told = f"{self.position}\0{self.size}\0".encode() + self.head
-        return f"{hashlib.sha256(told).hexdigest()[:_IDENTITY_DIGITS]}.base"
+        digested = f"{self.position}\0{self.size}\0".encode() + self.head
+        return f"{hashlib.sha256(digested).hexdigest()[:_IDENTITY_DIGITS]}.base"
 
     @property
     def name(self) -> str:
@@ -84,7 +84,7 @@ class BaseSource:
 
     Args:
         tables: patterns of ``db.table``; empty for all tables.
-        asked: further options that determine the output, for the manifest.
+        further: more options that determine the output, for the manifest.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class BaseSource:
         dataset: DataSet,
         options: ParquetOptions,
         tables: Sequence[str] = (),
-        asked: Mapping[str, str] = MappingProxyType({}),
+        further: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.backup = backup
         self.context = StatementContext()
@@ -104,7 +104,7 @@ class BaseSource:
         self._dataset = dataset
         self._options = options
         self._tables = tuple(tables)
-        self._asked = dict(asked)
+        self._further = dict(further)
         self._catalog = Catalog()
         self._statements: dict[Name, list[Statement]] = {}
         self._ordinal = 0
@@ -125,7 +125,7 @@ class BaseSource:
         return SourceReport(self.backup.source, self.backup.path, True, known)
 
     def _request(self) -> dict[str, Any]:
-        return {**self._options.facts(), "selection": {}, "tables": list(self._tables), **self._asked}
+        return {**self._options.facts(), "selection": {}, "tables": list(self._tables), **self._further}
 
     def write(self, fill: Callable[[BaseSource], None]) -> SourceReport:
         """Write and commit the rows and statements that ``fill`` adds.
@@ -138,7 +138,7 @@ class BaseSource:
         try:
             fill(self)
             self.end_table()
-            self._check_asked()
+            self._check_request()
             listed = {one.ordinal: one for made in self._statements.values() for one in made}
             for _, statement in sorted(listed.items()):
                 files.write_statement(statement)
@@ -151,7 +151,7 @@ class BaseSource:
                 transaction.abandon()
         return SourceReport(self.backup.source, self.backup.path, False, staged.manifest)
 
-    def _check_asked(self) -> None:
+    def _check_request(self) -> None:
         names = {*self._statements, *self._passed}
         if not names:
             raise AbsentError("has no tables", path=self.backup.path)
@@ -252,8 +252,8 @@ class BaseSource:
             DamagedError: the dump has no CREATE TABLE before the rows.
         """
         rows = self._rows
-        asked = (db, table, names, raw)
-        if rows is not None and (rows.table.db, rows.table.name, rows.names, rows.raw) == asked:
+        wanted = (db, table, names, raw)
+        if rows is not None and (rows.table.db, rows.table.name, rows.names, rows.raw) == wanted:
             return rows
         self.end_table()
         changes = self.begin_table(db, table)

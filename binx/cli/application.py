@@ -102,9 +102,9 @@ def load_command(name: str) -> Command:
     return found
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     """Print the version, and on a second line the versions of what it runs with."""
-    if not asked or ctx.resilient_parsing:
+    if not wanted or ctx.resilient_parsing:
         return
     parts = [f"Python {sys.version.split()[0]}", f"CRC32 by {backend()}"]
     for package in _PACKAGES:

@@ -209,11 +209,11 @@ def _record(
 
 def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:
     """Return the manifest's sentences about damage, for its losses."""
-    told = []
+    sentences = []
     for one in damage:
         gtid = "" if one["gtid"] is None else f" (transaction {one['gtid']})"
-        told.append(
+        sentences.append(
             f"bytes {one['start']:,} to {one['end']:,}{gtid} could not be read and are left out, at"
             f" least {counted(one['transactions'], 'transaction')}: {one['message']}"
         )
-    return told
+    return sentences

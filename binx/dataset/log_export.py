@@ -216,7 +216,7 @@ class LogExport:
         if self._row_filter is not None:
             report.warnings |= self._row_filter.take_warnings()
         report.warnings |= self._masks.warnings
-        report.losses += self._masks.told()
+        report.losses += self._masks.losses()
         for table in self._decoder.tables:
             changes = self._masks.table(table)
             version = (changes.db, changes.name, changes.version)

@@ -84,12 +84,12 @@ def statements_batch(
     Statements that change rows have a digest (see :mod:`binx.event.statement_digest`), unless their text is
     left out because of personal data.
     """
-    told = [(statement, _effects(statement, options)) for statement in statements]
+    with_effects = [(statement, _effects(statement, options)) for statement in statements]
     if personal is not None:
         from binx.dataset.personal.statements import masked_statement
 
-        told = [masked_statement(statement, effects, personal) for statement, effects in told]
-    statements = [statement for statement, _ in told]
+        with_effects = [masked_statement(statement, effects, personal) for statement, effects in with_effects]
+    statements = [statement for statement, _ in with_effects]
     digests = [_digest(statement) for statement in statements]
     if kept is not StatementTexts.TEXT:
         statements = [one._replace(sql="") if one.kind == ROWS else one for one in statements]
@@ -98,7 +98,7 @@ def statements_batch(
         "options": [list(statement.options.items()) for statement in statements],
         "rand_seeds": [_wrapped(statement.rand_seeds) for statement in statements],
         "user_vars": [list(statement.user_vars.items()) for statement in statements],
-        "effects": [list(map(_effect, effects)) for _, effects in told],
+        "effects": [list(map(_effect, effects)) for _, effects in with_effects],
         "digest": [digest for digest, _ in digests],
         "digest_text": [text for _, text in digests],
     }

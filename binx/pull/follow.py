@@ -176,8 +176,8 @@ class Pull:
     _archiving: _Archiving | None = None
     _connected: bool = False
     _damage: tuple[str, int] = ("", 0)
-    _asked: float = 0.0
-    _told: float = 0.0
+    _lag_time: float = 0.0
+    _status_time: float = 0.0
     _begun: float = field(default_factory=monotonic)
 
     def run(self) -> bool:
@@ -315,11 +315,11 @@ class Pull:
             tail = read_tail(request.folder / self._state.chains[-1].folder)
             gtids = GtidSet() if tail is None else tail.gtids
         if gtids:
-            with closing(Server(request.login)) as asked:
+            with closing(Server(request.login)) as probe:
                 try:
-                    asked.register(self._server_id, request.heartbeat, semi_sync=False)
-                    asked.dump_behind(gtids, self._server_id)
-                    return first_log(asked, _LONGEST_DELAY)
+                    probe.register(self._server_id, request.heartbeat, semi_sync=False)
+                    probe.dump_behind(gtids, self._server_id)
+                    return first_log(probe, _LONGEST_DELAY)
                 except ServerError as error:
                     raise explained(error, "the GTIDs") from error.__cause__
         if request.log is not None and request.log not in names:
@@ -341,15 +341,15 @@ class Pull:
         now = monotonic()
         if self._archiving is not None:
             self._archiving.tend(self.progress.closed)
-        if now - self._asked > _LAG_SECONDS:
-            self._asked = now
-            self._ask_lag()
-        if now - self._told > _STATUS_SECONDS:
-            self._told = now
+        if now - self._lag_time > _LAG_SECONDS:
+            self._lag_time = now
+            self._query_lag()
+        if now - self._status_time > _STATUS_SECONDS:
+            self._status_time = now
             self._note_status(None)
         self.show(self)
 
-    def _ask_lag(self) -> None:
+    def _query_lag(self) -> None:
         """Query the server's position for the lag."""
         self.lag_bytes = self.lag_seconds = None
         if self._control is None:
@@ -365,7 +365,7 @@ class Pull:
 
     def _note_status(self, error: str | None) -> None:
         """Write the status file; a full disk is ignored."""
-        progress, last, told = self.progress, self.progress.last, self.progress.acknowledged
+        progress, last, acknowledged = self.progress, self.progress.last, self.progress.acknowledged
         status: dict[str, Any] = {
             "server": self.request.login.server,
             "log": progress.log,
@@ -379,7 +379,9 @@ class Pull:
             "closed_logs": progress.closed,
             "reconnects": progress.lost,
             "semi_sync": self.request.semi_sync,
-            "acknowledged": None if told is None else {"log": told.log, "position": told.position},
+            "acknowledged": None
+            if acknowledged is None
+            else {"log": acknowledged.log, "position": acknowledged.position},
             "archive_failures": 0 if self._archiving is None else self._archiving.failures,
             "updated": now_text(),
             "error": error,

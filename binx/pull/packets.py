@@ -142,7 +142,7 @@ class Arrivals:
         self._start += count
 
     @property
-    def is_asked(self) -> bool:
+    def wants_acknowledgement(self) -> bool:
         """Whether the server requested an acknowledgement for one of the events taken."""
         return 0 <= self._stream.asked_at <= self._stream.made - (self._end - self._start)
 

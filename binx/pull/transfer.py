@@ -280,7 +280,7 @@ class Transfer:
 
     def _is_due(self) -> bool:
         """Whether written events should be synced although more are waiting."""
-        if self._arrivals.is_asked:
+        if self._arrivals.wants_acknowledgement:
             return True
         late = monotonic() - self._synchronized > _SYNCHRONIZE_SECONDS
         return late or self._behind > _SYNCHRONIZE_BYTES
@@ -290,15 +290,15 @@ class Transfer:
         checks, file, progress = self._checks, self._file, self._progress
         if checks is None or file is None or self._is_comparing:
             return
-        asked = self._arrivals.is_asked
+        is_wanted = self._arrivals.wants_acknowledgement
         waits = self._interval and monotonic() - self._synchronized < _SYNCHRONIZE_SECONDS
-        if file.is_dirty and (asked or not waits):
+        if file.is_dirty and (is_wanted or not waits):
             file.synchronize()
             self._synchronized, self._behind = monotonic(), 0
         if not file.is_dirty:
             progress.log, progress.position = checks.log, checks.whole
             progress.last = checks.last or progress.last
-            if asked:
+            if is_wanted:
                 self._arrivals.acknowledge(checks.log, checks.whole)
                 progress.acknowledged = LogPlace.of(checks.log, checks.whole)
         progress.bytes += self._arrivals.bytes

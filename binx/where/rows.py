@@ -187,7 +187,7 @@ class RowFilter(AskedCondition):
         images = BatchImages(batch)
         passing: list[int] = []
         dropped = Counter[str]()
-        for group, marks in self._asked(images):
+        for group, marks in self._masked_changes(images):
             passing += images.rows_of(group, marks)
             dropped[group.operation] += len(marks) - marks.true_count
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
@@ -206,10 +206,10 @@ class RowFilter(AskedCondition):
         images = BatchImages(batch)
         self.note_table(images)
         versions = images.system("_commit_version")
-        for group, marks in self._asked(images):
+        for group, marks in self._masked_changes(images):
             yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
 
-    def _asked(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]]:
+    def _masked_changes(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]]:
         """Return the changes of a batch with their masks; none passes if the condition does not apply."""
         found = self.ask(images)
         if found is not None:

@@ -92,7 +92,7 @@ def state_command(
         say_warning(f"{table} is incomplete: {text}")
     ended = ExitCode.LOSSES if found.missing else ExitCode.DONE
     if as_json:
-        told = {
+        document = {
             "table": table,
             "moment": found.moment,
             "rows": found.rows.num_rows,
@@ -104,7 +104,7 @@ def state_command(
             "exit_code": int(ended),
         }
         with text_output(plain=True) as shown:
-            shown.line(json_text(told))
+            shown.line(json_text(document))
     elif not quiet:
         say_note(f"{table} as of {found.moment}: {counted(found.rows.num_rows, 'row')}")
     return ended

@@ -155,7 +155,7 @@ def to_parquet_command(
     if compression_level is not None and compression != "zstd":
         raise UsageError(f"--compression-level applies only to --compression zstd, not {compression}")
     personal = personal_data(dropped, hashed, hash_key)
-    if where is not None and personal is not None and personal.is_asked(where.columns):
+    if where is not None and personal is not None and personal.may_be_personal(where.columns):
         raise UsageError("--where names a column with personal data, and would be written to the manifest")
     if selection.texts and personal is not None:
         raise UsageError("--grep cannot be used with rules about personal data: the manifest would have it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -127,7 +127,6 @@ class Masks:
         rules: all rules, or None.
 
     Attributes:
-        left_out: number of values left out because they are not JSON, by column.
         warnings: sentences about rules that match no column of their table, and about columns that may be
             copies of masked documents; each once.
     """
@@ -135,12 +134,8 @@ class Masks:
     def __init__(self, rules: PersonalData | None) -> None:
         self._rules = rules
         self._tables: dict[TableChanges, TableChanges] = {}
-        self.left_out: Counter[str] = Counter()
+        self._left_out: Counter[str] = Counter()
         self.warnings: dict[str, None] = {}
-
-    def tables(self, tables: Iterable[TableChanges]) -> list[TableChanges]:
-        """Return the masked tables."""
-        return [self.table(table) for table in tables]
 
     def table(self, table: TableChanges) -> TableChanges:
         """Return the masked table."""
@@ -178,18 +173,23 @@ class Masks:
             columns["_present"] = _without_bits(columns["_present"], maskings)
         masked = {name: masking for name, masking in maskings if masking is not None}
         misfits = columns.get("_misfits")
-        told = misfits.to_pylist() if misfits is not None and misfits.null_count < batch.rows else None
+        misfit_pairs = (
+            misfits.to_pylist() if misfits is not None and misfits.null_count < batch.rows else None
+        )
         for name, masking in masked.items():
             if masking.hashes:
                 columns[name] = _hashed(
-                    columns[name], [dict(one or ()).get(name) for one in told or ()], self._rules
+                    columns[name], [dict(one or ()).get(name) for one in misfit_pairs or ()], self._rules
                 )
             elif masking.paths:
                 documents = Documents(masking.paths, self._rules.hash)
                 columns[name] = self._documents(columns[name], documents, f"{table.db}.{table.name}.{name}")
-        if told is not None:
+        if misfit_pairs is not None:
             whole = {name for name, masking in masked.items() if not masking.paths}
-            kept = [None if one is None else [pair for pair in one if pair[0] not in whole] for one in told]
+            kept = [
+                None if one is None else [pair for pair in one if pair[0] not in whole]
+                for one in misfit_pairs
+            ]
             columns["_misfits"] = pa.array([one or None for one in kept], MISFITS)
         if "_json_diff" in columns:
             columns["_json_diff"] = _distinct(
@@ -203,7 +203,7 @@ class Masks:
             try:
                 return documents.masked(text)
             except (ValueError, RecursionError):
-                self.left_out[called] += 1
+                self._left_out[called] += 1
                 return None
 
         kind = column.type
@@ -224,12 +224,12 @@ class Masks:
                 by_column[name] = Documents(masking.paths, self._rules.hash).differences(listed)
         return printed(by_column) if by_column else None
 
-    def told(self) -> list[str]:
+    def losses(self) -> list[str]:
         """Return sentences about what is lost."""
         return [
             f"{name}: {counted(count, 'value')} that are no JSON documents left out, as a rule about personal"
             " data speaks of a part of them"
-            for name, count in self.left_out.items()
+            for name, count in self._left_out.items()
         ]
 
 

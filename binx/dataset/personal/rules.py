@@ -119,11 +119,11 @@ class PersonalData(NamedTuple):
         ]
         return TableRules(tuple(found)) if found else None
 
-    def tells(self, word: str) -> bool:
+    def may_name_table(self, word: str) -> bool:
         """Whether a word of a statement, in lower case, may name a table with rules."""
         return any(rule.is_of_table(word) for rule in (*self.dropped, *self.hashed))
 
-    def is_asked(self, columns: Iterable[str]) -> bool:
+    def may_be_personal(self, columns: Iterable[str]) -> bool:
         """Whether any of the column names, in any table, may have personal data."""
         rules = (*self.dropped, *self.hashed)
         return any(fnmatchcase(name.lower(), rule.column) for name in columns for rule in rules)

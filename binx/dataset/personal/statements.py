@@ -35,19 +35,19 @@ def masked_statement(
         RefusedError: it renames a table or column to a name with other rules.
     """
     found = [_masked_effect(effect, rules) for effect in effects]
-    if statement.kind not in ("dml", ROWS) and not _tells(statement, effects, rules):
+    if statement.kind not in ("dml", ROWS) and not _names_masked_table(statement, effects, rules):
         return statement, found
     hidden = statement._replace(sql="", user_vars={}, insert_id=None, last_insert_id=None)
     return hidden, [one._replace(reason=_HIDDEN) if one.reason is not None else one for one in found]
 
 
-def _tells(statement: Statement, effects: list[Effect], rules: PersonalData) -> bool:
+def _names_masked_table(statement: Statement, effects: list[Effect], rules: PersonalData) -> bool:
     if any(effect.table is not None and rules.of_table(effect.db, effect.table) for effect in effects):
         return True
     words = (
         "".join(word).replace("``", "`").replace('""', '"') for word in _WORD.findall(statement.sql.lower())
     )
-    return any(map(rules.tells, set(words)))
+    return any(map(rules.may_name_table, set(words)))
 
 
 def _masked_effect(effect: Effect, rules: PersonalData) -> Effect:
@@ -132,8 +132,8 @@ def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:
         for column in table.get("columns", ()):
             masking = None if own is None else own.masking(column["name"])
             if masking is not None and masking.hashes and column.get("members") is not None:
-                told = json.dumps([column["members"], column["mysql_type"]])
-                column["members"], column["mysql_type"] = [rules.seal(told)], _SEALED
+                members = json.dumps([column["members"], column["mysql_type"]])
+                column["members"], column["mysql_type"] = [rules.seal(members)], _SEALED
     return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
@@ -148,13 +148,13 @@ def unsealed_catalog(record: bytes, rules: PersonalData | None) -> Catalog:
     for table in _tables_of(document):
         for column in table.get("columns", ()):
             if column["mysql_type"] == _SEALED:
-                told = None if rules is None else rules.unseal(column["members"][0])
-                if told is None:
+                members = None if rules is None else rules.unseal(column["members"][0])
+                if members is None:
                     raise UsageError(
                         f"the log before was exported with {table['db']}.{table['name']}.{column['name']}"
                         " among --hash-columns and another key: give the same --hash-key, or another folder"
                     )
-                column["members"], column["mysql_type"] = json.loads(told)
+                column["members"], column["mysql_type"] = json.loads(members)
     return recorded_catalog(json.dumps(document).encode())
 
 

@@ -106,10 +106,10 @@ class Catalog:
 
     Names are kept as logged. Lookups match exactly or, as servers with
     lower_case_table_names log names in varying case, case-insensitively if only
-    one table matches.
+    one table or database matches.
 
     Attributes:
-        databases: character sets of databases, by case-folded name.
+        databases: character sets of databases, by name.
         temporary: temporary tables, by (server ID, connection ID).
         statements: number of statements that may have changed the catalog.
         expected: definitions to add later, by the place of the statement after which they are valid.
@@ -171,6 +171,13 @@ class Catalog:
             if candidate.db == db and candidate.name == table:
                 return candidate
         return candidates[0] if len(candidates) == 1 else None
+
+    def database(self, name: str) -> str:
+        """Return a database's name as in ``databases``; the given one if it is not there."""
+        if name in self.databases:
+            return name
+        same = [known for known in self.databases if known.casefold() == name.casefold()]
+        return same[0] if len(same) == 1 else name
 
     def apply(
         self,

@@ -91,7 +91,7 @@ class StatementAtWork:
         return self.catalog.find(self._db(table), table.name)
 
     def _database_charset(self, db: str) -> Charset:
-        return self.catalog.databases.get(db.casefold(), Charset())
+        return self.catalog.databases.get(self.catalog.database(db), Charset())
 
     def _made(self, table: TableName) -> TableDefinition:
         return TableDefinition(
@@ -250,17 +250,23 @@ class StatementAtWork:
 
     def _drop_database(self, db: str) -> list[Change]:
         changes = [Change(ChangeKind.DROPPED, db, None)]
-        for table in [table for table in self.catalog if table.db.casefold() == db.casefold()]:
+        known = self.catalog.database(db)
+        same = [table for table in self.catalog if table.db.casefold() == db.casefold()]
+        own = [table for table in same if self.catalog.database(table.db) == known]
+        for table in own if own or known in self.catalog.databases else same:
             self.catalog.remove(table)
             changes.append(Change(ChangeKind.DROPPED, table.db, table.name, None, table))
-        self.catalog.databases.pop(db.casefold(), None)
+        self.catalog.databases.pop(known, None)
         return changes
 
     def _set_database(self, parsed: CreateDatabase | AlterDatabase) -> None:
-        db = (self.default_db if parsed.db is None else parsed.db).casefold()
-        if parsed.charset is None or (
-            isinstance(parsed, CreateDatabase) and parsed.if_not_exists and db in self.catalog.databases
-        ):
+        db = self.default_db if parsed.db is None else parsed.db
+        known = self.catalog.database(db)
+        if isinstance(parsed, AlterDatabase):
+            db = known
+        elif parsed.if_not_exists and known in self.catalog.databases:
+            return
+        if parsed.charset is None:
             return
         collation = self.context.server_collation
         default = self._database_charset(db)

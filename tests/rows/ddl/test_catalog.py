@@ -207,6 +207,22 @@ def test_dropping_a_database_drops_its_tables() -> None:
     assert [table.name for table in catalog] == ["c"]
 
 
+def test_databases_whose_names_differ_in_case_alone_are_two() -> None:
+    catalog = Catalog()
+    for sql in (
+        "CREATE DATABASE Shop CHARACTER SET latin1",
+        "CREATE DATABASE shop CHARACTER SET utf8mb4",
+        "CREATE TABLE Shop.t (a CHAR(3))",
+        "CREATE TABLE shop.t (a CHAR(3))",
+    ):
+        catalog.apply(sql, "")
+    assert [table.columns[0].charset for table in catalog] == ["latin1", "utf8mb4"]
+    assert [change.table for change in catalog.apply("DROP DATABASE shop", "")] == [None, "t"]
+    assert [table.db for table in catalog] == ["Shop"]
+    # Servers with lower_case_table_names log names in varying case.
+    assert [change.table for change in catalog.apply("DROP DATABASE SHOP", "")] == [None, "t"]
+
+
 def test_renaming_moves_the_definition_and_replaces_what_was_stale() -> None:
     catalog = catalog_of("CREATE TABLE a (x INT)", "CREATE TABLE b (y INT)")
     catalog.apply("RENAME TABLE a TO b", "shop")

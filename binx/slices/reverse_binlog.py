@@ -263,8 +263,10 @@ class _Transaction:
     def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> str | None:
         full = (1 << rows.column_count) - 1
         images = (rows.columns_before, rows.columns_after)
-        if rows.partial or any(int.from_bytes(bits, "little") & full != full for bits in images):
-            name = self._tables[rows.table_id].name
+        name = self._tables[rows.table_id].name
+        if rows.partial:
+            return f"updates in {name} that may have parts of JSON documents only (binlog_row_value_options)"
+        if any(int.from_bytes(bits, "little") & full != full for bits in images):
             return f"changes in {name} whose images lack columns (binlog_row_image was not FULL)"
         if not self.has_rows:
             self.has_rows = True

@@ -250,13 +250,20 @@ def test_the_definition_tells_the_bytes_of_times_that_the_log_does_not(tmp_path:
     assert change["after"]["b"] == "2021-02-03 04:05:06.789012"
 
 
-def test_images_that_lack_columns_and_statements_are_refused() -> None:
-    path = TESTDATA / "mysql-9.7" / "small" / "row_image_minimal.binlog"
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("row_image_minimal", "whose images lack columns (binlog_row_image was not FULL)"),
+        ("partial_json", "that may have parts of JSON documents only (binlog_row_value_options)"),
+    ],
+)
+def test_images_that_lack_something_and_statements_are_refused(name: str, reason: str) -> None:
+    path = TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog"
     output = io.BytesIO()
     with pytest.raises(RefusedError) as caught:
         reverse(path, output, lambda table, index: True)
     assert "transactions of kind ddl: " in str(caught.value)
-    assert "whose images lack columns (binlog_row_image was not FULL)" in str(caught.value)
+    assert reason in str(caught.value)
     assert output.getvalue() == b""
 
 

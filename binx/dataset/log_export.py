@@ -16,6 +16,7 @@ from binx.dataset.personal.rows import Masks
 from binx.dataset.personal.statements import scrub
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import SchemaRecord, Staged, Transaction, schema_record_of
+from binx.errors import RefusedError
 from binx.event.payload import KeptPayloads
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
@@ -31,6 +32,10 @@ from binx.source import READ_BYTES
 
 if TYPE_CHECKING:
     from binx.where.rows import RowFilter
+
+
+_OFFSET = 0xFFFF_FFFF
+"""The bits of a commit version that are the offset of its transaction."""
 
 
 class LogDigest:
@@ -107,9 +112,23 @@ class LogExport:
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, decoding)
 
     def find_kept(self) -> dict[str, Any] | None:
-        """Return the existing manifest, if the same request has already exported the log."""
+        """Return the existing manifest, if the same request has already exported the log.
+
+        Raises:
+            RefusedError: the data set has transactions from behind the end of this copy of the log.
+        """
         known = None if self._options.force else self._dataset.manifest(self.source)
-        if known is None or known["contract"] != CONTRACT or known.get("request") != self._request:
+        if known is None or known["contract"] != CONTRACT:
+            return None
+        last = known.get("last_commit_version")
+        if last is not None and last & _OFFSET >= self.file.size:
+            raise RefusedError(
+                f"it has {self.file.size:,} bytes, and the data set has a transaction of this log that begins"
+                f" at {last & _OFFSET:,}: copy the log again, it may have been cut; --force replaces what the"
+                " data set has",
+                path=self.file.path,
+            )
+        if known.get("request") != self._request:
             return None
         return known if known["source"]["sha256"] == self._digest.hexdigest() else None
 

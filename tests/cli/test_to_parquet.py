@@ -321,3 +321,20 @@ def test_the_manifest_gets_no_personal_data_from_options(shop: Shop, tmp_path: P
     wanted = "email = 'bob@example.com'"
     ended = binx("to-parquet", "-o", tmp_path / "lake", *rules, option, wanted, shop.logs[0])
     assert (ended.code, "manifest" in ended.err) == (2, True)
+
+
+def test_a_copy_that_was_cut_does_not_replace_the_whole_log(shop: Shop, tmp_path: Path) -> None:
+    whole, cut = shop.logs[1].read_bytes(), tmp_path / shop.logs[1].name
+    start = documents(binx("ls", "--json", shop.logs[1]).out)[-1]["start"]
+    lake = tmp_path / "lake"
+    assert binx("to-parquet", "-o", lake, shop.logs[1]).code == 0
+    manifests = [path.read_bytes() for path in (lake / "_manifest").iterdir()]
+    cut.write_bytes(whole[:start])
+    ended = binx("to-parquet", "-o", lake, cut)
+    assert ended.code == 1
+    assert f"has a transaction of this log that begins at {start:,}: copy the log again" in ended.err
+    assert [path.read_bytes() for path in (lake / "_manifest").iterdir()] == manifests
+    assert binx("to-parquet", "--force", "-o", lake, cut).code == 0
+    cut.write_bytes(whole)
+    (one,) = documents(binx("to-parquet", "--json", "-o", lake, cut).out)
+    assert (one["state"], one["transactions"]) == ("written", shop.files[cut.name]["transactions"])

@@ -366,15 +366,17 @@ def test_a_cut_source_is_not_committed_and_those_before_it_are(tmp_path: Path) -
 def test_a_source_that_grew_replaces_what_it_was(tmp_path: Path) -> None:
     in_use = TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001"
     log = tmp_path / "mysql-bin.000001"
+    log.write_bytes(in_use.read_bytes()[:-300])
+    (short,) = export(tmp_path / "set", [log])
     shutil.copy(in_use, log)
     (whole,) = export(tmp_path / "set", [log])
-    log.write_bytes(in_use.read_bytes()[:-300])
-    (cut,) = export(tmp_path / "set", [log])
-    assert not cut.kept
-    assert cut.transactions < whole.transactions
-    shutil.copy(in_use, log)
-    (again,) = export(tmp_path / "set", [log])
+    assert not whole.kept
+    assert short.transactions < whole.transactions
+    (again,) = export(tmp_path / "other", [log])
     assert again.manifest == whole.manifest
+    log.write_bytes(in_use.read_bytes()[:-300])
+    with pytest.raises(RefusedError, match="copy the log again"):
+        export(tmp_path / "set", [log])
 
 
 def test_logs_without_a_number_have_a_data_set_each(tmp_path: Path) -> None:

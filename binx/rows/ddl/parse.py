@@ -144,7 +144,7 @@ def _create(reader: TokenReader) -> Statement | None:
     replaces = reader.accept("OR", "REPLACE")
     temporary = reader.accept("TEMPORARY")
     if reader.accept("TABLE"):
-        return _create_table(reader, temporary)
+        return _create_table(reader, temporary)._replace(replaces=replaces)
     if reader.accept("SEQUENCE"):
         return _create_sequence(reader, temporary)
     if reader.accept_any("DATABASE", "SCHEMA"):

@@ -108,6 +108,7 @@ class CreateTable(NamedTuple):
     temporary: bool = False
     if_not_exists: bool = False
     versioned: bool = False
+    replaces: bool = False
     period: tuple[str, ...] = ()
 
 

@@ -28,8 +28,6 @@ from binx.rows.statements import Statement
 _WITH_ROWS = re.compile(r"\b(?:PARTITION|PARTITIONING|TABLESPACE|PERIOD)\b", re.IGNORECASE)
 """Words of an ALTER TABLE that may take rows away or bring others."""
 
-_REPLACES = re.compile(r"\s*CREATE\s+OR\s+REPLACE\b", re.IGNORECASE)
-
 
 class TableEffect(NamedTuple):
     """What a statement does to the table.
@@ -74,8 +72,7 @@ def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilte
         return next((name for name in full if tables.takes(*name)), None)
 
     if isinstance(parsed, CreateTable):
-        replaces = _REPLACES.match(statement.sql) is not None or parsed.select
-        return _effect("create", first_taken(parsed.table), replaces)
+        return _effect("create", first_taken(parsed.table), parsed.replaces or parsed.select)
     if isinstance(parsed, DropTables):
         return _effect("drop", first_taken(*parsed.tables), True)
     if isinstance(parsed, DropDatabase) or (isinstance(parsed, CreateDatabase) and parsed.replaces):

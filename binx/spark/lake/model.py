@@ -125,7 +125,6 @@ class ChangesFile:
     Attributes:
         identity: its content hash from the manifest; identifies the file permanently.
         root: the data set's folder or URI; empty for a file of ``history/``, which is below the output.
-        spans: if not empty, only rows within these count.
         partial: whether images may lack columns.
         dropped: commit versions in between whose rows do not count (another chain or file has them).
         spans: if not empty, only rows within these count.

@@ -13,6 +13,7 @@ leading number, and ENUM and SET values as their numbers, as in servers.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
@@ -30,6 +31,9 @@ from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.where.literals import as_number, literal_of
 from binx.where.values import Literal, Operand, check_expression, compared, is_null, matched
+
+# Without a handler, Python prints sqlglot's warnings about texts that are rejected here anyway.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 BEFORE, AFTER = "before", "after"
 _SHOWN = 60

@@ -28,6 +28,7 @@ from binx.slices.sql.literals import SqlValues
 from binx.where.condition import Condition
 from binx.where.literals import literal_of
 from binx.where.values import COMPARISONS, Literal, Operand, compared
+from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.slices.spelled import texts_of
 
@@ -233,6 +234,12 @@ def test_a_slice_holds_whole_transactions(tmp_path: Path) -> None:
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         Condition(text)
+
+
+def test_a_statement_is_refused_without_words_of_the_parser() -> None:
+    ended = binx("ls", "--where", "kill 3", TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001")
+    assert ended.code == 2
+    assert ended.err.startswith("binx: error: Invalid value for '--where': ")
 
 
 def test_an_operand_that_is_missing_is_told_in_words() -> None:

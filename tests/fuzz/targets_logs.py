@@ -55,9 +55,8 @@ def texts(data: bytes) -> None:
             output = io.BytesIO()
             write_thl(_selected(data), output, Catalog(), fragment_bytes=fragment)
     with suppress(BinxError):
-        output = io.BytesIO()
-        write_sql(_selected(data), output, Catalog())
-        output.getvalue().decode()
+        # Statements may have bytes that are no text.
+        write_sql(_selected(data), io.BytesIO(), Catalog())
     for on_conflict in OnConflict:
         with suppress(BinxError):
             write_undo(_selected(data), io.BytesIO(), Catalog(), on_conflict=on_conflict)

@@ -92,9 +92,12 @@ class Asked:
 @pytest.fixture
 def ask(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Asked]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    environment = dict(os.environ)
     yield Asked(tmp_path / "out", lambda: (captured := capfd.readouterr()) and (captured.out, captured.err))
     for number, handler in handlers.items():
         signal.signal(number, handler)
+    os.environ.clear()
+    os.environ.update(environment)
 
 
 def is_told(answer: Answer) -> bool:

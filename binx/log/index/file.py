@@ -172,7 +172,7 @@ class IndexFile:
         self.file = file
         self._source = source
         try:
-            # Pre-buffering reads from threads of Arrow, which an error or an interrupt would leave behind.
+            # Arrow's threads must not hold Python objects: a process that ends meanwhile would abort.
             self._parquet = pq.ParquetFile(
                 pa.PythonFile(io.BufferedReader(SourceReader(source)), mode="r"), pre_buffer=False
             )
@@ -309,7 +309,7 @@ class IndexFile:
     def _columns(self, number: int, count: int) -> tuple[list[Buffer], list[Buffer]]:
         """Return the numbers of a row group's records and of their table counts."""
         try:
-            rows = self._parquet.read_row_group(number).combine_chunks()
+            rows = self._parquet.read_row_group(number, use_threads=False).combine_chunks()
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DamagedError(f"row group {number} cannot be read: {error}") from None
         if not rows.schema.equals(index_schema(records=True)) or rows.num_rows != count:

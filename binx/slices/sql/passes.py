@@ -90,7 +90,8 @@ class _Keys:
 
     def first_changes(self) -> tuple[pa.Array, pa.Array]:
         """Return each key with the commit version of its first undone change."""
-        first = pa.concat_tables(self.batches).group_by("key").aggregate([("version", "min")])
+        first = pa.concat_tables(self.batches).group_by("key", use_threads=False)
+        first = first.aggregate([("version", "min")])
         return first["key"].combine_chunks(), first["version_min"].combine_chunks()
 
 

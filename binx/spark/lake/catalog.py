@@ -25,7 +25,7 @@ from binx.spark.lake.model import LifeState, TableName
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State, reader_of, to_json
 from binx.spark.session import reason_of
-from binx.spark.types import spark_types, sql_name
+from binx.spark.type_names import spark_types, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -20,7 +20,7 @@ from binx.errors import BinxError
 from binx.spark.lake.model import RangeFile
 from binx.spark.lake.place import Place
 from binx.spark.lake.state import State
-from binx.spark.types import spark_types
+from binx.spark.type_names import spark_types
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from binx.errors import BinxError
 from binx.rows.columns.arrow_schema import cast_array, with_presence_of
-from binx.spark.types import spark_types
+from binx.spark.type_names import spark_types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

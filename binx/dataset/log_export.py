@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from binx.where.rows import RowFilter
 
 
-_OFFSET = 0xFFFF_FFFF
-"""The bits of a commit version that are the offset of its transaction."""
-
-
 class LogDigest:
     """The SHA-256 of a log, computed as a scan reads it, while the bytes are in the CPU cache."""
 
@@ -121,10 +117,11 @@ class LogExport:
         if known is None or known["contract"] != CONTRACT:
             return None
         last = known.get("last_commit_version")
-        if last is not None and last & _OFFSET >= self.file.size:
+        start = -1 if last is None else last - self.file.commit_version(0)
+        if start >= self.file.size:
             raise RefusedError(
                 f"it has {self.file.size:,} bytes, and the data set has a transaction of this log that begins"
-                f" at {last & _OFFSET:,}: copy the log again, it may have been cut; --force replaces what the"
+                f" at {start:,}: copy the log again, it may have been cut; --force replaces what the"
                 " data set has",
                 path=self.file.path,
             )

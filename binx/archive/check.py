@@ -16,8 +16,7 @@ from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds
-from binx.log.file import BinlogFile
-from binx.log.identifiers import marked_gtids
+from binx.log.identifiers import logged_gtids
 from binx.log.scanning import OnDamage
 from binx.source.names import printable, unencrypted_name
 from binx.source.wording import counted
@@ -246,7 +245,7 @@ def _tail(
             report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
     for ends in (*there.closed, *there.open):
         if find_log(logs, ends.file) is None:
-            gtids = _gtids_of(ends.file)
+            gtids = logged_gtids(ends.file, OnDamage.SALVAGE)
             report.tail.append(TailLog(ends.file.path, ends in there.closed, ends.file.size, gtids))
             yield ends, gtids
 
@@ -268,11 +267,6 @@ def _check_holes(chain: Sequence[FileEnds], report: CheckReport) -> None:
             "not archived, although later logs are: a run left it out, as it is damaged or was not readable;"
             " run binx verify on it, and archive it as it is with --on-damage keep",
         )
-
-
-def _gtids_of(file: BinlogFile) -> GtidSet:
-    scan = file.scan(verify=False, on_damage=OnDamage.SALVAGE)
-    return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
 
 
 def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:

@@ -13,7 +13,7 @@ from binx.archive.manifest import ArchivedLog, read_manifests
 from binx.archive.objects import check_object
 from binx.errors import AbsentError, BinxError, DamagedError, OutputError, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import ProblemKind, ends_problems, order_ends
+from binx.log.chain.chain import ends_problems, order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import MICROSECONDS, format_time
@@ -143,8 +143,9 @@ def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> 
             continue  # The numbering restarted.
         is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
         is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
-        for problem in () if is_over or is_to_come else ends_problems(ends):
-            if problem.kind is ProblemKind.GAP:
+        contents = [before.gtids, after.gtids]
+        for problem in () if is_over or is_to_come else ends_problems(ends, contents):
+            if problem.lacks_transactions():
                 yield f"{after.stem}: {problem.message}; what is missing between is not restored"
 
 

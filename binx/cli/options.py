@@ -15,9 +15,9 @@ from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.log.chain.chain import ProblemKind, ends_problems, lacks_log
+from binx.log.chain.chain import ends_problems
 from binx.log.chain.inputs import open_chain
-from binx.log.file import FORMAT_FROM, set_step_listener
+from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import format_time, parse_zone
@@ -190,19 +190,25 @@ class Logs:
             ) as chain,
         ):
             bar.expect(sum(ends.file.size for ends in chain))
+            self.note_copies([ends.file for ends in chain])
             if warns:
                 self.check_links(chain, selection or Selection())
             yield chain, bar
 
+    def note_copies(self, files: Sequence[BinlogFile]) -> None:
+        """Print which logs are left out, as others have all of them."""
+        for file in files:
+            self.notes([f"{path}: left out, as {file.path} has all of it" for path in file.copies])
+
     def check_links(self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True) -> None:
-        """Warn of problems between logs, and note whether a log is missing."""
-        is_by_gtid = selection.gtids is not None
-        for problem in ends_problems(chain) if warns else ():
-            # Missing GTIDs are reported separately.
-            is_gap = problem.kind is ProblemKind.GAP
-            if (is_gap or not self.quiet) and (problem.kind is ProblemKind.REPEATED or not is_by_gtid):
-                say_warning(f"{problem.before}, {problem.after}: {problem.message}")
-        self.lacks_log = not is_by_gtid and lacks_log(chain, selection.since, selection.until)
+        """Warn of problems between logs, and note whether a log or the end of one is missing."""
+        if selection.gtids is not None:
+            return  # Missing GTIDs are reported separately.
+        for problem in ends_problems(chain):
+            lacks = problem.lacks_transactions(selection.since, selection.until)
+            self.lacks_log |= lacks
+            if warns and (problem.lacks_transactions() or not self.quiet):
+                say_warning(f"{problem.before.file.path}, {problem.after.file.path}: {problem.message}")
 
     def ending(self, missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
         """Print the requested GTIDs that were not found, and return the exit code."""

@@ -61,6 +61,8 @@ class BinlogFile:
         self.resumption: Resumption | None = None
         self.listed: Listed | None = None
         """Its entry in a server's index, if it was named by one."""
+        self.copies: list[str] = []
+        """Logs that are left out, as they are copies of this one or of its beginning."""
         self.followed_by: FileEnds | None = None
         """The next log of its chain, if they were ordered together."""
         self.head_error: BinxError | None = None

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import UUID_SIZE, DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions.table import TransactionTable
+from binx.kernels.walk.scan import Level
+from binx.log.scanning import OnDamage
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -98,3 +100,9 @@ def key_of(source: GtidSource) -> bytes:
     if isinstance(source, DomainSource):
         return _DOMAIN_SOURCE.pack(source.domain, source.server_id)
     return source.uuid + source.tag.encode("ascii")
+
+
+def logged_gtids(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> GtidSet:
+    """Return the GTIDs of a log's transactions; checksums are not verified."""
+    scan = file.scan(Level.LEVEL_INDEX, verify=False, on_damage=on_damage)
+    return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))

@@ -267,14 +267,12 @@ class _Planner:
         lost = GtidSet() if differences is None else self._held.lacking(differences[0])
         # If both logs list all GTIDs before them, only logs without transactions can be missing between.
         proven = self._held.by_gtid and differences is not None and not lost
-        for problem in ends_problems([before, after]):
+        for problem in ends_problems([before, after], [content]):
             if problem.kind is ProblemKind.GAP and not proven:
                 self._lose_logs_between(before, after)
-                self._refuse(f"{problem.before}: {problem.message}")
-            elif problem.kind is ProblemKind.REPEATED:
-                self._refuse(f"{problem.before}, {problem.after}: {problem.message}; give it once")
-            elif problem.kind is ProblemKind.NOT_CLOSED:
-                self._note(f"{problem.before}: {problem.message}")
+                self._refuse(f"{before.file.path}: {problem.message}")
+            elif problem.kind in (ProblemKind.NOT_CLOSED, ProblemKind.CUT):
+                self._note(f"{before.file.path}: {problem.message}")
         if lost:
             self.plan.missing_gtids |= lost
             self._refuse(f"{after.file.path} says that {lost} were logged before it, and no log has them")

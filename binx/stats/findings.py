@@ -78,7 +78,7 @@ def _about_files(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
             + (tail if file["unfinished_bytes"] else ""),
         )
     for problem in evidence.problems:
-        yield "chain", 1, f"{problem.kind.value}: {problem.message} (after {problem.before})"
+        yield "chain", 1, f"{problem.kind.value}: {problem.message} (after {problem.before.file.path})"
     types, count = ", ".join(map(str, sorted(evidence.unknown_events))), sum(evidence.unknown_events.values())
     yield (
         "unknown_events",

@@ -30,8 +30,10 @@ _KINDS = {
     LinkKind.GAP: ProblemKind.MISSING_FILE,
     LinkKind.GTIDS_LOST: ProblemKind.UNKNOWN_GTIDS,
     LinkKind.NOT_CLOSED: ProblemKind.NOT_CLOSED,
+    LinkKind.CUT: ProblemKind.NOT_CLOSED,
     LinkKind.REPEATED: ProblemKind.REPEATED,
 }
+_WITHOUT_END = (LinkKind.NOT_CLOSED, LinkKind.CUT)
 
 
 def verify(
@@ -104,12 +106,12 @@ def _unreadable(path: str, error: BinxError) -> Problem:
 def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[Problem]:
     """Yield the problems between consecutive files."""
     for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
-        found = ends_problems([before, after])
+        found = ends_problems([before, after], [content, later])
         for problem in found:
-            about = before if problem.kind is LinkKind.NOT_CLOSED else after
+            about = before if problem.kind in _WITHOUT_END else after
             yield Problem(_KINDS[problem.kind], about.file.path, problem.message)
         # A log without an end, as after a crash, is still compared with the next one.
-        if before.chain == after.chain and all(one.kind is LinkKind.NOT_CLOSED for one in found):
+        if before.chain == after.chain and all(one.kind in _WITHOUT_END for one in found):
             yield from _gtid_problems(before, content, after)
             repeated = content & later
             if repeated and after.previous_gtids is None:

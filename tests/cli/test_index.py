@@ -274,13 +274,67 @@ def test_a_position_needs_its_file_where_there_are_several(shop: Shop) -> None:
     assert "expected FILE:POS" in ended.err
 
 
-def test_a_log_and_its_copy_are_told_of(shop: Shop, tmp_path: Path) -> None:
+def cut(log: Path, copy: Path, *, in_use: bool) -> Path:
+    """A copy of a log without its last ten transactions and its end, as the server was writing it or not."""
+    end = json.loads(binx("ls", "--json", log).lines[-11])["end"]
+    data = bytearray(log.read_bytes()[:end])
+    data[4 + 17] |= in_use
+    copy.write_bytes(data)
+    return copy
+
+
+@pytest.mark.parametrize("kind", ["equal", "compressed", "open", "renamed", "piped"])
+@pytest.mark.parametrize("command", ["ls", "stats --json", "extract --format json -o -", "to-parquet -o"])
+def test_a_copy_of_a_log_or_of_its_beginning_is_left_out(
+    shop: Shop, tmp_path: Path, command: str, kind: str
+) -> None:
+    log, copy = shop.logs[1], tmp_path / shop.logs[1].name
+    if kind == "compressed":
+        copy = copy.with_name(f"{copy.name}.gz")
+        copy.write_bytes(gzip.compress(log.read_bytes()))
+    elif kind == "open":
+        cut(log, copy, in_use=True)
+    else:
+        copy = shutil.copy(log, copy.with_name("copy.binlog") if kind == "renamed" else copy)
+    given = "-" if kind == "piped" else copy
+    logs = [given, log] if kind == "open" else [log, given]
+    both, whole = (
+        binx(
+            *command.split(),
+            *([tmp_path / f"lake{len(some)}"] if command.startswith("to-parquet") else []),
+            *some,
+            stdin=copy.read_bytes(),
+        )
+        for some in (logs, [log])
+    )
+    assert (both.code, both.out) == (0, whole.out)
+    assert f"binx: {given}: left out, as {log} has all of it\n" in both.err
+
+
+def test_two_logs_of_one_name_server_and_time_that_differ_are_refused(shop: Shop, tmp_path: Path) -> None:
     copy = tmp_path / shop.logs[0].name
-    shutil.copy(shop.logs[0], copy)
+    flip(Path(shutil.copy(shop.logs[0], copy)), 5000)
     ended = binx("extract", shop.logs[0], copy, "-o", tmp_path / "twice.binlog")
-    assert ended.code == 0
-    assert "warning: " in ended.err
-    assert "both are mysql-bin.000001" in ended.err
+    assert ended.code == 2
+    assert f"{copy}: it and {shop.logs[0]} are copies of one log" in ended.err
+    assert not (tmp_path / "twice.binlog").exists()
+
+
+@pytest.mark.parametrize("in_use", [True, False], ids=["crashed", "cut"])
+@pytest.mark.parametrize("command", ["ls", "show", "stats", "events", "extract", "to-parquet"])
+@pytest.mark.parametrize("server", ["shop", "mariadb_shop"])
+def test_a_log_whose_end_is_missing_ends_with_4(
+    request: pytest.FixtureRequest, tmp_path: Path, server: str, command: str, in_use: bool
+) -> None:
+    """The next log lists the GTIDs that were in it; without a next log nothing says that they were."""
+    logs = request.getfixturevalue(server).logs
+    copy = cut(logs[0], tmp_path / logs[0].name, in_use=in_use)
+    options = ["-o", tmp_path / "out"] if command in ("extract", "to-parquet") else []
+    ended = binx(command, "--quiet", *options, copy, logs[1])
+    assert ended.code == 4
+    said = " ".join((ended.out if command == "stats" else ended.err).split())
+    assert "which the next file lists as logged before it, are missing" in said
+    assert binx(command, "--quiet", *options, copy).code == 0
 
 
 def test_a_gap_in_the_chain_is_told_where_no_gtids_are_asked_for(shop: Shop, tmp_path: Path) -> None:

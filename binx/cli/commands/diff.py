@@ -71,6 +71,7 @@ def diff_command(
         open_chain([right], bar.advance, on_damage=logs.on_damage) as theirs,
     ):
         bar.expect(sum(ends.file.size for ends in [*ours, *theirs]))
+        logs.note_copies([ends.file for ends in theirs])
         found = diff_logs(
             ours,
             theirs,

@@ -78,6 +78,7 @@ def stats_command(
             open_logs(logs.paths, logs.index if quick else None, on_damage=logs.on_damage) as files,
         ):
             bar.expect(sum(file.size for file in files))
+            logs.note_copies(files)
             # The figures have the warnings.
             logs.check_links(order_ends(map(known_ends, files)), selection, warns=False)
             figures = gather(

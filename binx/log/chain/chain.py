@@ -19,9 +19,11 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
+from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource
 from binx.log.chain.ends import FileEnds
+from binx.log.identifiers import logged_gtids
 from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import has_archive_tag, is_named_next
 
@@ -35,6 +37,8 @@ class ProblemKind(Enum):
     """The later file lacks GTIDs that were known before the earlier one."""
     NOT_CLOSED = "not closed"
     """The earlier file ends without ROTATE or STOP, as after a crash: its end may be missing."""
+    CUT = "cut"
+    """It ends so, and the later file lists GTIDs that are not in it: its end is missing."""
     REPEATED = "repeated"
     """They are copies of one file, or one is a copy of the other."""
 
@@ -43,9 +47,23 @@ class ChainProblem(NamedTuple):
     """A problem between two consecutive files."""
 
     kind: ProblemKind
-    before: str
-    after: str
+    before: FileEnds
+    after: FileEnds
     message: str
+
+    def lacks_transactions(self, since: int | None = None, until: int | None = None) -> bool:
+        """Return whether transactions of a period may be missing between the files.
+
+        Args:
+            since: beginning of the period, in µs since 1970; None for no limit.
+            until: its end, exclusive.
+        """
+        written = self.before.begun if self.before.ended is None else self.before.ended
+        return (
+            self.kind in (ProblemKind.GAP, ProblemKind.CUT)
+            and (until is None or written * MICROSECONDS < until)
+            and (since is None or (self.after.begun + _ROTATION_SECONDS) * MICROSECONDS > since)
+        )
 
 
 def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
@@ -74,33 +92,22 @@ def epochs(ends: Sequence[FileEnds]) -> list[int]:
     return result
 
 
-def ends_problems(ends: Sequence[FileEnds]) -> list[ChainProblem]:
-    """Return the problems between ordered logs of the same chain."""
+def ends_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet] | None = None) -> list[ChainProblem]:
+    """Return the problems between ordered logs of the same chain.
+
+    Args:
+        contents: the GTIDs in each log; None reads those of logs that were not closed.
+    """
     problems: list[ChainProblem] = []
-    for before, after in pairwise(ends):
+    for number, (before, after) in enumerate(pairwise(ends)):
         if before.chain == after.chain:
-            problems.extend(_problems_between(before, after))
+            problems.extend(_problems_between(before, after, None if contents is None else contents[number]))
     return problems
 
 
-def lacks_log(ends: Sequence[FileEnds], since: int | None = None, until: int | None = None) -> bool:
-    """Whether a log is missing between ordered logs of a chain that may have transactions of a period.
-
-    Args:
-        since: beginning of the period, in µs since 1970; None for no limit.
-        until: its end, exclusive.
-    """
-    return any(
-        (until is None or (before.begun if before.ended is None else before.ended) * MICROSECONDS < until)
-        and (since is None or (after.begun + _ROTATION_SECONDS) * MICROSECONDS > since)
-        for before, after in pairwise(ends)
-        if any(problem.kind is ProblemKind.GAP for problem in ends_problems([before, after]))
-    )
-
-
-def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProblem]:
+def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None) -> Iterable[ChainProblem]:
     def problem(kind: ProblemKind, message: str) -> ChainProblem:
-        return ChainProblem(kind, before.file.path, after.file.path, message)
+        return ChainProblem(kind, before, after, message)
 
     if (before.file.name, before.file.identity) == (after.file.name, after.file.identity):
         yield problem(ProblemKind.REPEATED, f"both are {after.file.name} of the same server and time")
@@ -109,16 +116,28 @@ def _problems_between(before: FileEnds, after: FileEnds) -> Iterable[ChainProble
         expected = before.next_file or f"{before.base}.{before.file.file_number + 1:06d}"
         yield problem(ProblemKind.GAP, f"expected {expected} to follow, found {after.file.name}")
     elif before.next_file is None and not before.stopped:
-        yield problem(
-            ProblemKind.NOT_CLOSED,
-            "no ROTATE or STOP at the end: the server crashed, or the file was truncated",
-        )
+        message = "no ROTATE or STOP at the end: the server crashed, or the file was truncated"
+        missing = _missing_at_end(before, content, after)
+        if missing:
+            message += f"; the GTIDs {missing}, which the next file lists as logged before it, are missing"
+        yield problem(ProblemKind.CUT if missing else ProblemKind.NOT_CLOSED, message)
     lost = _lost_gtids(before, after)
     if lost:
         yield problem(
             ProblemKind.GTIDS_LOST,
             f"the GTIDs {lost} are not among those that the file lists as logged before it",
         )
+
+
+def _missing_at_end(before: FileEnds, content: GtidSet | None, after: FileEnds) -> GtidSet:
+    """Return the GTIDs that a log without an end lacks; none if it is damaged, which its reader reports."""
+    try:
+        differences = gtid_differences(
+            before, logged_gtids(before.file) if content is None else content, after
+        )
+    except BinxError:
+        return GtidSet()
+    return GtidSet() if differences is None else differences[0]
 
 
 def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:

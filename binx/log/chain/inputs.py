@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, UsageError
+from binx.event.format import MAGIC_SIZE
+from binx.event.header import HEADER_SIZE
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import FileEnds, known_ends, read_ends
 from binx.log.chain.places import (
@@ -26,7 +28,7 @@ from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile, Listed, open_files
 from binx.log.index.lookup import SUFFIX, IndexUse, attach_indexes
 from binx.log.scanning import OnDamage
-from binx.source import WINDOW_BYTES, Source
+from binx.source import READ_BYTES, WINDOW_BYTES, Source
 from binx.source.base import WrappedSource
 from binx.source.magic import AGE_MAGIC
 from binx.source.names import has_log_number, unencrypted_name
@@ -167,6 +169,7 @@ def open_named(
     try:
         for file, log in zip(files, logs, strict=True):
             file.listed = log.listed
+        files = _without_copies(files)
         for file in join_relay_logs(files, on_damage):
             raise begins_before(file)
     except BinxError:
@@ -174,6 +177,53 @@ def open_named(
             file.close()
         raise
     return files
+
+
+def _without_copies(files: Sequence[BinlogFile]) -> list[BinlogFile]:
+    """Leave out, and close, each log that is a copy of another one or of its beginning.
+
+    A copy made while its server wrote the log is such a beginning. The log itself, or the first of equal
+    ones, remains and knows of its copies.
+
+    Raises:
+        UsageError: two logs of one name, server and time differ otherwise.
+    """
+    kept: dict[str, list[BinlogFile]] = {}
+    for file in sorted(files, key=lambda file: -file.size):
+        others = kept.setdefault(file.identity, [])
+        whole = next((other for other in others if _is_beginning(file, other)), None)
+        if whole is None:
+            others.append(file)
+            continue
+        whole.copies.append(file.path)
+        whole.listed = whole.listed or file.listed
+        file.close()
+    remaining = {id(file) for others in kept.values() for file in others}
+    return [file for file in files if id(file) in remaining]
+
+
+def _is_beginning(file: BinlogFile, whole: BinlogFile) -> bool:
+    """Return whether a log is the beginning of another one that is not shorter, or all of it.
+
+    Logs that a server begins within one second share their identity, but not their number. The header of
+    the first event differs, as it says whether the log is in use.
+    """
+    numbers = {file.file_number, whole.file_number}
+    if len(numbers - {0}) > 1:
+        return False
+    for start in range(MAGIC_SIZE + HEADER_SIZE, file.size, READ_BYTES):
+        stop = min(start + READ_BYTES, file.size)
+        same = file.source.window(start, stop).tobytes() == whole.source.window(start, stop).tobytes()
+        if same:
+            continue
+        if file.name != whole.name:
+            return False
+        raise UsageError(
+            f"it and {whole.path} are copies of one log, {file.name} of server {file.format.server_id}, but"
+            f" differ between {start:,} and {stop:,}: verify both, and give the right one",
+            path=file.path,
+        )
+    return True
 
 
 def _logs(path: str) -> Iterator[NamedLog]:

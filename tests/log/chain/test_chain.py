@@ -142,7 +142,7 @@ def test_a_file_that_is_not_there_is_a_gap() -> None:
     files = open_files([str(path) for path in SHOPS["mysql-9.7"]])
     (problem,) = chain_problems([files[0], files[1], files[3], files[4]])
     assert problem.kind is ProblemKind.GAP
-    assert (problem.before, problem.after) == (files[1].path, files[3].path)
+    assert (problem.before.file, problem.after.file) == (files[1], files[3])
     assert "mysql-bin.000003" in problem.message
 
 
@@ -223,7 +223,7 @@ def test_a_servers_id_that_changes_and_changes_back_breaks_no_chain(end: str) ->
 def test_a_log_between_two_of_other_ids_that_is_not_there_is_a_gap() -> None:
     one, _, third, *_ = changing((97, 98, 99))
     (problem,) = chain_problems([third, one])
-    assert (problem.kind, problem.before) == (ProblemKind.GAP, one.path)
+    assert (problem.kind, problem.before.file) == (ProblemKind.GAP, one)
     assert "binlog.000002" in problem.message
 
 

@@ -11,7 +11,6 @@ log with `ROW` format and GTIDs unless told otherwise.
 from __future__ import annotations
 
 import getpass
-import re
 import shutil
 import subprocess
 import tempfile
@@ -22,16 +21,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import pymysql
+
 from testdata.programs import Programs, need_mariadb, need_mysql
 
 START_SECONDS = 120
 STOP_SECONDS = 60
 GONE = (2002, 2006, 2013)
 """Numbers of the client's errors that tell that it has no server."""
-
-_FIELD = re.compile(rb'<field name="[^"]*"(?: xsi:nil="true" />|>(.*?)</field>)', re.DOTALL)
-_ROW = re.compile(rb"<row>(.*?)</row>", re.DOTALL)
-_ENTITIES = ((b"&lt;", b"<"), (b"&gt;", b">"), (b"&quot;", b'"'), (b"&amp;", b"&"))
 
 
 class ServerError(RuntimeError):
@@ -224,10 +221,23 @@ class Server(ABC):
         Raises:
             ServerError: the statement failed.
         """
-        # Of the client's formats only XML tells NULL from the text 'NULL'. It leaves control characters as
-        # they are, which XML parsers refuse; but it escapes brackets, so that patterns find the fields.
-        rows = _ROW.findall(self._client(["--xml"], statement, db, None))
-        return [tuple(_field_text(field) for field in _FIELD.finditer(row)) for row in rows]
+        try:
+            with (
+                pymysql.connect(
+                    unix_socket=str(self._socket),
+                    user="root",
+                    database=db,
+                    charset="utf8mb4",
+                    autocommit=None,
+                    ssl_disabled=True,
+                    conv={},
+                ) as connection,
+                connection.cursor() as cursor,
+            ):
+                cursor.execute(statement)
+                return [tuple(_text(value) for value in row) for row in cursor.fetchall()]
+        except pymysql.MySQLError as error:
+            raise ServerError(f"{statement} failed: {error}") from error
 
     def mysqlbinlog(self, *arguments: str | Path) -> bytes:
         """Run the server's own reader of binary logs on files; the server need not be running.
@@ -360,13 +370,8 @@ class MariaDBServer(Server):
         _output([*command, "--auth-root-authentication-method=normal"])
 
 
-def _field_text(field: re.Match[bytes]) -> str | None:
-    value = field[1]
-    if value is None:
-        return None
-    for entity, character in _ENTITIES:
-        value = value.replace(entity, character)
-    return value.decode()
+def _text(value: str | bytes | None) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _output(command: list[str], text: bytes = b"", folder: Path | None = None) -> bytes:

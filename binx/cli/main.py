@@ -51,7 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         _prepare_streams()
         _clear_away_on_signals()
         _allow_many_files()
-        _keep_memory()
+        _set_up_libraries()
         code = _answer(given)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -163,12 +163,15 @@ def _prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _keep_memory() -> None:
-    """Keep freed memory between batches; the system would zero it again for the next one.
+def _set_up_libraries() -> None:
+    """Keep freed memory between batches, and no threads for algebra.
 
-    pyarrow uses the same allocator: its own pool would return memory.
+    The system would zero memory again for the next batch. pyarrow uses the same allocator: its own pool
+    would return memory. pyarrow loads numpy, whose OpenBLAS starts a thread for each processor: they wait
+    for work by counting, and the process dies if it gets none.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     keep_freed_memory()
 
 

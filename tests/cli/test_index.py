@@ -295,7 +295,7 @@ def test_a_copy_of_a_log_or_of_its_beginning_is_left_out(
     elif kind == "open":
         cut(log, copy, in_use=True)
     else:
-        copy = shutil.copy(log, copy.with_name("copy.binlog") if kind == "renamed" else copy)
+        copy = Path(shutil.copy(log, copy.with_name("copy.binlog") if kind == "renamed" else copy))
     given = "-" if kind == "piped" else copy
     logs = [given, log] if kind == "open" else [log, given]
     both, whole = (
@@ -329,7 +329,7 @@ def test_a_log_whose_end_is_missing_ends_with_4(
     """The next log lists the GTIDs that were in it; without a next log nothing says that they were."""
     logs = request.getfixturevalue(server).logs
     copy = cut(logs[0], tmp_path / logs[0].name, in_use=in_use)
-    options = ["-o", tmp_path / "out"] if command in ("extract", "to-parquet") else []
+    options: list[str | Path] = ["-o", tmp_path / "out"] if command in ("extract", "to-parquet") else []
     ended = binx(command, "--quiet", *options, copy, logs[1])
     assert ended.code == 4
     said = " ".join((ended.out if command == "stats" else ended.err).split())

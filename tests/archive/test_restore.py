@@ -12,7 +12,7 @@ from binx.archive.manifest import manifest_name, read_manifests
 from binx.archive.prune import expire
 from binx.archive.report import State
 from binx.archive.restore import find_named, restore_log, restore_span
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.errors import AbsentError, DamagedError, ExitCode, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain

@@ -18,7 +18,7 @@ from bench.process import Reading
 from bench.recipes import RECIPES
 from bench.report import Measured, ratios, render, to_json
 from bench.tasks import LS, TO_PARQUET, Task
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.kernels.transactions.table import FLAG_BY_LENGTH
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile

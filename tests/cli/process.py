@@ -65,7 +65,7 @@ def binx(
     return Ended(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8"))
 
 
-_MAIN = "import sys\nfrom binx.cli.main import run\nsys.exit(run(sys.argv[1:]))"
+_MAIN = "import sys\nfrom binx.cli.run import run\nsys.exit(run(sys.argv[1:]))"
 
 
 def after(code: str) -> tuple[str, ...]:

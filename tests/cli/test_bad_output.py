@@ -170,6 +170,12 @@ def test_a_signal_while_standard_input_is_read(
     assert not list(tmp_path.iterdir())
 
 
+def test_an_interrupt_while_the_program_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    ended = binx("--version", env={"PYTHONPATH": str(tmp_path)}, prefix=["env"])
+    assert (ended.code, ended.out, ended.err) == (130, "", "binx: interrupted\n")
+
+
 def test_a_signal_while_a_listing_is_written(shop: Shop) -> None:
     process = subprocess.Popen(
         [*BINX, "ls", "--json", *map(str, shop.logs)],

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.log.file import BinlogFile
 from tests.archive.places import SHOP
 from tests.conftest import TESTDATA

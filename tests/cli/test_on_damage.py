@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.errors import ExitCode
 from tests.conftest import TESTDATA
 

@@ -97,7 +97,7 @@ def modules_of_python() -> set[str]:
 def modules_after(*arguments: str | Path) -> set[str]:
     """Names of all modules that a command line has imported when it ends."""
     program = (
-        "import sys\nfrom binx.cli.main import run\ncode = run(sys.argv[1:])\n"
+        "import sys\nfrom binx.cli.run import run\ncode = run(sys.argv[1:])\n"
         "print(*sys.modules, sep='\\n', file=sys.stderr)\nsys.exit(code)"
     )
     return set(_run(program, *arguments).stderr.split()) - modules_of_python()

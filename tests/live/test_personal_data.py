@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.spark.lake.run import LoadOptions, load
 from testdata.servers import Server
 from tests.live.tables_at_end import read_rows

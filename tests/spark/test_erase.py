@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from binx.cli.main import run
+from binx.cli.run import run
 from tests.live.test_personal_data import canaries
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server

@@ -17,7 +17,7 @@ import pytest
 import binx.spark.export as engine
 from binx import __version__
 from binx.cli.commands import to_parquet as command
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.dataset.chain import SourceReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from binx.cli.main import run as run_command
+from binx.cli.run import run as run_command
 from binx.spark.lake import run
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.model import Change, Column, Epoch, Value

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.cli.commands import to_parquet as to_parquet_command
-from binx.cli.main import run as run_command
+from binx.cli.run import run as run_command
 from binx.dataset.dataset import escape_name
 from binx.dataset.parquet import to_parquet
 from binx.errors import ExitCode, OutputError
@@ -162,7 +162,7 @@ def put(bucket: Bucket, folder: Path) -> None:
 
 COMMANDS = """
 import json, sys
-from binx.cli.main import run
+from binx.cli.run import run
 for line in sys.stdin:
     print(int(run(json.loads(line))), flush=True)
 """

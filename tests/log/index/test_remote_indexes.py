@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.archive import writing
-from binx.cli.main import run
+from binx.cli.run import run
 from binx.errors import AbsentError
 from binx.event.gtid.sets import GtidSet
 from binx.log import file as log_file

@@ -15,7 +15,7 @@ TYPES = (
     "DECIMAL(24,6)", "DECIMAL(45,5)", "FLOAT", "DOUBLE", "BIT(1)", "BIT(12)", "YEAR", "DATE", "DATETIME",
     "DATETIME(3)", "DATETIME(6)", "TIMESTAMP NULL", "TIMESTAMP(6) NULL", "TIME", "TIME(4)", "CHAR(12)",
     "VARCHAR(6)", "VARCHAR(40)", "VARCHAR(40) CHARACTER SET latin1", "TEXT", "BINARY(8)", "VARBINARY(60)",
-    "BLOB", "JSON", "ENUM('a','b','1')", "ENUM('1','c','a','')", "SET('a','b','c')", "SET('c','a')",
+    "BLOB", "JSON", "ENUM('a','b','1')", "ENUM('1','c','a')", "SET('a','b','c')", "SET('c','a')",
 )  # fmt: skip
 KEYS = (
     "INT", "BIGINT", "SMALLINT", "VARCHAR(20)", "CHAR(20)", "VARBINARY(40)", "DECIMAL(12,2)", "DATE",

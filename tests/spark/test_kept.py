@@ -237,6 +237,8 @@ CASES: list[tuple[str, str, Any, Any]] = [
     ("varchar(20)", "enum('a','b')", "b", "b"),
     ("varchar(20)", "enum('a','b')", "B", UNKNOWN),
     ("enum('a','b')", "int", "b", 2),
+    ("enum('a','b')", "int", "", 0),
+    ("enum('a','')", "int", "", UNKNOWN),
     ("enum('a','b')", "enum('b','a','c')", "b", "b"),
     ("set('a','b')", "set('b','a')", "a,b", "b,a"),
     ("datetime(6)", "datetime(2)", MOMENT, datetime(2024, 5, 5, 10, 11, 12, 990000)),

@@ -226,10 +226,10 @@ def _set_to_set(case: Case) -> Rule:
 
 
 def _member_to_integer(case: Case) -> Rule:
-    places = {name: place for place, name in enumerate(case.old.members, 1)}
-    return lambda value: (
-        0 if value == "" and "" not in places else places[value] if value in places else unknown(value)
-    )
+    # The empty text is the error value, 0; of an ENUM with an empty member it may be either.
+    names = ("", *case.old.members)
+    places = {name: place for place, name in enumerate(names) if names.count(name) == 1}
+    return lambda value: places[value] if value in places else unknown(value)
 
 
 def _integer_to_member(case: Case) -> Rule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator
+from io import SEEK_END
 from typing import BinaryIO, Self
 
 from binx.errors import OutputError
@@ -37,8 +38,10 @@ class Backwards:
         self._texts.close()
         self._records.close()
 
-    def add(self, text: Iterable[bytes], transaction: int, mark: int = NO_MARK, rows: int = 0) -> None:
-        """Append a text, given in chunks.
+    def add(
+        self, text: Iterable[bytes], transaction: int, mark: int = NO_MARK, rows: int = 0, *, before: int = 0
+    ) -> None:
+        """Add a text, given in chunks, before some of the last ones.
 
         Raises:
             OutputError: the temporary folder has no space.
@@ -47,7 +50,12 @@ class Backwards:
         try:
             for chunk in text:
                 self._end += self._texts.write(chunk)
-            self._records.write(_RECORD.pack(start, self._end - start, transaction, mark, rows))
+            records = _RECORD.pack(start, self._end - start, transaction, mark, rows)
+            if before:
+                place = self._records.seek(-before * _RECORD.size, SEEK_END)
+                records += self._records.read()
+                self._records.seek(place)
+            self._records.write(records)
         except OSError as error:
             raise OutputError(
                 f"cannot write temporary files to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR"

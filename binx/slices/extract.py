@@ -118,7 +118,7 @@ class _Extraction:
         self._databases = DatabaseNames(options.databases)
         self._written: int | None = None
         self._warnings: list[str] = []
-        self._unknown: tuple[str, ...] = ()
+        self._unknown: Sequence[str] = ()
 
     def write(self, output: str) -> ExtractReport:
         self._refuse_own_log(output)
@@ -227,11 +227,15 @@ class _Extraction:
 
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
+        from binx.slices.sql.cascades import UNTOLD, lost_rows
 
-        tables = self._known_tables()
-        report = write_reversed(parts_of(self._search, tables), stream, self._databases, tables)
-        self._unknown = report.unknown
-        self._warnings = [*report.warnings, *_without_changes(report.nothing)]
+        report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
+        self._warnings = _without_changes(report.nothing)
+        if report.unlogged:
+            selected = self._new_search(tells=False).selected()
+            self._unknown = lost_rows(selected, self._known_tables())
+        if report.unlogged and not self._unknown:
+            self._warnings.append(UNTOLD)
 
     def _write_sql(self, stream: OutputStream) -> None:
         from binx.slices.sql.write import STATEMENT_BYTES, check_sql, write_sql

@@ -40,9 +40,8 @@ from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import Part, SlicePlan
-from binx.slices.sql.foreign_keys import CHANGES_NOTHING, ForeignKeys, Name
+from binx.slices.sql.foreign_keys import UNFOLLOWED
 from binx.slices.sql.refusals import Obstacles
-from binx.slices.sql.tables import SqlDialect
 from binx.storage.output import Sink
 
 if TYPE_CHECKING:
@@ -69,14 +68,13 @@ class ReverseReport(NamedTuple):
     """The result of writing a reversed binary log.
 
     Attributes:
-        unknown: one sentence for each table with rows that a foreign key may have deleted or changed, without
-            their being logged.
+        unlogged: whether it has updates or deletes that foreign keys may have followed without their being
+            logged; see :func:`~binx.slices.sql.cascades.lost_rows`.
     """
 
     undone: int
     nothing: int
-    warnings: tuple[str, ...]
-    unknown: tuple[str, ...] = ()
+    unlogged: bool
 
 
 class ReversePart(NamedTuple):
@@ -119,12 +117,8 @@ def write_reversed(
     parts: Iterable[ReversePart],
     output: Sink,
     databases: DatabaseNames | None = None,
-    tables: Catalog | None = None,
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
-
-    Args:
-        tables: the tables known as the parts come, for their foreign keys.
 
     Raises:
         AbsentError: the parts have no transaction with row changes.
@@ -133,9 +127,7 @@ def write_reversed(
         OutputError: the output or the temporary folder cannot be written.
     """
     with Backwards() as events:
-        reversing = _Reversing(
-            events, databases or DatabaseNames({}), ForeignKeys(Catalog() if tables is None else tables)
-        )
+        reversing = _Reversing(events, databases or DatabaseNames({}))
         for part in parts:
             try:
                 reversing.take(part)
@@ -145,11 +137,10 @@ def write_reversed(
 
 
 class _Reversing:
-    def __init__(self, events: Backwards, databases: DatabaseNames, keys: ForeignKeys) -> None:
+    def __init__(self, events: Backwards, databases: DatabaseNames) -> None:
         self._events = events
         self._databases = databases
-        self._keys = keys
-        self._followed: dict[Name, None] = {}
+        self._unlogged = False
         self._obstacles = Obstacles()
         self._like: Part | None = None
         self._undone = 0
@@ -183,9 +174,7 @@ class _Reversing:
             if obstacle is not None:
                 self._obstacles.add(obstacle, [name])
         transaction.end()
-        for parent in transaction.deleted:
-            children = (child for child in self._keys.to(parent) if child.key.on_delete != CHANGES_NOTHING)
-            self._followed |= {child.name: None for child in children}
+        self._unlogged |= transaction.unlogged
         self._undone += transaction.has_rows
         self._nothing += not transaction.has_rows
 
@@ -194,14 +183,7 @@ class _Reversing:
         if not self._undone or self._like is None:
             raise AbsentError("none of the requested transactions has row changes")
         _ReverseWriter(self._like, output).write_events(self._events)
-        if SqlDialect.of(self._like.description).logs_cascades:
-            return ReverseReport(self._undone, self._nothing, ())
-        lost = (
-            "that foreign keys deleted or changed are not in the log, and not restored; with --format sql"
-            " they are"
-        )
-        unknown = tuple(f"rows of {'.'.join(name)} {lost}" for name in self._followed)
-        return ReverseReport(self._undone, self._nothing, () if unknown else (f"rows {lost}",), unknown)
+        return ReverseReport(self._undone, self._nothing, self._unlogged)
 
 
 def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int, int], bytes]:
@@ -238,10 +220,10 @@ class _Transaction:
         self._databases = databases
         self._tables: dict[int, TableMap] = {}
         self._maps: dict[int, bytes] = {}
-        self._is_first = True
         self._like = b""
+        self._ends, self._followers = True, 0
         self.has_rows = False
-        self.deleted: dict[Name, None] = {}
+        self.unlogged = False
 
     def take(self, raw: RawEvent) -> str | None:
         """Add an event; return why it cannot be undone, or None."""
@@ -272,11 +254,13 @@ class _Transaction:
             self.has_rows = True
             self._like = bytes(raw.data[:HEADER_SIZE])
             self._put(_made(self._like, EventType.XID, bytes(8)))
-        self._put(self._reversed(raw, rows))
-        if rows.kind is RowsKind.DELETE and not rows.flags & RowsFlag.NO_FOREIGN_KEY_CHECKS:
-            table = self._tables[rows.table_id]
-            self.deleted[table.database, table.table] = None
-        self._is_first = False
+        # MySQL logs rows that followed a foreign key, unchecked, before the row that they followed. They go
+        # back first again, or the key would take them along a second time.
+        followers = rows.flags & UNFOLLOWED == UNFOLLOWED
+        self._events.add([self._reversed(raw, rows)], 0, before=0 if followers else self._followers)
+        self._followers = self._followers + 1 if followers else 0
+        self.unlogged |= rows.kind is not RowsKind.INSERT and not rows.flags & UNFOLLOWED
+        self._ends = False
         if rows.flags & RowsFlag.STATEMENT_END:
             self._end_statement()
         return None
@@ -292,28 +276,29 @@ class _Transaction:
         ends = array("q", self._counter.ends(body, number, length, position))
         images = [body[start:stop] for start, stop in pairwise(ends)]
         head = bytearray(body[: ends[0]])
-        flags_at = 4 if length == _SHORT_POST_HEADER else 6
-        flags = int.from_bytes(head[flags_at : flags_at + 2], "little") & ~RowsFlag.STATEMENT_END
-        # The first rows event of a statement becomes the last one of the reversed statement.
-        flags |= RowsFlag.STATEMENT_END if self._is_first else 0
-        head[flags_at : flags_at + 2] = flags.to_bytes(2, "little")
+        head[_flags_at(self._description, number)] &= ~RowsFlag.STATEMENT_END
         # Reversing all images also swaps the two images of each update.
         return _made(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
 
     def _end_statement(self) -> None:
         for event in reversed(self._maps.values()):
             self._put(event)
-        self._maps, self._is_first = {}, True
+        self._maps, self._ends, self._followers = {}, True, 0
 
     def end(self) -> None:
         if self.has_rows:
-            if not self._is_first:
+            if not self._ends:
                 self._end_statement()
             body = _QUERY_HEADER.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
             self._put(_made(self._like, EventType.QUERY, body))
 
     def _put(self, event: bytes) -> None:
         self._events.add([event], 0)
+
+
+def _flags_at(description: FormatDescription, number: int) -> int:
+    """Return the offset of the flags in the body of a rows event."""
+    return 4 if description.post_header_length(EventType(number), _POST_HEADER) == _SHORT_POST_HEADER else 6
 
 
 def _made(like: bytes, number: EventType, body: bytes) -> bytes:
@@ -333,6 +318,17 @@ class _ReverseWriter(SliceWriter):
     def write_events(self, events: Backwards) -> None:
         self._rewriter.put_bytes(MAGIC)
         self._write_head(self._first.file, self._first.description)
+        last = bytearray()
         for _, _, _, pieces in events.backwards():
-            self.put_event(b"".join(pieces), "--reverse --format binlog", "use --format sql")
+            event = bytearray(b"".join(pieces))
+            if last and last[_TYPE_OFFSET] in _REVERSED and event[_TYPE_OFFSET] not in _REVERSED:
+                flags_at = HEADER_SIZE + _flags_at(self._first.description, last[_TYPE_OFFSET])
+                last[flags_at] |= RowsFlag.STATEMENT_END
+            self._put(last)
+            last = event
+        self._put(last)
         self._drain()
+
+    def _put(self, event: bytearray) -> None:
+        if event:
+            self.put_event(event, "--reverse --format binlog", "use --format sql")

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
+from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractOptions, extract
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
-from testdata.servers import MariaDBServer, Server, ServerError
+from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.live.test_undo import undo_of, write_nothing
 from tests.live.undo_round import UndoRound
@@ -425,20 +425,81 @@ def test_rows_come_back_by_keys_that_columns_hold_and_sessions_reject(server: Se
     assert rows() == before
 
 
+LOST = {
+    "DELETE FROM child WHERE id = 20": ["small.grandchild"],
+    "UPDATE parent SET v = 7": [],
+    "UPDATE parent SET id = 9 WHERE id = 3": ["small.loose"],
+    "DELETE FROM parent": ["small.child", "small.grandchild", "small.loose"],
+}
+"""Changes, and the tables with rows that foreign keys change along."""
+
+
+def reversed_of(server: Server, change: str, undo: Path, form: SliceFormat = SliceFormat.BINLOG) -> list[str]:
+    """Make a change and write what undoes it; gives the tables of which that may lack rows."""
+    server.flush_logs()
+    server.sql(f"USE small; {change}")
+    server.flush_logs()
+    *logs, _ = [str(path) for path in server.binlogs()]
+    with open_chain(logs) as chain:
+        wanted = Selection(start=Position(Path(logs[-1]).name, 4))
+        report = extract(chain, wanted, str(undo), ExtractOptions(form, reverse=True))
+    return [line.split()[2] for line in report.damage]
+
+
 def test_a_reversed_log_says_which_tables_may_have_lost_rows(mariadb: MariaDBServer, tmp_path: Path) -> None:
     drop_databases(mariadb)
     mariadb.reset()
     mariadb.sql(REFERRING)
-    found = []
-    for change in ("DELETE FROM child WHERE id = 20", "UPDATE parent SET v = 7", "DELETE FROM parent"):
-        mariadb.sql(f"USE small; {change}")
-        ((gtid,),) = mariadb.query("SELECT @@gtid_binlog_pos")
-        with open_chain([str(mariadb.binlogs()[0])]) as chain:
-            options = ExtractOptions(reverse=True)
-            wanted = Selection(gtids=GtidSet.parse(gtid or ""))
-            report = extract(chain, wanted, str(tmp_path / "undo"), options)
-        found.append([line.split()[2] for line in report.damage])
-    assert found == [["small.grandchild"], [], ["small.child", "small.loose"]]
+    assert {change: reversed_of(mariadb, change, tmp_path / "undo") for change in LOST} == LOST
+
+
+@pytest.mark.parametrize("action", ["CASCADE", "SET NULL"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE a SET id = id + 10",
+        "DELETE FROM a WHERE id < 3; UPDATE a SET id = 4",
+        "BEGIN; UPDATE a SET id = 9 WHERE id = 1; DELETE FROM a; INSERT INTO a VALUES (7); COMMIT",
+    ],
+)
+def test_rows_that_mysql_logs_with_those_that_they_followed_go_back_with_them(
+    mysql: MySQLServer, change: str, action: str, tmp_path: Path
+) -> None:
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(
+        "CREATE DATABASE small; USE small; CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE line"
+        " (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE); CREATE TABLE detail"
+        " (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES line (a)"
+        f" ON DELETE {action} ON UPDATE {action}); INSERT INTO a VALUES (1), (2), (3);"
+        "INSERT INTO line VALUES (1), (2); INSERT INTO detail VALUES (1, 1), (2, 1), (3, 2)"
+    )
+    orders = [f"SELECT * FROM small.{name} ORDER BY 1" for name in ("a", "line", "detail")]
+    before = [mysql.query(order) for order in orders]
+    assert reversed_of(mysql, change, tmp_path / "undo") == []
+    assert [mysql.query(order) for order in orders] != before
+    mysql.sql(mysql.mysqlbinlog("--skip-gtids", tmp_path / "undo"))
+    assert [mysql.query(order) for order in orders] == before
+
+
+def test_mysql_whose_storage_engine_follows_keys_logs_no_rows_for_them(
+    mysql: MySQLServer, tmp_path: Path
+) -> None:
+    mysql.stop()
+    mysql.start(["--innodb-native-foreign-keys=ON"])
+    try:
+        for change in LOST:
+            drop_databases(mysql)
+            mysql.reset()
+            mysql.sql(REFERRING)
+            before = all_rows(mysql)
+            assert reversed_of(mysql, change, tmp_path / "undo", SliceFormat.SQL) == []
+            mysql.sql((tmp_path / "undo").read_bytes())
+            assert all_rows(mysql) == before
+        assert {change: reversed_of(mysql, change, tmp_path / "undo") for change in LOST} == LOST
+    finally:
+        mysql.stop()
+        mysql.start()
 
 
 ROUNDS = int(os.environ.get("ROUNDS") or "3")

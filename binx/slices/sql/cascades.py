@@ -1,7 +1,8 @@
 """Restore rows that foreign keys deleted or changed, which most servers do not log.
 
-In MariaDB, and in MySQL before 9.6, the storage engine executes ``ON DELETE CASCADE`` and ``SET NULL`` below
-the binary log: the log has the referenced row, but not the rows that referred to it. They are reconstructed
+In MariaDB, in MySQL before 9.6, and later with ``innodb_native_foreign_keys``, the storage engine executes
+``ON DELETE CASCADE`` and ``SET NULL`` below the binary log: the log has the referenced row, but not the rows
+that referred to it. They are reconstructed
 from their last images in the given logs. Passes over the logs collect the values that rows may have referred
 to, following the foreign keys; a final pass replays the referring rows as the server changed them.
 """
@@ -14,18 +15,19 @@ from collections.abc import Callable, Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.file import BinlogFile
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangePlace, Images
 from binx.rows.statements import Statement
+from binx.slices.changes import every_table
 from binx.slices.options import DatabaseNames
 from binx.slices.search import Selected
 from binx.slices.sql.foreign_keys import (
     BETWEEN,
     CASCADE,
+    CHANGES_NOTHING,
     Child,
     ForeignKeys,
     Name,
@@ -42,6 +44,9 @@ from binx.slices.sql.undo_check import UndoCheck
 from binx.slices.sql.undo_conditions import RestoringSql, Ties
 from binx.source.wording import shortened
 
+UNTOLD = (
+    "rows that foreign keys deleted or changed which the logs do not tell (give --schema) are not restored"
+)
 _SHOWN = 60
 """Maximum number of characters of a statement to show."""
 
@@ -70,12 +75,10 @@ class Cascades:
         """Return the foreign keys of a table."""
         return _ties((db, table), self._keys, self._databases)
 
-    def take(self, table: SqlTable, images: BatchImages, file: BinlogFile) -> None:
+    def take(self, table: SqlTable, images: BatchImages) -> None:
         """Add row changes that are undone, of tables that others may refer to."""
-        if SqlDialect.of(file.format).logs_cascades:
-            return
         for child in self._keys.to(table.logged):
-            for gone in gone_rows(child, table, images):
+            for gone in gone_rows(child, images):
                 self._wanted[child].add(child.fold(gone.value))
                 self._undone.add(gone.place)
 
@@ -135,6 +138,46 @@ class Cascades:
             )
 
 
+def lost_rows(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
+    """Return a sentence for each table of which a reversed log may lack rows that foreign keys changed.
+
+    Args:
+        selected: the transactions that the log undoes.
+        catalog: the tables known before; follows the statements.
+
+    Raises:
+        DamagedError, UnsupportedError: a transaction cannot be decoded.
+    """
+    keys, lost = ForeignKeys(catalog), set[tuple[Child, bool]]()
+    for item, _ in table_changes(selected, catalog, every_table):
+        if isinstance(item, Statement):
+            continue
+        resolved, images = item.table.resolved, BatchImages(item)
+        for child in keys.to((resolved.db, resolved.name)):
+            unknown = columns_of(images.columns, child.key.referenced) is None
+            found = {True, False} if unknown else {gone.deleted for gone in gone_rows(child, images)}
+            for deleted in found:
+                _add_followers(lost, keys, child, deleted)
+    return [
+        f"rows of {'.'.join(name)} that foreign keys deleted or changed are not in the log: they are not"
+        " restored, except that ON UPDATE CASCADE changes them back; --format sql restores and checks them"
+        for name in sorted({child.name for child, _ in lost})
+    ]
+
+
+def _add_followers(lost: set[tuple[Child, bool]], keys: ForeignKeys, child: Child, deleted: bool) -> None:
+    """Add a foreign key that follows deleted or changed rows, and those that follow its own rows."""
+    action = child.key.on_delete if deleted else child.key.on_update
+    if action == CHANGES_NOTHING or (child, deleted) in lost:
+        return
+    lost.add((child, deleted))
+    goes = deleted and action == CASCADE
+    changed = {name.casefold() for name in child.key.columns}
+    for further in keys.to(child.name):
+        if goes or not changed.isdisjoint(name.casefold() for name in further.key.referenced):
+            _add_followers(lost, keys, further, goes)
+
+
 def _ties(name: Name, keys: ForeignKeys, databases: DatabaseNames) -> Ties:
     return Ties(
         [((databases[child.name[0]], child.name[1]), child) for child in keys.to(name)],
@@ -152,7 +195,7 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
         table, images = SqlTable(item.table.resolved), BatchImages(item)
         for child, values in new.items():
             if child.parent == table.logged and child.key.on_update == CASCADE:
-                for gone in gone_rows(child, table, images):
+                for gone in gone_rows(child, images):
                     if gone.now is not None and child.fold(gone.now) in values:
                         found[child].add(child.fold(gone.value))
                 for above in keys.of(child.parent):
@@ -162,7 +205,7 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
             for side in (group.before, group.after):
                 some = None if side is None else _referring(of, new, table, images, side)
                 for further in keys.to(table.logged) if some is not None else ():
-                    columns = columns_of(table, further.key.referenced)
+                    columns = columns_of(table.columns, further.key.referenced)
                     if some is not None and columns is not None and {*columns} <= {*some.columns}:
                         texts = folded(further, key_texts(images, columns, some))
                         found[further].update(text for text in texts.to_pylist() if text is not None)
@@ -184,7 +227,7 @@ def _referring(
     """Return the images of rows that refer to wanted values by a foreign key; None if there are none."""
     any_chosen = None
     for child in of:
-        columns = columns_of(table, child.key.columns)
+        columns = columns_of(table.columns, child.key.columns)
         if columns is not None and {*columns} <= {*side.columns}:
             values = pa.array(sorted(wanted[child]), pa.string())
             texts = folded(child, key_texts(images, columns, side))
@@ -223,7 +266,7 @@ class _Steps:
                 self._follow(table, images, RestoringSql(table, images, dialect, self._check, ties))
             for child, values in self._wanted.items():
                 if child.parent == table.logged:
-                    gone = gone_rows(child, table, images)
+                    gone = gone_rows(child, images)
                     self.steps += [
                         (one.place, _GONE, ReferringRows.go, (child, one))
                         for one in gone
@@ -250,7 +293,7 @@ class _Steps:
     def _follow(self, table: SqlTable, images: BatchImages, statements: RestoringSql) -> None:
         name = table.logged
         of = [child for child in self._wanted if child.name == name]
-        if not table.key or any(columns_of(table, child.key.columns) is None for child in of):
+        if not table.key or any(columns_of(table.columns, child.key.columns) is None for child in of):
             self.unreadable.add(name)
             return
         self.keys[name] = tuple(table.columns[place].source_name for place in table.key)
@@ -280,10 +323,10 @@ class _Steps:
             if child.key.on_delete == CASCADE and CASCADE not in texts:
                 texts[CASCADE] = statements.inserts(some)
             if "SET NULL" in actions:
-                columns, (db, name) = columns_of(table, child.key.columns) or (), child.parent
+                columns, (db, name) = columns_of(table.columns, child.key.columns) or (), child.parent
                 texts[child] = statements.sets(some, columns, (self._databases[db], name), child)
         if any(child.key.on_update == CASCADE for child in of):
-            referring = (columns_of(table, child.key.columns) or () for child in of)
+            referring = (columns_of(table.columns, child.key.columns) or () for child in of)
             texts[CHECK] = statements.checks(
                 some, sorted({place for places in referring for place in places})
             )

@@ -17,7 +17,6 @@ from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.kernels.render.row_changes import Spelling
 from binx.log.arrow import arrow_array
-from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
@@ -34,14 +33,14 @@ _VALUES, _COMPARED_VALUES = SqlValues(), SqlValues(compared=True)
 
 
 class SqlRows:
-    """Renders row changes as statements; a renderer for :func:`~binx.slices.changes.ordered_changes`."""
+    """Renders row changes as statements."""
 
     def __init__(self, dialect: SqlDialect, databases: DatabaseNames | None = None) -> None:
         self.dialect = dialect
         self._databases = databases or DatabaseNames({})
         self._tables: dict[int, tuple[object, SqlTable]] = {}
 
-    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
+    def __call__(self, changes: ChangeBatch) -> list[Changes]:
         """Return one statement for each row change of a batch."""
         return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import Charset
+from binx.event.rows import RowsFlag
 from binx.rows.columns.arrays import whole_text
+from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangePlace, Images
-from binx.slices.sql.session import unchecked_rows
-from binx.slices.sql.tables import SqlTable
+from binx.slices.sql.session import flagged_rows
 from binx.slices.values import mapped_charset
 from binx.source.wording import listed
 
@@ -217,13 +218,20 @@ def _collation(column: ColumnDefinition | None) -> str | None:
     return column.collation if column.base in _TEXTS and column.charset != NO_TEXT else NO_TEXT
 
 
-def gone_rows(child: Child, table: SqlTable, images: BatchImages) -> Iterator[Gone]:
-    """Yield the rows whose referenced value was removed or changed, and that the foreign key followed."""
-    columns = columns_of(table, child.key.referenced)
+UNFOLLOWED = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
+"""Flags of rows that foreign keys do not follow, or whose followers are rows of the log too."""
+
+
+def gone_rows(child: Child, images: BatchImages) -> Iterator[Gone]:
+    """Yield the rows whose referenced value was removed or changed, and that the foreign key followed.
+
+    Rows whose followers are logged are not among them.
+    """
+    columns = columns_of(images.columns, child.key.referenced)
     if not columns:
         return
-    unchecked = unchecked_rows(images)
-    followed = None if unchecked is None else pc.invert(unchecked)
+    unfollowed = flagged_rows(images, UNFOLLOWED)
+    followed = None if unfollowed is None else pc.invert(unfollowed)
     for group in images.groups():
         before, after = group.before, group.after
         action = child.key.on_delete if after is None else child.key.on_update
@@ -242,9 +250,9 @@ def gone_rows(child: Child, table: SqlTable, images: BatchImages) -> Iterator[Go
                 yield Gone(place, value, other, after is None)
 
 
-def columns_of(table: SqlTable, names: Iterable[str]) -> tuple[int, ...] | None:
+def columns_of(columns: Sequence[ResolvedColumn], names: Iterable[str]) -> tuple[int, ...] | None:
     """Return the indexes of columns; None if one does not exist."""
-    places = {column.source_name.casefold(): place for place, column in enumerate(table.columns)}
+    places = {column.source_name.casefold(): place for place, column in enumerate(columns)}
     found = [places.get(name.casefold()) for name in names]
     return None if None in found else tuple(place for place in found if place is not None)
 

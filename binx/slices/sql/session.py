@@ -215,6 +215,7 @@ class RowMark(IntFlag):
     """It has an ENUM's error value, or lacks a NOT NULL column, which a strict session rejects."""
 
 
+_NO_FLAGS = pa.scalar(0, pa.uint8())
 _ERROR_VALUE = 0
 """The number of an ENUM's error value, and its index among the names."""
 
@@ -236,12 +237,16 @@ def row_marks(images: BatchImages) -> pa.Array | None:
 
 def unchecked_rows(images: BatchImages) -> pa.BooleanArray | None:
     """Return which row changes were made without foreign key checks; None if none was."""
+    return flagged_rows(images, RowsFlag.NO_FOREIGN_KEY_CHECKS)
+
+
+def flagged_rows(images: BatchImages, any_of: RowsFlag) -> pa.BooleanArray | None:
+    """Return which row changes have any of some flags; None if none has."""
     flags = images.changes.rows_flags
     if flags is None:
         return None
-    bit = pa.scalar(int(RowsFlag.NO_FOREIGN_KEY_CHECKS), pa.uint8())
-    unchecked = pc.equal(pc.bit_wise_and(flags, bit), bit)
-    return unchecked if unchecked.true_count else None
+    flagged = pc.not_equal(pc.bit_wise_and(flags, pa.scalar(int(any_of), pa.uint8())), _NO_FLAGS)
+    return flagged if flagged.true_count else None
 
 
 def _marked(rows: pa.BooleanArray, mark: RowMark) -> pa.Array:

@@ -21,7 +21,6 @@ _EXACT_COLLATIONS = {
 """First version with a collation that distinguishes all characters and trailing spaces, by flavour."""
 
 _PADDING_COLLATION = "utf8mb4_bin"
-_CASCADES_LOGGED_SINCE = (9, 6, 0)
 _DATES_WITH_CLOCKS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _ROW_PERIODS = frozenset({"row_start", "row_end"})
 _CREATE = re.compile(r"\s*create\b", re.IGNORECASE)
@@ -51,11 +50,6 @@ class SqlDialect:
         """A utf8mb4 collation that distinguishes all texts, as far as the version has one."""
         since, name = _EXACT_COLLATIONS[self.flavour]
         return name if self.version >= since else _PADDING_COLLATION
-
-    @property
-    def logs_cascades(self) -> bool:
-        """Whether the server logs the changes made by foreign keys."""
-        return self.flavour is Flavour.MYSQL and self.version >= _CASCADES_LOGGED_SINCE
 
 
 _UNKNOWN_GENERATED = (

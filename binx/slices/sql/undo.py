@@ -147,7 +147,7 @@ class _Undoing:
             )
         self._tables.take_table(changes.table.resolved)
         self._tables.take_rows(changes)
-        return self._rows(changes, file)
+        return self._rows(changes)
 
     @property
     def _number(self) -> int:

@@ -82,12 +82,12 @@ class ConditionsSql(BatchSql):
             if which is not None and {*self._table.key} <= {*known}:
                 yield from _where(which, self._unless_taken(places, before, known))
         for written, child in self._ties.to:
-            which = self._changed_keys(group, columns_of(self._table, child.key.referenced))
+            which = self._changed_keys(group, columns_of(self._table.columns, child.key.referenced))
             if which is not None and child.key.on_update != CASCADE:
                 parts = self._unless_referred_to(written, child, known)
                 yield from self._where_checked(before, _where(which, parts), which)
         for written, child in self._ties.of:
-            own = columns_of(self._table, child.key.columns)
+            own = columns_of(self._table.columns, child.key.columns)
             which = self._changed_keys(group, own)
             if which is not None and own is not None:
                 parts = self._if_there(written, child, own, before)
@@ -117,7 +117,7 @@ class ConditionsSql(BatchSql):
             yield from self._literals(b", " if number else b"", place, before)
         yield b" FROM DUAL WHERE TRUE"
         for written, child in self._ties.of:
-            places = columns_of(table, child.key.columns)
+            places = columns_of(table.columns, child.key.columns)
             if places is not None and {*places} <= {*before.columns}:
                 yield from self._where_checked(before, self._if_there(written, child, places, before))
         first = table.names[inserted[0]]
@@ -131,7 +131,7 @@ class ConditionsSql(BatchSql):
         yield self._table.key
         definition = self._images.changes.table.resolved.definition
         for index in definition.indexes if definition is not None else ():
-            places = columns_of(self._table, index.columns)
+            places = columns_of(self._table.columns, index.columns)
             if index.unique and index.whole and not any(index.prefixes) and places:
                 yield places
 
@@ -158,7 +158,7 @@ class ConditionsSql(BatchSql):
         yield b")"
 
     def _unless_referred_to(self, written: Name, child: Child, known: Mapping[int, Images]) -> Parts:
-        places = columns_of(self._table, child.key.referenced)
+        places = columns_of(self._table.columns, child.key.referenced)
         if places is None or len(places) != len(child.key.columns) or not {*places} <= {*known}:
             return
         name = ".".join(map(identifier, written))
@@ -175,7 +175,7 @@ class ConditionsSql(BatchSql):
         for place in places:
             yield from self._compared(b"", place, before)
             yield b" IS NULL OR "
-        own = columns_of(self._table, child.key.referenced) if child.name == child.parent else None
+        own = columns_of(self._table.columns, child.key.referenced) if child.name == child.parent else None
         if own is not None and {*own} <= {*before.columns}:
             # A row may refer to itself.
             for number, (place, referred) in enumerate(zip(places, own, strict=True)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.log.file import BinlogFile
+from binx.event.rows import RowsFlag
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
@@ -21,7 +21,7 @@ from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
-from binx.slices.sql.session import unchecked_rows
+from binx.slices.sql.session import flagged_rows, unchecked_rows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
 from binx.slices.sql.undo_conditions import ConditionsSql, Ties
@@ -48,13 +48,13 @@ class UndoRows(SqlRows):
         self._cascades = cascades
         self._again = again
 
-    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
+    def __call__(self, changes: ChangeBatch) -> list[Changes]:
         """Return one statement for each row change of a batch, empty if it cannot be undone."""
         images = BatchImages(changes)
         table = self.table(changes)
         if self._again is not None:
             self._again.take(table, images)
-        self._cascades.take(table, images, file)
+        self._cascades.take(table, images)
         ties = self._cascades.ties_of(*table.logged)
         self._check.know(written for written, _ in ties.to)
         unchecked = unchecked_rows(images)
@@ -77,6 +77,7 @@ class _BatchUndo(ConditionsSql):
         super().__init__(table, images, dialect, check, ties, checked)
         self._obstacles = obstacles
         self._force = check.on_conflict is OnConflict.FORCE and bool(table.key)
+        self._logs_cascades = flagged_rows(images, RowsFlag.USE_SQL_FOREIGN_KEY) is not None
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         """Combine the marks of both images of an update, because it goes back to the before image."""
@@ -119,7 +120,7 @@ class _BatchUndo(ConditionsSql):
 
     def _is_as_before(self, before: Images) -> Parts:
         """A condition that the row is already as before, as its foreign key may have changed it back."""
-        if self._force or self._checked is None or not self._dialect.logs_cascades:
+        if self._force or self._checked is None or not self._logs_cascades:
             return
         yield f" OR EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
         yield from self._is(dict.fromkeys(before.columns, before))

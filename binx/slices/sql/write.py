@@ -184,4 +184,4 @@ class _Writing:
         if self._rows is None or self._rows.dialect != dialect:
             self._rows = SqlRows(dialect, self._databases)
         self.tables.take_rows(changes)
-        return self._rows(changes, file)
+        return self._rows(changes)

@@ -468,9 +468,10 @@ def test_rows_that_mysql_logs_with_those_that_they_followed_go_back_with_them(
     drop_databases(mysql)
     mysql.reset()
     mysql.sql(
-        "CREATE DATABASE small; USE small; CREATE TABLE a (id INT PRIMARY KEY); CREATE TABLE line"
-        " (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE); CREATE TABLE detail"
-        " (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES line (a)"
+        "CREATE DATABASE small; USE small; CREATE TABLE a (id INT PRIMARY KEY);"
+        "CREATE TABLE line (a INT PRIMARY KEY,"
+        " FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE ON UPDATE CASCADE);"
+        "CREATE TABLE detail (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES line (a)"
         f" ON DELETE {action} ON UPDATE {action}); INSERT INTO a VALUES (1), (2), (3);"
         "INSERT INTO line VALUES (1), (2); INSERT INTO detail VALUES (1, 1), (2, 1), (3, 2)"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,6 +20,7 @@ from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.format import Flavour
 from binx.kernels.text.tuples import Encoding
 from binx.log.backup_position import BackupPosition
+from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.schema import Provenance, StatementContext
 from binx.rows.ddl.catalog import Catalog
@@ -83,7 +83,7 @@ class BaseSource:
     """Writes the rows of one backup.
 
     Args:
-        tables: patterns of ``db.table``; empty for all tables.
+        tables: patterns of tables, see :class:`TableFilter`; empty for all tables.
         further: more options that determine the output, for the manifest.
     """
 
@@ -103,7 +103,7 @@ class BaseSource:
         self.filled: set[Name] = set()
         self._dataset = dataset
         self._options = options
-        self._tables = tuple(tables)
+        self._tables = {text: TableFilter((), [text]) for text in tables}
         self._further = dict(further)
         self._catalog = Catalog()
         self._statements: dict[Name, list[Statement]] = {}
@@ -155,8 +155,8 @@ class BaseSource:
         names = {*self._statements, *self._passed}
         if not names:
             raise AbsentError("has no tables", path=self.backup.path)
-        for pattern in self._tables:
-            if not any(fnmatch.fnmatchcase(".".join(name), pattern) for name in names):
+        for pattern, wanted in self._tables.items():
+            if not any(wanted.takes(*name) for name in names):
                 raise AbsentError(f"has no table {pattern}", path=self.backup.path)
 
     def _staged(self, files: SourceFiles) -> Staged:
@@ -229,7 +229,7 @@ class BaseSource:
     def wants(self, name: Name) -> bool:
         """Whether a table is imported."""
         if self._tables:
-            return any(fnmatch.fnmatchcase(".".join(name), pattern) for pattern in self._tables)
+            return any(wanted.takes(*name) for wanted in self._tables.values())
         return name[0] not in _NOT_LOGGED
 
     def rows_of(

@@ -18,7 +18,7 @@ from binx.base import dump_text
 from binx.base.importing import import_bases
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.errors import AbsentError, BinxError
+from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.text.tuples import Encoding, TupleColumns
 
 DUMP = r"""-- MySQL dump 10.13  Distrib 9.7.0
@@ -175,6 +175,24 @@ def test_rows_of_a_table_that_come_again_behind_others_are_all_there(tmp_path: P
     assert [entry["rows"] for entry in files] == [pq.read_metadata(path).num_rows for path in paths]
     rows = [row for path in paths for row in pq.ParquetFile(path).read(["id", "_row"]).to_pylist()]
     assert sorted((row["id"], row["_row"]) for row in rows) == [(1, 0), (2, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken_in"),
+    [("`a.b`.c", ("a.b", "c")), ("a.`b.c`", ("a", "b.c")), ("a.*", ("a", "b.c")), ("a.?*.c", None)],
+)
+def test_names_with_dots_are_told_apart(
+    tmp_path: Path, pattern: str, taken_in: tuple[str, str] | None
+) -> None:
+    create = "CREATE TABLE {} (id int PRIMARY KEY);\nINSERT INTO {} VALUES (1);\n"
+    dump = DUMP[: DUMP.index("DROP ")] + "USE `a.b`;\n" + create.format("`c`", "`c`")
+    dump += "USE a;\n" + create.format("`b.c`", "`b.c`") + "-- Dump completed\n"
+    if taken_in is None:
+        with pytest.raises(UsageError, match=r"expected DB\.TABLE"):
+            taken(tmp_path, dump, pattern)
+        return
+    files = taken(tmp_path, dump, pattern)["files"]
+    assert [(one["db"], one["table"]) for one in files if one["kind"] == "changes"] == [taken_in]
 
 
 def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:

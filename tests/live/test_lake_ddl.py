@@ -129,6 +129,16 @@ CASES: dict[str, tuple[str, ...]] = {
         " SET a = 9 WHERE b = 6",
         "INSERT INTO p1 VALUES (9, 7, 4); UPDATE p1 SET b = 8 WHERE b = 7",
     ),
+    "columns become AUTO_INCREMENT, with rows that are numbered and rows that are not": (
+        "CREATE TABLE a1 (id INT PRIMARY KEY, n INT, u INT UNIQUE AUTO_INCREMENT); INSERT INTO a1 VALUES"
+        " (1, 7, 1), (2, 0, 2), (3, NULL, 3), (5, 3, 5); CREATE TABLE a2 (n INT NOT NULL AUTO_INCREMENT UNIQUE);"
+        " SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; INSERT INTO a2 VALUES (0), (5); CREATE TABLE a3 (id INT"
+        " PRIMARY KEY); INSERT INTO a3 VALUES (0), (-1)",
+        "ALTER TABLE a1 MODIFY u INT UNIQUE, MODIFY n DECIMAL(9,2); ALTER TABLE a1 MODIFY n INT AUTO_INCREMENT,"
+        " ADD KEY (n); ALTER TABLE a2 MODIFY n BIGINT AUTO_INCREMENT; SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';"
+        " ALTER TABLE a3 MODIFY id INT AUTO_INCREMENT",
+        "UPDATE a1 SET n = 20 WHERE id = 3; INSERT INTO a3 VALUES (NULL)",
+    ),
     "columns with NULLs become part of the key": (
         "CREATE TABLE p3 (a INT PRIMARY KEY, b VARCHAR(9), c INT, d DATE); INSERT INTO p3 VALUES"
         " (1, NULL, NULL, NULL), (2, 'x', 2, '2024-01-01')",
@@ -179,6 +189,8 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
 }
 STEPS = max(map(len, CASES.values()))
+NOT_KNOWN = (0, 2, 1)
+"""How many cells only the server knows after each step."""
 IMAGES = [("mysql", "MINIMAL"), ("mariadb", "FULL"), ("mysql", "FULL"), ("mariadb", "MINIMAL")]
 """Of each server all kinds of row images; without ROUNDS one."""
 
@@ -207,7 +219,7 @@ def test_tables_are_what_select_shows_after_every_statement(
         told += [f"step {step}: {table.table}: {table.error}" for table in summary.tables if table.error]
         found, unknown = differences(server, "ddl", tmp_path / "lake")
         told += [f"step {step}: {one}" for one in found]
-        told += [f"step {step}: {unknown} cells are not known"] if unknown else []
+        told += [f"step {step}: {unknown} cells are not known"] if unknown != NOT_KNOWN[step] else []
     load(LoadOptions((str(tmp_path / "data"),), str(tmp_path / "at once")), session)
     found, unknown = differences(server, "ddl", tmp_path / "at once")
     told += [f"at once: {one}" for one in found]

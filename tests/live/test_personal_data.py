@@ -89,7 +89,7 @@ def email(server: Server) -> str:
         INSERT INTO users (id) VALUES (77);
         UPDATE users SET email = '{last}' WHERE id = 1;
         ALTER TABLE users ADD COLUMN ssn2 VARCHAR(40) DEFAULT '{canary()}',
-            MODIFY email VARCHAR(80) DEFAULT '{canary()}';
+            MODIFY email VARCHAR(80) NOT NULL DEFAULT '{canary()}';
         CREATE VIEW v AS SELECT * FROM users WHERE email <> '{canary()}';
         CREATE PROCEDURE p() UPDATE users SET email = '{canary()}';
         FLUSH LOGS;
@@ -137,6 +137,7 @@ def test_no_byte_of_a_data_set_or_of_its_tables_has_a_value_that_rules_are_about
     assert {rows[number]["kind"] for number in (1, 79)} == {hashed(KIND)}
     assert rows[1]["note"] == PLAIN
     assert (rows[1]["born"], rows[2]["born"]) == (hashed("0000-00-00"), hashed("2001-02-03"))
+    assert len(rows[4]["email"]) == len(hashed(""))
     assert (rows[77]["email"], rows[77]["_unknown"]) == (None, ["email"])
 
 

@@ -85,7 +85,8 @@ def _masked_columns(
         if masking is None:
             found.append(one)
         elif not masking.drops:
-            known = one.known if one.value is None and one.misfit is None else False
+            is_hidden = one.action == "added" and (one.value, one.misfit) != (None, None)
+            known = False if is_hidden else one.known
             kept = one._replace(value=None, misfit=None, known=known)
             if masking.hashes and one.mysql_type is not None:
                 hashed = hashed_type(one.mysql_type)

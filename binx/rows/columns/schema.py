@@ -76,6 +76,7 @@ class ColumnDefinition(NamedTuple):
         srid: the spatial reference system that a geometry column is bound to.
         added: the value that ALTER TABLE gave existing rows when it added the column; None if the column was
             created with its table. The DEFAULT clause may have changed since.
+        numbered: whether it is AUTO_INCREMENT.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ColumnDefinition(NamedTuple):
     srid: int | None = None
     added: Default | None = None
     expression: tuple[str, ...] = ()
+    numbered: bool = False
 
 
 class IndexDefinition(NamedTuple):
@@ -227,8 +229,9 @@ class Change(NamedTuple):
     reason: str | None = None
 
 
+NO_AUTO_VALUE_ON_ZERO = 0x80000
 NO_BACKSLASH_ESCAPES = 0x100000
-"""The bit in sql_mode."""
+"""Bits in sql_mode."""
 
 
 class StatementContext(NamedTuple):

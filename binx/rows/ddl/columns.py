@@ -160,7 +160,8 @@ def _members(base: str) -> Callable[[TokenReader], ColumnSpec]:
     return lambda reader: ColumnSpec("", base, members=tuple(reader.listed(TokenReader.literal)))
 
 
-_SERIAL: dict[str, Any] = {"nullable": False, "unique": True, "numbered": True}
+_NUMBERED: dict[str, Any] = {"nullable": False, "numbered": True}
+_SERIAL = {**_NUMBERED, "unique": True}
 
 _SPECIAL: dict[str, Callable[[TokenReader], ColumnSpec]] = {
     "LONG": _long_type,
@@ -304,7 +305,7 @@ _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {
     "REFERENCES": _references,
     "INVISIBLE": {"invisible": True},
     "VISIBLE": {"invisible": False},
-    "AUTO_INCREMENT": {"numbered": True},
+    "AUTO_INCREMENT": _NUMBERED,
     "COMMENT": _value,
     "COLUMN_FORMAT": _value,
     "STORAGE": _value,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from binx.rows.absent import Absent, added_value, filled_value
 from binx.rows.columns.schema import (
     DEFAULT_CONTEXT,
+    NO_AUTO_VALUE_ON_ZERO,
     Change,
     ChangeKind,
     ColumnDefinition,
@@ -64,7 +65,8 @@ class ColumnEffect(NamedTuple):
         charset: the character set of text, ENUM and SET.
         nullable: whether NULL is allowed.
         known: added: whether the log shows which value existing rows have; retyped: False if these got values
-            that are no conversion of the former ones, because a generated column is computed anew.
+            that are no conversion of the former ones: all rows, because a generated column is computed anew;
+            or, with a ``value``, those with that value or NULL, because the column becomes AUTO_INCREMENT.
         value: added: that value, in the format of the schema record's ``absent``; retyped: what NULL becomes
             if NULL is no longer allowed and the SQL mode is not strict.
         misfit: the text of the value if the Arrow type cannot hold it.
@@ -287,6 +289,8 @@ class _Effects:
                         before = None if previous is None else previous.column(action.old)
                         filled = None if column.nullable else self._filled(before, column)
                         known = False if column.name.lower() in computed else None
+                        if column.numbered and not (before is not None and before.numbered):
+                            filled, known = self._numbered(filled)
                         yield self._column("retyped", column, former, filled, known)
                 case AddColumn():
                     named.append(action.column.name)
@@ -319,6 +323,15 @@ class _Effects:
                 yield self._column(
                     "retyped", column, None, self._filled(before, column) if is_filled else None
                 )
+
+    def _numbered(self, filled: Absent | None) -> tuple[Absent | None, bool | None]:
+        """What becomes AUTO_INCREMENT numbers rows, in an order that the log does not tell.
+
+        Rows with 0 or NULL; but with NO_AUTO_VALUE_ON_ZERO no rows with 0, and MariaDB none at all.
+        """
+        if not self._context.sql_mode & NO_AUTO_VALUE_ON_ZERO:
+            return Absent("0"), False
+        return (filled if self._context.mariadb else None), None
 
     def _filled(self, before: ColumnDefinition | None, column: ColumnDefinition) -> Absent | None:
         return filled_value(before, column, declared_type(column), mariadb=self._context.mariadb)

@@ -46,7 +46,7 @@ def _keeps_values(before: ColumnDefinition, after: ColumnDefinition) -> bool:
     """Whether an expression reads the same values after a change of a column."""
     if (before.charset, before.unsigned) != (after.charset, after.unsigned):
         return False
-    if before.nullable and not after.nullable:
+    if (before.nullable and not after.nullable) or (after.numbered and not before.numbered):
         return False
     wider = {before.base, after.base} <= {*_INTEGERS} or before.base == after.base == "varchar"
     return before.mysql_type == after.mysql_type or (wider and _size(before) <= _size(after))

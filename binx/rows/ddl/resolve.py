@@ -100,6 +100,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         expression=spec.expression,
         default=spec.default,
         srid=spec.srid if base in GEOMETRY_BASES else None,
+        numbered=spec.numbered,
     )
     return column._replace(mysql_type=_type_text(spec, column))
 

@@ -201,13 +201,15 @@ class Change(NamedTuple):
     """The values of a column in existing rows at the beginning of an epoch.
 
     ``former`` is the column that is converted, None for an added column. ``value`` is the value for existing
-    rows of an added column, if it is ``known``, and for other columns what NULL becomes.
+    rows of an added column, if it is ``known``, and for other columns what NULL becomes. With ``numbers``,
+    rows with that value or NULL get numbers that only the server knows.
     """
 
     id: int
     former: Column | None
     value: Value | None = None
     known: bool = False
+    numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

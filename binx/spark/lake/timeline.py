@@ -272,7 +272,7 @@ class Timeline:
             columns = tuple(self._behind(life, one, found, changes) for one in effect["columns"])
         key = ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
         key = key if set(key) <= {one.id for one in columns} else ()
-        is_computed = any(change.former is None for change in changes)
+        is_computed = any(change.former is None or change.numbers for change in changes)
         if columns != last.columns or key != last.key or is_computed:
             life.epochs.append(epoch_of(place, columns, key, tuple(changes), statement))
 
@@ -294,8 +294,9 @@ class Timeline:
             elif one["action"] == "retyped" and before is not None:
                 after = self._column(life, one, before.id)
                 filled = Value(one.get("value"), one.get("misfit"))
-                converted = Change(before.id, before, None if filled == Value(None) else filled)
-                changes.append(Change(before.id, None) if one.get("known") is False else converted)
+                is_filled, is_other = filled != Value(None), one.get("known") is False
+                change = Change(before.id, before, filled if is_filled else None, numbers=is_other)
+                changes.append(Change(before.id, None) if is_other and not is_filled else change)
             else:
                 after = self._column(life, one)
                 value = Value(one.get("value"), one.get("misfit"))

@@ -110,6 +110,8 @@ CASES: list[Case] = [
         " d INT GENERATED ALWAYS AS (a + (b)) VIRTUAL, e VARCHAR(5) AS (concat('x', ')')) VIRTUAL COMMENT 'v')",
         "CREATE TABLE invisible (a INT, b INT INVISIBLE, c INT DEFAULT 3 INVISIBLE COMMENT 'c')",
         "CREATE TABLE auto (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, b INT) AUTO_INCREMENT=100",
+        "CREATE TABLE auto_unique (id INT NULL AUTO_INCREMENT UNIQUE)",
+        "CREATE TABLE auto_null (id INT AUTO_INCREMENT NULL UNIQUE)",
         # keys
         "CREATE TABLE key_inline (a INT PRIMARY KEY, b INT)",
         "CREATE TABLE key_bare (a INT KEY, b INT)",

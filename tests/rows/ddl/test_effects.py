@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from binx.rows.columns.schema import StatementContext
+from binx.rows.columns.schema import NO_AUTO_VALUE_ON_ZERO, StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.rows.ddl.effects import Effect, statement_effects
@@ -135,6 +135,23 @@ def test_a_column_that_is_redefined_has_its_new_type_and_what_null_becomes() -> 
             "nullable": False, "value": "0",
         }
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("clause", "mode", "expected"),
+    [
+        ("MODIFY a INT AUTO_INCREMENT UNIQUE", 0, (False, "0")),
+        ("MODIFY a INT AUTO_INCREMENT UNIQUE", NO_AUTO_VALUE_ON_ZERO, (None, None)),
+        ("MODIFY id BIGINT AUTO_INCREMENT", 0, (None, "0")),
+    ],
+)
+def test_a_column_that_becomes_auto_increment_numbers_the_rows_with_0_or_null(
+    clause: str, mode: int, expected: tuple[bool | None, str | None]
+) -> None:
+    table = "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, a INT)"
+    [effect] = effects(table, f"ALTER TABLE t {clause}", context=StatementContext(sql_mode=mode))
+    [change] = effect.changes
+    assert (change.known, change.value) == expected
 
 
 @pytest.mark.parametrize(

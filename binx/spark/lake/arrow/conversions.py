@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from binx.spark.lake.arrow.rules import rule_of
-from binx.spark.lake.arrow.types import Misfit, Rule, UnknownError, arrow_type, constant
+from binx.spark.lake.arrow.types import Misfit, Rule, UnknownError, arrow_type, constant, unknown
 from binx.spark.lake.model import Change, Column, Epoch, Value
 
 _EPOCH = datetime(1970, 1, 1)
@@ -20,7 +20,7 @@ def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, se
     ids = {column.id for column in before.columns}
     heads = [name for name in rows.column_names if not name[1:].isdigit()]
     found: dict[str, Any] = {name: rows.column(name) for name in heads}
-    unknown = set()
+    lost = set()
     for column in after.columns:
         change = changes.get(column.id)
         if change is None and column.id not in ids:
@@ -29,8 +29,8 @@ def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, se
         found |= made
         known = made.get(f"p{column.id}")
         if len(rows) and known is not None and change is not None and _lost(rows, column, known):
-            unknown.add(column.name)
-    return pa.table(found), unknown
+            lost.add(column.name)
+    return pa.table(found), lost
 
 
 def _lost(rows: pa.Table, column: Column, known: Any) -> bool:
@@ -70,9 +70,10 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
     of_null = (
         None if given is None else given.as_py(),
         filled.misfit,
-        takes_null or change.value is not None,
+        (takes_null or change.value is not None) and not change.numbers,
     )
-    outcome = _Outcome(rule or (lambda one: one), kind, of_null)
+    rule = rule or (lambda one: one)
+    outcome = _Outcome(_numbering(rule, of_null[0]) if change.numbers else rule, kind, of_null)
     values = [
         outcome.of(value, misfit, is_known)
         for value, misfit, is_known in zip(_plain_values(kept[name]), misfits, present, strict=True)
@@ -83,6 +84,16 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
     if not all(is_known for _, _, is_known in values):
         made[f"p{column.id}"] = pa.array([is_known for _, _, is_known in values])
     return made
+
+
+def _numbering(rule: Rule, number: Any) -> Rule:
+    """Return a rule whose result is not known if it is this number."""
+
+    def numbering(value: Any) -> Any:
+        found = rule(value)
+        return unknown(value) if found == number else found
+
+    return numbering
 
 
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:

@@ -184,9 +184,11 @@ def test_rows_of_a_table_that_come_again_behind_others_are_all_there(tmp_path: P
 def test_names_with_dots_are_told_apart(
     tmp_path: Path, pattern: str, taken_in: tuple[str, str] | None
 ) -> None:
-    create = "CREATE TABLE {} (id int PRIMARY KEY);\nINSERT INTO {} VALUES (1);\n"
-    dump = DUMP[: DUMP.index("DROP ")] + "USE `a.b`;\n" + create.format("`c`", "`c`")
-    dump += "USE a;\n" + create.format("`b.c`", "`b.c`") + "-- Dump completed\n"
+    table = (
+        "CREATE TABLE {0} (id int PRIMARY KEY);\n-- Dumping data for table {0}\nINSERT INTO {0} VALUES (1);\n"
+    )
+    tables = "USE `a.b`;\n" + table.format("`c`") + "USE a;\n" + table.format("`b.c`")
+    dump = DUMP[: DUMP.index("DROP ")] + tables + "-- Dump completed\n"
     if taken_in is None:
         with pytest.raises(UsageError, match=r"expected DB\.TABLE"):
             taken(tmp_path, dump, pattern)

@@ -131,11 +131,12 @@ CASES: dict[str, tuple[str, ...]] = {
     ),
     "columns become AUTO_INCREMENT, with rows that are numbered and rows that are not": (
         "CREATE TABLE a1 (id INT PRIMARY KEY, n INT, u INT UNIQUE AUTO_INCREMENT); INSERT INTO a1 VALUES"
-        " (1, 7, 1), (2, 0, 2), (3, NULL, 3), (5, 3, 5); CREATE TABLE a2 (n INT NOT NULL AUTO_INCREMENT UNIQUE);"
+        " (1, 7, 1), (2, 0, 2), (3, NULL, 3), (5, 3, 5); CREATE TABLE a2 (n INT AUTO_INCREMENT UNIQUE);"
         " SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'; INSERT INTO a2 VALUES (0), (5); CREATE TABLE a3 (id INT"
         " PRIMARY KEY); INSERT INTO a3 VALUES (0), (-1)",
-        "ALTER TABLE a1 MODIFY u INT UNIQUE, MODIFY n DECIMAL(9,2); ALTER TABLE a1 MODIFY n INT AUTO_INCREMENT,"
-        " ADD KEY (n); ALTER TABLE a2 MODIFY n BIGINT AUTO_INCREMENT; SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';"
+        "ALTER TABLE a1 MODIFY u INT UNIQUE, MODIFY n DECIMAL(9,2); ALTER TABLE a1 MODIFY n INT"
+        " AUTO_INCREMENT, ADD KEY (n); ALTER TABLE a2 MODIFY n BIGINT AUTO_INCREMENT; SET"
+        " sql_mode = 'NO_AUTO_VALUE_ON_ZERO';"
         " ALTER TABLE a3 MODIFY id INT AUTO_INCREMENT",
         "UPDATE a1 SET n = 20 WHERE id = 3; INSERT INTO a3 VALUES (NULL)",
     ),

@@ -58,7 +58,7 @@ class Surveyed(NamedTuple):
     definitions: tuple[Definition, ...]
     error: BinxError | None
 
-    def place_behind(self, place: Place, file: BinlogFile) -> Place:
+    def place_after(self, place: Place, file: BinlogFile) -> Place:
         """Return the place of the next log."""
         tables = place.tables
         if self.definitions:
@@ -79,7 +79,7 @@ class _Definitions(Catalog):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[Definition] = []
+        self.definitions: list[Definition] = []
 
     def follow(
         self,
@@ -89,7 +89,7 @@ class _Definitions(Catalog):
         provenance: Provenance = Provenance.DDL,
     ) -> Followed:
         """Record a statement."""
-        self.found.append((statement, default_db, context))
+        self.definitions.append((statement, default_db, context))
         return Followed(None, [])
 
 
@@ -109,9 +109,9 @@ def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surv
             if selector is not None:
                 passed += selector.mask(file, scan, table).count(1)
             follow_statements(decoder, table)
-    except BinxError as found:
-        error = found
-    return Surveyed(count, passed, tuple(definitions.found), error)
+    except BinxError as failure:
+        error = failure
+    return Surveyed(count, passed, tuple(definitions.definitions), error)
 
 
 def packed(catalog: Catalog) -> bytes:
@@ -174,11 +174,11 @@ def check_log_numbers(files: Sequence[BinlogFile], store: Store) -> None:
             " save the log under its own name first"
         )
     try:
-        there = [found for name in store.names(MANIFESTS) if (found := _SOURCE.fullmatch(name))]
+        existing = [match for name in store.names(MANIFESTS) if (match := _SOURCE.fullmatch(name))]
     except SourceError as error:
         raise OutputError(error.message, path=error.path) from error
-    given = {f"{source_name(file)}.json": file.name for file in files}
-    names = given | {found[0]: found["name"] for found in there}
+    requested = {f"{source_name(file)}.json": file.name for file in files}
+    names = requested | {match[0]: match["name"] for match in existing}
     unnumbered = next((name for name in names.values() if not number_of(name)), None)
     if unnumbered is not None and len(names) > 1:
         raise RefusedError(

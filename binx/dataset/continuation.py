@@ -50,12 +50,12 @@ class Beginning(NamedTuple):
     """The initial state of an export.
 
     Attributes:
-        behind: the log that the export continues from, if the data set has it.
+        previous: the log that the export continues from, if the data set has it.
     """
 
     catalog: Catalog | None
     state: ChainState
-    behind: str | None = None
+    previous: str | None = None
 
 
 def behind_record(
@@ -96,11 +96,11 @@ def find_beginning(
         OutputError: the record of the previous log cannot be read.
         SourceError: the data set cannot be read.
     """
-    found = find_behind(open_store(folder), files[0], rules) if catalog is None and files else None
-    return found or Beginning(catalog, ChainState())
+    beginning = find_continuation(open_store(folder), files[0], rules) if catalog is None and files else None
+    return beginning or Beginning(catalog, ChainState())
 
 
-def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Beginning | None:
+def find_continuation(store: Store, file: BinlogFile, rules: PersonalData | None = None) -> Beginning | None:
     """Return the state at the end of the previous log; None if the data set does not have that log.
 
     Raises:
@@ -112,22 +112,22 @@ def find_behind(store: Store, file: BinlogFile, rules: PersonalData | None = Non
     if name is None:
         return None
     ends = known_ends(file)
-    begins = f"{escape_name(name)}."
+    prefix = f"{escape_name(name)}."
     for is_same_id in (True, False):
-        for one in store.names(MANIFESTS):
-            if not (one.startswith(begins) and one.endswith(".json")):
+        for manifest_name in store.names(MANIFESTS):
+            if not (manifest_name.startswith(prefix) and manifest_name.endswith(".json")):
                 continue
-            path = f"{MANIFESTS}/{one}"
+            path = f"{MANIFESTS}/{manifest_name}"
             try:
-                found = _behind(store, _read(store, path), ends, rules, is_same_id=is_same_id)
+                beginning = _end_state(store, _read(store, path), ends, rules, is_same_id=is_same_id)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError, zlib.error) as error:
                 raise OutputError(
                     f"its record of the previous log cannot be read: {error}; delete it and export its"
                     " log again",
                     path=store.path(path).partition("?")[0],
                 ) from error
-            if found is not None:
-                return found
+            if beginning is not None:
+                return beginning
     return None
 
 
@@ -145,7 +145,7 @@ def _read(store: Store, path: str) -> dict[str, Any]:
     return document
 
 
-def _behind(
+def _end_state(
     store: Store, manifest: dict[str, Any], ends: FileEnds, rules: PersonalData | None, *, is_same_id: bool
 ) -> Beginning | None:
     """Return a manifest's end state, if the log with these ends follows directly."""
@@ -199,8 +199,8 @@ def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) 
     if ends.previous_gtids is None:
         last = dict(entry.rsplit("-", 1) for entry in now.split(",") if entry)
         return all(
-            int(last.get(place, -1)) >= int(number)
-            for place, number in (entry.rsplit("-", 1) for entry in before.split(",") if entry)
+            int(last.get(origin, -1)) >= int(number)
+            for origin, number in (entry.rsplit("-", 1) for entry in before.split(",") if entry)
         )
     known = GtidSet.parse(before)
     if _is_selected(manifest):

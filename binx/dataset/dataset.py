@@ -35,9 +35,9 @@ def escape_name(name: str) -> str:
     if _PLAIN_NAME(name) is not None and len(name) <= _NAME_BYTES:
         return name
     parts = []
-    for place, character in enumerate(name):
+    for index, character in enumerate(name):
         plain = character.isalnum() or (
-            character in _PLAIN_PUNCTUATION and not (place == 0 and character in "_.")
+            character in _PLAIN_PUNCTUATION and not (index == 0 and character in "_.")
         )
         encoded = character.encode("utf-8", "surrogatepass")
         parts.append(character if plain else "".join(f"%{byte:02X}" for byte in encoded))
@@ -56,8 +56,8 @@ class DataSet:
         OutputError: the folder cannot be made.
     """
 
-    def __init__(self, place: str | os.PathLike[str]) -> None:
-        self.store = open_store(os.fspath(place))
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.store = open_store(os.fspath(folder))
         self.store.prepare()
         self.staging = (
             self.store.folder / STAGING if isinstance(self.store, LocalStore) else self.store.on_its_way
@@ -118,13 +118,13 @@ class DataSet:
             with output_errors(self.staging):
                 return sorted(os.listdir(self.staging)) if self.staging.is_dir() else []
         shutil.rmtree(self.staging, ignore_errors=True)
-        found = []
+        sources = []
         for name in self.store.find(STAGING):
             if name.startswith(f"{ATTEMPTS}/"):
                 self.store.remove(name)
             else:
-                found.append(name.removeprefix(f"{STAGING}/"))
-        return found
+                sources.append(name.removeprefix(f"{STAGING}/"))
+        return sources
 
     def manifest(self, source: str) -> dict[str, Any] | None:
         """Return a source's manifest, or None.
@@ -164,21 +164,21 @@ class DataSet:
             RefusedError: the export of the server's next log continues from it.
             OutputError: a file cannot be removed.
         """
-        found = [one for one in self.manifests() if log in (one["source"]["name"], _source_of(one))]
-        if not found:
+        manifests = [item for item in self.manifests() if log in (item["source"]["name"], _source_of(item))]
+        if not manifests:
             raise AbsentError(f"the data set has no {log}")
-        for manifest in found:
-            behind = (manifest.get("behind") or {"next": None})["next"]
-            next_one = f"{escape_name(behind or '')}."
-            if behind and not any(one.startswith(next_one) for one in self.store.names(MANIFESTS)):
-                raise RefusedError(f"{log} is the last log, and the export of {behind} continues from it")
-        for manifest in found:
+        for manifest in manifests:
+            next_log = (manifest.get("behind") or {"next": None})["next"]
+            prefix = f"{escape_name(next_log or '')}."
+            if next_log and not any(name.startswith(prefix) for name in self.store.names(MANIFESTS)):
+                raise RefusedError(f"{log} is the last log, and the export of {next_log} continues from it")
+        for manifest in manifests:
             # From here on, no reader uses its files.
             self.store.remove(manifest_name(_source_of(manifest)))
             for entry in manifest["files"]:
                 if entry["kind"] != "schema":
                     self.store.remove(entry["path"])
-        return [_source_of(manifest) for manifest in found]
+        return [_source_of(manifest) for manifest in manifests]
 
 
 _MEMBERS: dict[str, type] = {

@@ -69,7 +69,7 @@ class Finder:
         """Yield the transactions in file order, with their marks and ids, as the decoder expects them."""
         for table in self._scan:
             if len(table):
-                yield table, self._chosen(table), transaction_ids(self._scan.file, table)
+                yield table, self._marks(table), transaction_ids(self._scan.file, table)
                 self._payloads.clear()
 
     def take_group(self, *, is_last: bool = False) -> pa.RecordBatch | None:
@@ -83,17 +83,17 @@ class Finder:
 
     def _gathered_rows(self) -> pa.RecordBatch:
         """Return the gathered transactions as rows; tables are joined first, as small ones are slow."""
-        (whole, _), *others = self._gathered
+        (joined, _), *others = self._gathered
         for table, _ in others:
-            join(whole, table)
+            join(joined, table)
         marks = b"".join(mask for _, mask in self._gathered)
         self._gathered.clear()
         batch = index_batch(
-            self._scan.file, self._scan, whole, epoch=self._state.epoch, first_seqno=self._first_seqno
+            self._scan.file, self._scan, joined, epoch=self._state.epoch, first_seqno=self._first_seqno
         )
         return marked_rows(batch, marks)
 
-    def _chosen(self, table: TransactionTable) -> bytearray:
+    def _marks(self, table: TransactionTable) -> bytearray:
         """Number, select and count transactions; return the decoder's mark for each."""
         scan, file, state, report = self._scan, self._scan.file, self._state, self._report
         marks = self._selector.mask(file, scan, table)
@@ -141,7 +141,7 @@ class Salvaging:
         """Return the errors of marked transactions that cannot be decoded, by index."""
         if self._check is None:
             return {}
-        self.forget_behind_damage()
+        self.forget_after_damage()
         errors = self._check.undecodable(table, marks)
         if any(table.value("statements", index) for index in errors):
             self._forget_tables()
@@ -163,7 +163,7 @@ class Salvaging:
                 self._damage.append(_record(start, end, error.offset, "undecodable", gtid, 1, why))
         return lost
 
-    def forget_behind_damage(self) -> None:
+    def forget_after_damage(self) -> None:
         """Forget tables if the scan has skipped damage since the last call."""
         if len(self._scan.damage) > self._damages:
             self._forget_tables()
@@ -172,12 +172,12 @@ class Salvaging:
         """Return everything skipped or left out, in log order, for the manifest."""
         scanned = [
             _record(
-                one.start, one.end, one.offset, one.cause.value, str(one.lost) if one.lost else one.gtid,
-                one.transactions, one.message,
+                damage.start, damage.end, damage.offset, damage.cause.value,
+                str(damage.lost) if damage.lost else damage.gtid, damage.transactions, damage.message,
             )
-            for one in self._scan.damage
+            for damage in self._scan.damage
         ]  # fmt: skip
-        return sorted(self._damage + scanned, key=lambda one: one["start"])
+        return sorted(self._damage + scanned, key=lambda entry: entry["start"])
 
     def _forget_tables(self) -> None:
         self._damages = len(self._scan.damage)
@@ -210,10 +210,10 @@ def _record(
 def damage_sentences(damage: Sequence[dict[str, Any]]) -> list[str]:
     """Return the manifest's sentences about damage, for its losses."""
     sentences = []
-    for one in damage:
-        gtid = "" if one["gtid"] is None else f" (transaction {one['gtid']})"
+    for entry in damage:
+        gtid = "" if entry["gtid"] is None else f" (transaction {entry['gtid']})"
         sentences.append(
-            f"bytes {one['start']:,} to {one['end']:,}{gtid} could not be read and are left out, at"
-            f" least {counted(one['transactions'], 'transaction')}: {one['message']}"
+            f"bytes {entry['start']:,} to {entry['end']:,}{gtid} could not be read and are left out, at"
+            f" least {counted(entry['transactions'], 'transaction')}: {entry['message']}"
         )
     return sentences

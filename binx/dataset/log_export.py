@@ -145,7 +145,7 @@ class LogExport:
         if row_filter is not None:
             # The existing manifest has them.
             row_filter.take_warnings()
-        salvaging.forget_behind_damage()
+        salvaging.forget_after_damage()
 
     def write(self, transaction: Transaction, progress: Callable[[int], None], *, has_thread: bool) -> Staged:
         """Decode the log and write its files.
@@ -177,7 +177,7 @@ class LogExport:
                 del item
             progress(scan.position)
         self.file.source.release(0, self.file.size)
-        salvaging.forget_behind_damage()
+        salvaging.forget_after_damage()
         if (group := finder.take_group(is_last=True)) is not None:
             files.write_transactions(group)
         files.end_files(map(self._masks.table, decoder.tables))

@@ -146,21 +146,21 @@ def manifest(
         "last_commit_timestamp": _time(last[1]),
         "files": files,
         "tables": [
-            {"db": db, "table": table, **dict(zip(_CHANGES, counted.changes, strict=True))}
-            for (db, table), counted in tables
-            if counted.changes is not None
+            {"db": db, "table": table, **dict(zip(_CHANGES, counts.changes, strict=True))}
+            for (db, table), counts in tables
+            if counts.changes is not None
         ],
         "conservation": [
             {
                 "db": db,
                 "table": table,
-                "images": counted.images,
-                "written": counted.written,
-                "filtered": counted.filtered,
-                "undecodable": counted.undecodable,
-                **({"uncounted": counted.uncounted} if counted.uncounted else {}),
+                "images": counts.images,
+                "written": counts.written,
+                "filtered": counts.filtered,
+                "undecodable": counts.undecodable,
+                **({"uncounted": counts.uncounted} if counts.uncounted else {}),
             }
-            for (db, table), counted in tables
+            for (db, table), counts in tables
         ],
         "statements_left_out": sums.statements_left_out,
         "damage": list(damage),

@@ -66,14 +66,14 @@ class ExportedLog(NamedTuple):
         kept: the existing manifest, if the same request has already exported the log.
         found: the requested GTIDs that are in the log.
         notes: how positions were interpreted.
-        behind: the place of the next log, if it was requested.
+        next_place: the place of the next log, if it was requested.
     """
 
     staged: Staged | None
     kept: dict[str, Any] | None
     found: GtidSet
     notes: tuple[str, ...]
-    behind: Place
+    next_place: Place
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def export_log(
     progress: Callable[[int], None],
     *,
     row_filter: RowFilter | None = None,
-    needs_behind: bool = True,
+    needs_next_place: bool = True,
     has_thread: bool = False,
 ) -> ExportedLog:
     """Decode a log and write its files; the caller commits them.
@@ -98,7 +98,7 @@ def export_log(
     Args:
         progress: called at intervals with the offset reached; an exception it raises ends the export.
         row_filter: removes row changes by their rows; updated.
-        needs_behind: whether the next log's place is needed, even if this log is already exported.
+        needs_next_place: whether the next log's place is needed, even if this log is already exported.
     """
     selector = Selector(request.selection, request.names, in_parts=True)
     selector.take_passed(place.passed)
@@ -109,10 +109,10 @@ def export_log(
     kept = export.find_kept()
     if kept is None:
         staged = export.write(begin(), progress, has_thread=has_thread)
-    elif needs_behind or seeks or kept["damage"]:
+    elif needs_next_place or seeks or kept["damage"]:
         export.pass_over(progress)
-    behind = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
-    return ExportedLog(staged, kept, selector.found, tuple(selector.notes), behind)
+    next_place = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
+    return ExportedLog(staged, kept, selector.found, tuple(selector.notes), next_place)
 
 
 def to_parquet(
@@ -156,9 +156,9 @@ def to_parquet(
         try:
             yield from chain.export(place)
         finally:
-            if chain.behind is not None:
-                catalog.become(unpacked(chain.behind.tables))
-                state.epoch, state.seqno = chain.behind.epoch, chain.behind.seqno
+            if chain.next_place is not None:
+                catalog.become(unpacked(chain.next_place.tables))
+                state.epoch, state.seqno = chain.next_place.epoch, chain.next_place.seqno
 
 
 class _StoppedError(Exception):
@@ -178,7 +178,7 @@ class _Chain:
     """The logs of an export.
 
     Attributes:
-        behind: the place of the log after the committed ones; None before the first commit.
+        next_place: the place of the log after the committed ones; None before the first commit.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class _Chain:
         options: ParquetOptions,
         progress: Callable[[int], None],
     ) -> None:
-        self.behind: Place | None = None
+        self.next_place: Place | None = None
         self._dataset = dataset
         self._files = files
         self._selector = selector
@@ -205,7 +205,7 @@ class _Chain:
     def export(self, place: Place) -> Iterator[SourceReport]:
         """Export and commit the logs."""
         request, limit = self._request, self._request.options.where_limit
-        all_rows = request.row_filter(place)
+        chain_filter = request.row_filter(place)
         jobs = min(request.options.jobs_here, len(self._files)) if self._can_be_shared() else 1
         begun: deque[_Begun] = deque()
         # Decoding in sequence needs no thread, which the system might refuse to start.
@@ -214,28 +214,28 @@ class _Chain:
                 for number, file in enumerate(self._files):
                     # The place after the last log is determined by decoding it.
                     is_shared = jobs > 1 and number + 1 < len(self._files)
-                    found = survey(file, request.selection, request.names) if is_shared else None
-                    row_filter = all_rows if limit is not None else request.row_filter(place)
-                    is_known = found is not None and found.error is None
-                    begun.append(self._begin(pool, number, place, row_filter, needs_behind=not is_known))
-                    if found is not None and is_known:
-                        place = found.place_behind(place, file)
+                    surveyed = survey(file, request.selection, request.names) if is_shared else None
+                    row_filter = chain_filter if limit is not None else request.row_filter(place)
+                    is_known = surveyed is not None and surveyed.error is None
+                    begun.append(self._begin(pool, number, place, row_filter, needs_next_place=not is_known))
+                    if surveyed is not None and is_known:
+                        place = surveyed.place_after(place, file)
                     while begun and (not is_known or len(begun) > jobs):
                         exported, report = self._commit(begun[0])
-                        seen = begun.popleft().row_filter
-                        if all_rows is not None and seen is not None:
-                            all_rows.take_seen(seen.seen)
+                        log_filter = begun.popleft().row_filter
+                        if chain_filter is not None and log_filter is not None:
+                            chain_filter.take_seen(log_filter.seen)
                         if not is_known:
-                            place = self.behind = exported.behind
+                            place = self.next_place = exported.next_place
                         yield report
             finally:
                 self._is_stopped = True
                 if pool is not None:
                     pool.shutdown(cancel_futures=True)
-                for one in begun:
-                    one.transaction.abandon()
-        if all_rows is not None:
-            all_rows.check()
+                for log in begun:
+                    log.transaction.abandon()
+        if chain_filter is not None:
+            chain_filter.check()
 
     def _can_be_shared(self) -> bool:
         """Whether logs can be decoded in parallel: nothing requires a single pass in order."""
@@ -255,7 +255,7 @@ class _Chain:
         place: Place,
         row_filter: RowFilter | None,
         *,
-        needs_behind: bool,
+        needs_next_place: bool,
     ) -> _Begun:
         """Start decoding a log in the pool; without a pool, it is decoded when it is committed."""
         file = self._files[number]
@@ -269,7 +269,7 @@ class _Chain:
             lambda: transaction,
             partial(self._reach, number),
             row_filter=row_filter,
-            needs_behind=needs_behind,
+            needs_next_place=needs_next_place,
             has_thread=self._request.options.jobs_here > 1,
         )
         if pool is None:

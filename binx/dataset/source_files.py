@@ -169,7 +169,7 @@ class Background:
         self._limit = limit
         self._pool = ThreadPoolExecutor(1, "binx-write") if has_thread else None
         self._waiting: deque[tuple[Future[object], int]] = deque()
-        self._held = 0
+        self._held_bytes = 0
 
     def do(self, work: Callable[[], object], size: int = 0) -> None:
         """Submit a task that holds ``size`` bytes.
@@ -181,14 +181,14 @@ class Background:
         if self._pool is None:
             work()
             return
-        while self._waiting and (self._waiting[0][0].done() or self._held + size > self._limit):
+        while self._waiting and (self._waiting[0][0].done() or self._held_bytes + size > self._limit):
             self._take_oldest()
         try:
             future: Future[object] = self._pool.submit(work)
         except RuntimeError as error:
             raise ResourceError.of("threads", error) from error
         self._waiting.append((future, size))
-        self._held += size
+        self._held_bytes += size
 
     def join(self) -> None:
         """Wait until all tasks are done.
@@ -207,5 +207,5 @@ class Background:
 
     def _take_oldest(self) -> None:
         future, size = self._waiting.popleft()
-        self._held -= size
+        self._held_bytes -= size
         future.result()

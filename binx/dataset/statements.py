@@ -77,7 +77,7 @@ def statements_batch(
     statements: Sequence[Statement],
     options: ArrowOptions = DEFAULT_ARROW_OPTIONS,
     personal: PersonalData | None = None,
-    kept: StatementTexts = StatementTexts.NONE,
+    texts: StatementTexts = StatementTexts.NONE,
 ) -> pa.RecordBatch:
     """Return the statements as a batch, one row each, without personal data.
 
@@ -91,9 +91,9 @@ def statements_batch(
         with_effects = [masked_statement(statement, effects, personal) for statement, effects in with_effects]
     statements = [statement for statement, _ in with_effects]
     digests = [_digest(statement) for statement in statements]
-    if kept is not StatementTexts.TEXT:
-        statements = [one._replace(sql="") if one.kind == ROWS else one for one in statements]
-    made: dict[str, list[Any]] = {
+    if texts is not StatementTexts.TEXT:
+        statements = [item._replace(sql="") if item.kind == ROWS else item for item in statements]
+    columns: dict[str, list[Any]] = {
         "event_timestamp": [statement.timestamp * 1_000_000 for statement in statements],
         "options": [list(statement.options.items()) for statement in statements],
         "rand_seeds": [_wrapped(statement.rand_seeds) for statement in statements],
@@ -105,7 +105,7 @@ def statements_batch(
     schema = statements_schema()
     arrays = []
     for name, data_type in zip(schema.names, schema.types, strict=True):
-        values = made.get(name) or [getattr(statement, name) for statement in statements]
+        values = columns.get(name) or [getattr(statement, name) for statement in statements]
         arrays.append(arrow_array(values, data_type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -126,7 +126,7 @@ def _effect(effect: Effect) -> dict[str, Any]:
         "columns": None if effect.columns is None else listed(effect.columns),
         "changes": listed(effect.changes),
         "key": None if effect.key is None else list(effect.key),
-        "parents": [{**one._asdict(), "columns": list(one.columns)} for one in effect.parents],
+        "parents": [{**parent._asdict(), "columns": list(parent.columns)} for parent in effect.parents],
     }
 
 

@@ -112,8 +112,8 @@ class Transaction:
     def hand_in(self, files: Iterable[WrittenFile]) -> None:
         """Upload this attempt's files for the committing process; a local folder needs no upload."""
         if not isinstance(self._store, LocalStore):
-            handed = f"{ATTEMPTS}/{self.source}/{self._attempt}"
-            self._store.take((self.path(file.path), f"{handed}/{file.path}") for file in files)
+            folder = f"{ATTEMPTS}/{self.source}/{self._attempt}"
+            self._store.take((self.path(file.path), f"{folder}/{file.path}") for file in files)
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def commit(
@@ -128,16 +128,16 @@ class Transaction:
             OutputError: a file cannot be written; the source then has no manifest.
         """
         names = sorted({file.path for file in files})
-        store, own = self._store, manifest_name(self.source)
+        store, manifest_path = self._store, manifest_name(self.source)
         old = self.dataset.manifest(self.source)
         self._is_marked = True
         if not isinstance(store, LocalStore):
             store.put(self._mark, b"its commit has begun\n")
         if old is not None:
-            store.remove(own)
+            store.remove(manifest_path)
         self._take(attempt, names)
         self._remove_stale(old, set(names))
-        store.put(own, _json(manifest))
+        store.put(manifest_path, _json(manifest))
         self.committed = True
         self.dataset.clear_staged(self.source)
         self._is_marked = False
@@ -180,8 +180,8 @@ class Transaction:
     def _find(self, kind: str) -> Iterator[str]:
         """Yield this source's files of a kind, listed in a manifest or not."""
         for name in self._store.find(kind):
-            own = name.rpartition("/")[2]
-            if own == f"{self.source}.parquet" or own.startswith(f"{self.source}-"):
+            file_name = name.rpartition("/")[2]
+            if file_name == f"{self.source}.parquet" or file_name.startswith(f"{self.source}-"):
                 yield name
 
 
@@ -248,11 +248,11 @@ def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None 
 def _records_to_write(store: Store, staged: Staged) -> Iterator[tuple[str, bytes, bool]]:
     """Yield names and bytes of records, and whether they are new; records valid from earlier are kept."""
     schemas, texts = [], []
-    for one in staged.schemas:
-        there = store.read(f"{one.path}.json")
-        if one.valid_from < _valid_from(there):
-            schemas.append((f"{one.path}.avsc", one.avro.encode("utf-8", "surrogatepass"), there is None))
-            texts.append((f"{one.path}.json", one.text.encode("utf-8", "surrogatepass"), there is None))
+    for record in staged.schemas:
+        old = store.read(f"{record.path}.json")
+        if record.valid_from < _valid_from(old):
+            schemas.append((f"{record.path}.avsc", record.avro.encode("utf-8", "surrogatepass"), old is None))
+            texts.append((f"{record.path}.json", record.text.encode("utf-8", "surrogatepass"), old is None))
     # Write schemas first: an existing record implies that its schema exists.
     yield from schemas + texts
     if staged.tables is not None and store.read(staged.tables[0]) is None:
@@ -264,8 +264,8 @@ def _valid_from(record: bytes | None) -> float:
     if record is None:
         return float("inf")
     try:
-        found: dict[str, Any] = json.loads(record)
-        return int(found["valid_from"])
+        document: dict[str, Any] = json.loads(record)
+        return int(document["valid_from"])
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return float("inf")
 
@@ -281,7 +281,7 @@ def _json(document: dict[str, Any]) -> bytes:
         opening = ",\n"
         if isinstance(value, list) and value:
             # Joining all lines would take as much memory again as the text.
-            text.writelines(f"{',' if place else '['}\n  {encode(item)}" for place, item in enumerate(value))
+            text.writelines(f"{',' if index else '['}\n  {encode(item)}" for index, item in enumerate(value))
             text.write("\n ]")
         else:
             text.write(encode(value))

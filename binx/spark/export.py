@@ -163,7 +163,7 @@ class _Export:
                 if doubtful:
                     # Its own task reports the damage; the state of the logs after it is not known yet.
                     break
-                self._place = one.place_behind(self._place, file)
+                self._place = one.place_after(self._place, file)
             for report in self._written(files[begun : begun + len(shares)], shares):
                 begun += 1
                 yield report
@@ -186,7 +186,7 @@ class _Export:
                 is_kept = exported.staged is None
                 yield SourceReport(transaction.source, file.path, is_kept, exported.manifest)
                 if answer.is_behind_known:
-                    self._place = exported.behind
+                    self._place = exported.next_place
                     return
         finally:
             for transaction in transactions:
@@ -242,7 +242,7 @@ def _exported(share: Share, file: BinlogFile, attempt: str) -> Answer:
     try:
         exported = export_log(
             dataset, share.request, file, share.place, begin, lambda position: None,
-            row_filter=rows, needs_behind=share.is_doubtful,
+            row_filter=rows, needs_next_place=share.is_doubtful,
         )  # fmt: skip
         if exported.staged is not None:
             begun[0].hand_in(exported.staged.files)

@@ -15,7 +15,7 @@ import pytest
 
 from binx.dataset import parquet
 from binx.dataset.chain import Place, SourceReport, packed, survey, unpacked
-from binx.dataset.continuation import ChainState, find_behind
+from binx.dataset.continuation import ChainState, find_continuation
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
@@ -104,7 +104,7 @@ def test_a_pass_over_statements_leads_where_decoding_does(chain: str, tmp_path: 
     place = Place(packed(catalog), 0, 1, 0)
     try:
         for file in files:
-            place = survey(file, Selection(), ()).place_behind(place, file)
+            place = survey(file, Selection(), ()).place_after(place, file)
             list(to_parquet([file], tmp_path, catalog=catalog, state=state))
             assert (place.epoch, place.seqno) == (state.epoch, state.seqno)
             assert unpacked(place.tables).fingerprint() == catalog.fingerprint()
@@ -233,7 +233,7 @@ def export_alone(folder: Path, paths: list[Path]) -> None:
 def behind(folder: Path, path: Path) -> Any:
     (file,) = open_files([str(path)])
     with file:
-        return find_behind(open_store(str(folder)), file)
+        return find_continuation(open_store(str(folder)), file)
 
 
 def seqno(folder: Path, path: Path) -> int:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-_LEG = re.compile(r'\.(?P<name>[A-Za-z_$][\w$]*|\*|"(?:[^"\\]|\\.)*")|\[(?P<place>\d+|\*)\]')
+_LEG = re.compile(r'\.(?P<name>[A-Za-z_$][\w$]*|\*|"(?:[^"\\]|\\.)*")|\[(?P<index>\d+|\*)\]')
 
 Path = tuple[str | int | None, ...]
 """Member names and array indexes; None matches any of either."""
@@ -41,21 +41,21 @@ def _refused(constant: str) -> Any:
 
 def path_of(text: str) -> Path | None:
     """Parse a path such as ``$.lines[0]."unit price"`` or ``$.lines[*].*`` into its legs; None if invalid."""
-    found: list[str | int | None] = []
-    place = 1
-    while place < len(text):
-        leg = _LEG.match(text, place)
+    legs: list[str | int | None] = []
+    position = 1
+    while position < len(text):
+        leg = _LEG.match(text, position)
         if leg is None:
             return None
         name = leg["name"]
-        if "*" in (name, leg["place"]):
-            found.append(None)
+        if "*" in (name, leg["index"]):
+            legs.append(None)
         elif name is None:
-            found.append(int(leg["place"]))
+            legs.append(int(leg["index"]))
         else:
-            found.append(json.loads(name) if name.startswith('"') else name)
-        place = leg.end()
-    return tuple(found) if text.startswith("$") else None
+            legs.append(json.loads(name) if name.startswith('"') else name)
+        position = leg.end()
+    return tuple(legs) if text.startswith("$") else None
 
 
 def printed(value: Any) -> str:
@@ -63,8 +63,8 @@ def printed(value: Any) -> str:
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, dict):
-        ordered = sorted(value.items(), key=lambda one: (len(one[0].encode()), one[0].encode()))
-        return "{" + ", ".join(f"{_text(name)}: {printed(one)}" for name, one in ordered) + "}"
+        ordered = sorted(value.items(), key=lambda member: (len(member[0].encode()), member[0].encode()))
+        return "{" + ", ".join(f"{_text(name)}: {printed(item)}" for name, item in ordered) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(printed, value)) + "]"
     return _text(value) if isinstance(value, str) else json.dumps(value)
@@ -75,7 +75,7 @@ def _text(value: str) -> str:
 
 
 def _remaining(path: Path, legs: Path) -> Iterator[Path | None]:
-    """Yield what remains of a rule's path behind the legs to a value, or None if it ends before that.
+    """Yield what remains of a rule's path after the legs to a value, or None if it ends before that.
 
     There are several if a leg can also mean a value that is not an array, as in MySQL's paths.
     """
@@ -109,21 +109,21 @@ class Documents:
     def masked(self, document: str) -> str:
         """Return the document with the rules applied; raise ValueError if it is not JSON."""
         self._is_changed = False
-        found = parsed(document, self._members)
+        value = parsed(document, self._members)
         for path, hashes in self._rules:
-            found = self._value(found, path, hashes)
-        return printed(found) if self._is_changed else document
+            value = self._value(value, path, hashes)
+        return printed(value) if self._is_changed else document
 
     def differences(self, listed: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return differences, in the form of ``_json_diff``, with the rules applied."""
-        found = []
-        for one in listed:
-            kept: dict[str, Any] | None = one
+        masked = []
+        for difference in listed:
+            result: dict[str, Any] | None = difference
             for path, hashes in self._rules:
-                kept = None if kept is None else self._difference(kept, path, hashes)
-            if kept is not None:
-                found.append(kept)
-        return found
+                result = None if result is None else self._difference(result, path, hashes)
+            if result is not None:
+                masked.append(result)
+        return masked
 
     def _members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -131,20 +131,20 @@ class Documents:
         self._is_changed |= len(members) < len(pairs)
         return members
 
-    def _difference(self, one: dict[str, Any], path: Path, hashes: bool) -> dict[str, Any] | None:
-        legs = path_of(one["path"])
+    def _difference(self, difference: dict[str, Any], path: Path, hashes: bool) -> dict[str, Any] | None:
+        legs = path_of(difference["path"])
         if legs is None:
             return NOT_APPLICABLE
-        found = [*_remaining(path, legs)]
-        if None in found:
-            # A part of a hashed value cannot be changed; of a dropped value there is nothing to change.
+        remaining = [*_remaining(path, legs)]
+        if None in remaining:
+            # Part of a hashed value cannot be changed; of a dropped value there is nothing to change.
             return NOT_APPLICABLE if hashes else None
-        if () in found and not hashes and legs and isinstance(legs[-1], str):
+        if () in remaining and not hashes and legs and isinstance(legs[-1], str):
             return None
-        if found and "value" in one:
-            for rest in found:
-                one = {**one, "value": self._value(one["value"], rest or (), hashes)}
-        return one
+        if remaining and "value" in difference:
+            for rest in remaining:
+                difference = {**difference, "value": self._value(difference["value"], rest or (), hashes)}
+        return difference
 
     def _value(self, value: Any, path: Path, hashes: bool) -> Any:
         """Return the value with what is at the path dropped or hashed."""
@@ -156,9 +156,9 @@ class Documents:
             return self._hash(text)
         leg, rest = path[0], path[1:]
         if isinstance(value, list):
-            for place in range(len(value)) if leg is None else [leg]:
-                if isinstance(place, int) and place < len(value):
-                    value[place] = self._value(value[place], rest, hashes)
+            for index in range(len(value)) if leg is None else [leg]:
+                if isinstance(index, int) and index < len(value):
+                    value[index] = self._value(value[index], rest, hashes)
             return value
         if not isinstance(leg, str) and (rest or isinstance(leg, int) or not isinstance(value, dict)):
             # As in MySQL's paths, a value that is not an array acts as an array with one element.

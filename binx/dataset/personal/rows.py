@@ -83,9 +83,9 @@ class MaskedTable(TableChanges):
     def schema(self) -> pa.Schema:
         """The Arrow schema of the rows."""
         fields = list(self._table.schema)
-        own = len(fields) - len(self.maskings)
-        kept = fields[:own]
-        for field, masking in zip(fields[own:], self.maskings, strict=True):
+        leading = len(fields) - len(self.maskings)
+        kept = fields[:leading]
+        for field, masking in zip(fields[leading:], self.maskings, strict=True):
             if masking is None or masking.paths:
                 kept.append(field)
             elif masking.hashes:
@@ -179,37 +179,37 @@ class Masks:
         for name, masking in masked.items():
             if masking.hashes:
                 columns[name] = _hashed(
-                    columns[name], [dict(one or ()).get(name) for one in misfit_pairs or ()], self._rules
+                    columns[name], [dict(pairs or ()).get(name) for pairs in misfit_pairs or ()], self._rules
                 )
             elif masking.paths:
                 documents = Documents(masking.paths, self._rules.hash)
                 columns[name] = self._documents(columns[name], documents, f"{table.db}.{table.name}.{name}")
         if misfit_pairs is not None:
-            whole = {name for name, masking in masked.items() if not masking.paths}
-            kept = [
-                None if one is None else [pair for pair in one if pair[0] not in whole]
-                for one in misfit_pairs
+            hidden = {name for name, masking in masked.items() if not masking.paths}
+            kept_pairs = [
+                None if pairs is None else [pair for pair in pairs if pair[0] not in hidden]
+                for pairs in misfit_pairs
             ]
-            columns["_misfits"] = pa.array([one or None for one in kept], MISFITS)
+            columns["_misfits"] = pa.array([pairs or None for pairs in kept_pairs], MISFITS)
         if "_json_diff" in columns:
             columns["_json_diff"] = _distinct(
-                columns["_json_diff"], lambda one: self._differences(one, masked)
+                columns["_json_diff"], lambda text: self._differences(text, masked)
             )
         arrays = [columns[name] for name in table.schema.names]
         return ChangeBatch(table, batch.rows, arrays, batch.rows_flags, batch.typed_documents)
 
-    def _documents(self, column: pa.Array, documents: Documents, called: str) -> pa.Array:
+    def _documents(self, column: pa.Array, documents: Documents, name: str) -> pa.Array:
         def masked(text: str) -> str | None:
             try:
                 return documents.masked(text)
             except (ValueError, RecursionError):
-                self._left_out[called] += 1
+                self._left_out[name] += 1
                 return None
 
         kind = column.type
         storage = column.storage if isinstance(kind, pa.BaseExtensionType) else column
-        found = _distinct(storage, masked)
-        return kind.wrap_array(found) if isinstance(kind, pa.BaseExtensionType) else found
+        texts = _distinct(storage, masked)
+        return kind.wrap_array(texts) if isinstance(kind, pa.BaseExtensionType) else texts
 
     def _differences(self, text: str, masked: dict[str, Masking]) -> str | None:
         assert self._rules is not None
@@ -235,11 +235,11 @@ class Masks:
 
 def _distinct(column: pa.Array, change: Callable[[str], str | None]) -> pa.Array:
     """Apply a change to every text, once per distinct text."""
-    words = column.dictionary_encode()
+    encoded = column.dictionary_encode()
     changed = pa.array(
-        [None if one is None else change(one) for one in words.dictionary.to_pylist()], pa.string()
+        [None if text is None else change(text) for text in encoded.dictionary.to_pylist()], pa.string()
     )
-    return changed.take(words.indices)
+    return changed.take(encoded.indices)
 
 
 def _hashed(column: pa.Array, misfits: Sequence[str | None], rules: PersonalData) -> pa.Array:
@@ -249,18 +249,20 @@ def _hashed(column: pa.Array, misfits: Sequence[str | None], rules: PersonalData
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_nested(column.type):
-        texts = [None if one is None else rules.hash(_spelled(one)) for one in column.to_pylist()]
+        texts = [None if value is None else rules.hash(_hashable(value)) for value in column.to_pylist()]
         return pa.array(texts, pa.string())
     words = column.dictionary_encode()
-    texts = [None if one is None else rules.hash(_spelled(one)) for one in words.dictionary.to_pylist()]
-    found = pa.array(texts, pa.string()).take(words.indices)
+    texts = [
+        None if value is None else rules.hash(_hashable(value)) for value in words.dictionary.to_pylist()
+    ]
+    hashes = pa.array(texts, pa.string()).take(words.indices)
     if any(text is not None for text in misfits):
-        other = pa.array([None if text is None else rules.hash(text) for text in misfits], pa.string())
-        found = pc.coalesce(other, found)
-    return found
+        of_misfits = pa.array([None if text is None else rules.hash(text) for text in misfits], pa.string())
+        hashes = pc.coalesce(of_misfits, hashes)
+    return hashes
 
 
-def _spelled(value: Any) -> bytes | str:
+def _hashable(value: Any) -> bytes | str:
     """Return what is hashed of a value: its text or bytes; for a geometry, its WKB."""
     if isinstance(value, bytes):
         return value
@@ -277,14 +279,14 @@ def _spelled(value: Any) -> bytes | str:
 
 def _without_bits(present: pa.Array, maskings: Sequence[tuple[str, Masking | None]]) -> pa.Array:
     """Return the presence bits without the dropped columns; NULL if all other columns are present."""
-    kept = [place for place, (_, masking) in enumerate(maskings) if masking is None or not masking.drops]
-    known: dict[bytes, bytes | None] = {}
+    kept = [index for index, (_, masking) in enumerate(maskings) if masking is None or not masking.drops]
+    cache: dict[bytes, bytes | None] = {}
 
-    def moved(bits: bytes) -> bytes | None:
-        if bits not in known:
-            there = [bits[place // 8] >> place % 8 & 1 for place in kept]
-            number = sum(bit << place for place, bit in enumerate(there))
-            known[bits] = None if all(there) else number.to_bytes((len(kept) + 7) // 8, "little")
-        return known[bits]
+    def compacted(bits: bytes) -> bytes | None:
+        if bits not in cache:
+            flags = [bits[index // 8] >> index % 8 & 1 for index in kept]
+            number = sum(flag << index for index, flag in enumerate(flags))
+            cache[bits] = None if all(flags) else number.to_bytes((len(kept) + 7) // 8, "little")
+        return cache[bits]
 
-    return pa.array([None if bits is None else moved(bits) for bits in present.to_pylist()], pa.binary())
+    return pa.array([None if bits is None else compacted(bits) for bits in present.to_pylist()], pa.binary())

@@ -84,11 +84,11 @@ class TableRules(NamedTuple):
 
     def masking(self, column: str) -> Masking | None:
         """Return how a column is masked; None if it is unchanged."""
-        found = [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
-        whole = [hashes for rule, hashes in found if not rule.path]
-        if whole:
-            return Masking(drops=not all(whole), hashes=all(whole))
-        paths = tuple((rule.path, hashes) for rule, hashes in found)
+        matches = [(rule, hashes) for rule, hashes in self.rules if fnmatchcase(column.lower(), rule.column)]
+        whole_column = [hashes for rule, hashes in matches if not rule.path]
+        if whole_column:
+            return Masking(drops=not all(whole_column), hashes=all(whole_column))
+        paths = tuple((rule.path, hashes) for rule, hashes in matches)
         return Masking(paths=paths) if paths else None
 
     def alike(self) -> set[tuple[str, JsonPath, bool]]:
@@ -111,13 +111,13 @@ class PersonalData(NamedTuple):
 
     def of_table(self, db: str, name: str) -> TableRules | None:
         """Return the rules for a table, or None."""
-        both = [(rule, False) for rule in self.dropped] + [(rule, True) for rule in self.hashed]
-        found = [
+        rules = [(rule, False) for rule in self.dropped] + [(rule, True) for rule in self.hashed]
+        matches = [
             (rule, hashes)
-            for rule, hashes in both
+            for rule, hashes in rules
             if fnmatchcase(db.lower(), rule.db) and rule.is_of_table(name.lower())
         ]
-        return TableRules(tuple(found)) if found else None
+        return TableRules(tuple(matches)) if matches else None
 
     def may_name_table(self, word: str) -> bool:
         """Whether a word of a statement, in lower case, may name a table with rules."""

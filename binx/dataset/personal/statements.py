@@ -34,11 +34,11 @@ def masked_statement(
     Raises:
         RefusedError: it renames a table or column to a name with other rules.
     """
-    found = [_masked_effect(effect, rules) for effect in effects]
+    masked = [_masked_effect(effect, rules) for effect in effects]
     if statement.kind not in ("dml", ROWS) and not _names_masked_table(statement, effects, rules):
-        return statement, found
+        return statement, masked
     hidden = statement._replace(sql="", user_vars={}, insert_id=None, last_insert_id=None)
-    return hidden, [one._replace(reason=_HIDDEN) if one.reason is not None else one for one in found]
+    return hidden, [item._replace(reason=_HIDDEN) if item.reason is not None else item for item in masked]
 
 
 def _names_masked_table(statement: Statement, effects: list[Effect], rules: PersonalData) -> bool:
@@ -53,46 +53,46 @@ def _names_masked_table(statement: Statement, effects: list[Effect], rules: Pers
 def _masked_effect(effect: Effect, rules: PersonalData) -> Effect:
     if effect.table is None:
         return effect
-    own = rules.of_table(effect.db, effect.table)
+    table_rules = rules.of_table(effect.db, effect.table)
     if effect.action == "renamed" and effect.new_table is not None:
         new = rules.of_table(effect.new_db or effect.db, effect.new_table)
-        if (own.alike() if own else set()) != (new.alike() if new else set()):
+        if (table_rules.alike() if table_rules else set()) != (new.alike() if new else set()):
             name = f"{effect.new_db or effect.db}.{effect.new_table}"
             raise RefusedError(
                 f"{effect.db}.{effect.table} is renamed to {name}, and other rules about personal data hold"
                 f" for that name: give both the same, such as {effect.db}.*.COLUMN"
             )
-    if own is None:
+    if table_rules is None:
         return effect
     columns = effect.columns
     return effect._replace(
-        columns=None if columns is None else _masked_columns(columns, own, effect),
-        changes=_masked_columns(effect.changes, own, effect),
+        columns=None if columns is None else _masked_columns(columns, table_rules, effect),
+        changes=_masked_columns(effect.changes, table_rules, effect),
     )
 
 
 def _masked_columns(
     columns: tuple[ColumnEffect, ...], rules: TableRules, effect: Effect
 ) -> tuple[ColumnEffect, ...]:
-    found = []
-    for one in columns:
-        masking = rules.masking(one.name)
-        if one.former is not None and one.action != "added" and rules.masking(one.former) != masking:
+    masked = []
+    for column in columns:
+        masking = rules.masking(column.name)
+        if column.former is not None and column.action != "added" and rules.masking(column.former) != masking:
             raise RefusedError(
-                f"{effect.db}.{effect.table}.{one.former} is renamed to {one.name}, and other rules about"
-                " personal data hold for that name: give both the same"
+                f"{effect.db}.{effect.table}.{column.former} is renamed to {column.name}, and other rules"
+                " about personal data hold for that name: give both the same"
             )
         if masking is None:
-            found.append(one)
+            masked.append(column)
         elif not masking.drops:
-            is_hidden = one.action == "added" and (one.value, one.misfit) != (None, None)
-            known = False if is_hidden else one.known
-            kept = one._replace(value=None, misfit=None, known=known)
-            if masking.hashes and one.mysql_type is not None:
-                hashed = hashed_type(one.mysql_type)
-                kept = kept._replace(mysql_type=hashed, arrow_type="string", charset="ascii")
-            found.append(kept)
-    return tuple(found)
+            is_hidden = column.action == "added" and (column.value, column.misfit) != (None, None)
+            known = False if is_hidden else column.known
+            hidden = column._replace(value=None, misfit=None, known=known)
+            if masking.hashes and column.mysql_type is not None:
+                hashed = hashed_type(column.mysql_type)
+                hidden = hidden._replace(mysql_type=hashed, arrow_type="string", charset="ascii")
+            masked.append(hidden)
+    return tuple(masked)
 
 
 def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
@@ -101,12 +101,12 @@ def scrub(catalog: Catalog, rules: PersonalData | None) -> None:
         return
     document: dict[str, Any] = json.loads(catalog_record(catalog))
     for table in _tables_of(document):
-        own = rules.of_table(table["db"], table["name"])
-        if own is None:
+        table_rules = rules.of_table(table["db"], table["name"])
+        if table_rules is None:
             continue
         table.pop("ddl", None)
         for column in table.get("columns", ()):
-            masking = own.masking(column["name"])
+            masking = table_rules.masking(column["name"])
             if masking is None:
                 continue
             if masking.drops and column.get("members") is not None:
@@ -129,9 +129,9 @@ def sealed_record(catalog: Catalog, rules: PersonalData | None) -> bytes:
         return record
     document: dict[str, Any] = json.loads(record)
     for table in _tables_of(document):
-        own = rules.of_table(table["db"], table["name"])
+        table_rules = rules.of_table(table["db"], table["name"])
         for column in table.get("columns", ()):
-            masking = None if own is None else own.masking(column["name"])
+            masking = None if table_rules is None else table_rules.masking(column["name"])
             if masking is not None and masking.hashes and column.get("members") is not None:
                 members = json.dumps([column["members"], column["mysql_type"]])
                 column["members"], column["mysql_type"] = [rules.seal(members)], _SEALED
@@ -166,5 +166,5 @@ def _tables_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _all_tables(catalog: Catalog) -> list[Any]:
-    temporary = [table for own in catalog.temporary.values() for table in own]
+    temporary = [table for tables in catalog.temporary.values() for table in tables]
     return [*catalog, *temporary, *(table for tables in catalog.expected.values() for table in tables)]

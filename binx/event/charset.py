@@ -64,7 +64,7 @@ class Charset(NamedTuple):
             return codecs.charmap_encode(text, "replace", codecs.charmap_build(self.table))[0]
         return text.encode(self.codec or "utf-8", "replace")
 
-    def kept(self, text: str) -> str:
+    def storable(self, text: str) -> str:
         """Convert a text as a server does, with ``?`` for characters that the set lacks."""
         if self.is_binary:
             return text

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
-from binx.rows.columns.names import ResolvedTable, key_places
+from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
@@ -91,7 +91,7 @@ class FollowedKeys:
 
     def _columns(self, table: ResolvedTable) -> list[str]:
         """Return the key's columns, case-folded."""
-        keyed = [table.columns[place] for place in key_places(table.columns)]
+        keyed = [table.columns[place] for place in key_positions(table.columns)]
         name = f"{table.db}.{table.name}"
         if not keyed:
             raise RefusedError(

@@ -80,12 +80,12 @@ def filled_value(
     if column.generated is not None or logical.kind is Kind.TIMESTAMP:
         return None
     if mariadb:
-        given = None if before is None else absent_value(before, logical, nullable=True)
-        is_default = given is not None and given != Absent()
-        if given is None or (is_default and before is not None and before.base != column.base):
+        value = None if before is None else absent_value(before, logical, nullable=True)
+        is_default = value is not None and value != Absent()
+        if value is None or (is_default and before is not None and before.base != column.base):
             return None
         if is_default:
-            return given
+            return value
     # An ENUM takes its error value, the empty string, which is not one of its members.
     return Absent("") if logical.kind is Kind.ENUM else _implicit(logical)
 
@@ -143,7 +143,7 @@ def _integer(default: Default, logical: LogicalType) -> Absent | None:
     return Absent(str(int(number)))
 
 
-def _whole(default: Default) -> int:
+def _whole_number(default: Default) -> int:
     """Parse a constant of decimal digits only; -1 if it is anything else."""
     is_whole = default.constant.isdecimal() and len(default.constant) <= _MOST_DIGITS_OF_64_BITS
     return int(default.constant) if is_whole else -1
@@ -181,7 +181,7 @@ def _year(default: Default, logical: LogicalType) -> Absent | None:
     return Absent(str(int(number)))
 
 
-def _zero(text: str) -> bool:
+def _is_zero(text: str) -> bool:
     return not text.strip("0-:. ")
 
 
@@ -197,7 +197,7 @@ def _datetime(default: Default, logical: LogicalType) -> Absent | None:
     if default.kind is DefaultKind.BYTES or match is None:
         return None
     day, clock, fraction = match.groups()
-    if logical.kind is Kind.TIMESTAMP and not _zero(default.constant):
+    if logical.kind is Kind.TIMESTAMP and not _is_zero(default.constant):
         # Given in a time zone that the log does not record.
         return None
     if len(fraction or "") > logical.fraction:
@@ -225,8 +225,8 @@ def _time(default: Default, logical: LogicalType) -> Absent | None:
         return None
     if len(fraction or "") > logical.fraction:
         return None
-    whole = (int(hours) * _MINUTE + int(minutes)) * _MINUTE + int(seconds)
-    microseconds = whole * 1_000_000 + int((fraction or "").ljust(6, "0"))
+    total_seconds = (int(hours) * _MINUTE + int(minutes)) * _MINUTE + int(seconds)
+    microseconds = total_seconds * 1_000_000 + int((fraction or "").ljust(6, "0"))
     return Absent(str(-microseconds if sign else microseconds))
 
 
@@ -259,8 +259,8 @@ def _binary(default: Default, logical: LogicalType) -> Absent | None:
 def _enum(default: Default, logical: LogicalType) -> Absent | None:
     members = logical.members or ()
     if default.kind is DefaultKind.NUMBER:
-        place = _whole(default)
-        return Absent(members[place - 1]) if 1 <= place <= len(members) else None
+        number = _whole_number(default)
+        return Absent(members[number - 1]) if 1 <= number <= len(members) else None
     member = _member(default.constant, members) if default.kind is DefaultKind.STRING else None
     return None if member is None else Absent(member)
 
@@ -270,11 +270,11 @@ def _set(default: Default, logical: LogicalType) -> Absent | None:
     if members is None or default.kind is DefaultKind.BYTES:
         return None
     if default.kind is DefaultKind.NUMBER:
-        number = _whole(default)
+        number = _whole_number(default)
         if not 0 <= number < 1 << len(members):
             return None
-        return Absent(",".join(member for place, member in enumerate(members) if number >> place & 1))
-    named = [_member(part, members) for part in default.constant.split(",") if default.constant]
+        return Absent(",".join(member for bit, member in enumerate(members) if number >> bit & 1))
+    named = [_member(text, members) for text in default.constant.split(",") if default.constant]
     if None in named:
         return None
     return Absent(",".join(member for member in members if member in named))

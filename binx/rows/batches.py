@@ -24,7 +24,7 @@ CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete")
 """In the order of the kernel's numbers."""
 
 _COMMIT_VERSION, _PRESENT = 1, 8
-"""Places of system columns."""
+"""Indexes of system columns."""
 
 
 class ChangeBatch:
@@ -72,14 +72,14 @@ class ChangeBatch:
     @cached_property
     def batch(self) -> pa.RecordBatch:
         """The rows as an Arrow record batch."""
-        arrays = [self.array(place) for place in range(len(self.columns))]
+        arrays = [self.array(index) for index in range(len(self.columns))]
         return pa.RecordBatch.from_arrays(arrays, schema=self.table.batch_schema)
 
-    def array(self, place: int) -> pa.Array:
+    def array(self, index: int) -> pa.Array:
         """Return the column at a position as an array."""
-        column = self.columns[place]
+        column = self.columns[index]
         if isinstance(column, ColumnBuffers):
-            return column.array(self.table.shared.types[place], self.rows)
+            return column.array(self.table.shared.types[index], self.rows)
         return column
 
     @property
@@ -102,7 +102,7 @@ class ChangeBatch:
         return memoryview(numbers.buffers()[1])[numbers.offset :][: len(numbers)].tobytes()
 
     def take(self, rows: pa.Int64Array) -> ChangeBatch:
-        """Return a batch of some of the rows, by their places."""
+        """Return a batch of some of the rows, by their indexes."""
         flags = None if self.rows_flags is None else self.rows_flags.take(rows)
         columns = self.batch.take(rows).columns
         return ChangeBatch(self.table, len(rows), columns, flags, self.typed_documents)
@@ -177,63 +177,63 @@ class TableChanges:
         # Text output needs no version, which takes long to compute for many tables.
         return self.shared.schema if self.shared.options.raw_text else self.schema
 
-    def batch(self, handed: dict[str, Any]) -> ChangeBatch:
-        """The rows that the kernel handed over.
+    def batch(self, buffers: dict[str, Any]) -> ChangeBatch:
+        """Return the rows that the kernel decoded.
 
         Args:
-            handed: what :meth:`binx.kernels.rows.builder.RowBuilder.finish` gives.
+            buffers: what :meth:`binx.kernels.rows.builder.RowBuilder.finish` returns.
 
         Raises:
             DamagedError: a value is not of its column's type.
             UnsupportedError: a column's text is more than a batch can hold.
         """
-        rows: int = handed["rows"]
-        offsets, text, _ = handed["identifiers"]
+        rows: int = buffers["rows"]
+        offsets, text, _ = buffers["identifiers"]
         columns: list[Column] = [
-            ColumnBuffers(handed["change_type"], *_change_types()),
-            ColumnBuffers(handed["commit_version"]),
-            ColumnBuffers(handed["commit_timestamp"]),
-            ColumnBuffers(handed["row"]),
-            ColumnBuffers(handed["transaction"], text, offsets),
-            ColumnBuffers(handed["event_timestamp"]),
-            ColumnBuffers(handed["position"]),
-            ColumnBuffers(handed["statement"]),
-            _present(handed, rows),
+            ColumnBuffers(buffers["change_type"], *_change_types()),
+            ColumnBuffers(buffers["commit_version"]),
+            ColumnBuffers(buffers["commit_timestamp"]),
+            ColumnBuffers(buffers["row"]),
+            ColumnBuffers(buffers["transaction"], text, offsets),
+            ColumnBuffers(buffers["event_timestamp"]),
+            ColumnBuffers(buffers["position"]),
+            ColumnBuffers(buffers["statement"]),
+            _present(buffers, rows),
         ]
         if self.shared.can_differ:
-            columns.append(self._differences(handed["differences"], rows))
+            columns.append(self._differences(buffers["differences"], rows))
         if self.shared.can_misfit:
-            columns.append(self._misfits(handed["misfits"], rows))
-        for column, made, buffers in zip(self.resolved.columns, self._arrays, handed["columns"], strict=True):
-            validity, nulls, values, data, srids = buffers
+            columns.append(self._misfits(buffers["misfits"], rows))
+        own_columns = zip(self.resolved.columns, self._arrays, buffers["columns"], strict=True)
+        for column, arrays, (validity, nulls, values, data, srids) in own_columns:
             try:
-                columns.append(made.column(ColumnBuffers(values, data, None, validity, nulls, srids), rows))
+                columns.append(arrays.column(ColumnBuffers(values, data, None, validity, nulls, srids), rows))
             except BinxError as error:
                 error.message = f"column {column.name} of {self.db}.{self.name}: {error.message}"
                 raise
-        flags = pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(handed["flags"])])
-        return ChangeBatch(self, rows, columns, flags, handed["typed_documents"])
+        flags = pa.Array.from_buffers(pa.uint8(), rows, [None, pa.py_buffer(buffers["flags"])])
+        return ChangeBatch(self, rows, columns, flags, buffers["typed_documents"])
 
-    def _by_row(self, places: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
+    def _by_row(self, cells: list[tuple[int, int, str]]) -> dict[int, dict[str, str]]:
         texts: dict[int, dict[str, str]] = defaultdict(dict)
-        for row, column, text in places:
+        for row, column, text in cells:
             texts[row][self.resolved.columns[column].name] = text
         return texts
 
-    def _misfits(self, places: list[tuple[int, int, str]], rows: int) -> Column:
-        if not places:
+    def _misfits(self, cells: list[tuple[int, int, str]], rows: int) -> Column:
+        if not cells:
             return ColumnBuffers(None, nulls=rows)
-        texts = self._by_row(places)
+        texts = self._by_row(cells)
         items = [list(texts[row].items()) if row in texts else None for row in range(rows)]
         return arrow_array(items, MISFITS)
 
-    def _differences(self, places: list[tuple[int, int, str]], rows: int) -> Column:
+    def _differences(self, cells: list[tuple[int, int, str]], rows: int) -> Column:
         """Build a JSON object of diffs by column for each row; the diffs are already JSON text."""
-        if not places:
+        if not cells:
             return ColumnBuffers(None, nulls=rows)
         objects = {
             row: "{" + ", ".join(f"{json.dumps(name)}: {text}" for name, text in texts.items()) + "}"
-            for row, texts in self._by_row(places).items()
+            for row, texts in self._by_row(cells).items()
         }
         return arrow_array([objects.get(row) for row in range(rows)], pa.string())
 
@@ -245,8 +245,8 @@ def _change_types() -> tuple[pa.Buffer, pa.Buffer]:
     return data, offsets
 
 
-def _present(handed: dict[str, Any], rows: int) -> ColumnBuffers:
-    if handed["present"] is None:
+def _present(buffers: dict[str, Any], rows: int) -> ColumnBuffers:
+    if buffers["present"] is None:
         return ColumnBuffers(None, nulls=rows)
-    validity, offsets, bits, nulls = handed["present"]
+    validity, offsets, bits, nulls = buffers["present"]
     return ColumnBuffers(offsets, bits, None, validity, nulls)

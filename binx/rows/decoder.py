@@ -256,8 +256,8 @@ class ChangeDecoder:
         index = self._decoder.index
         if not 0 <= index < len(table):
             return None
-        named = (GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB)
-        return id_at(self._ids, index) if table.value("gtid_kind", index) in named else None
+        kinds = (GtidKind.GTID_MYSQL, GtidKind.GTID_MARIADB)
+        return id_at(self._ids, index) if table.value("gtid_kind", index) in kinds else None
 
     def _serve(
         self, need: int, window: memoryview, origin: int, table: TransactionTable
@@ -287,21 +287,21 @@ class ChangeDecoder:
         decoder.pass_bytes(header.size)
 
     def _feed(
-        self, events: memoryview, holder: EventHeader, table: TransactionTable
+        self, events: memoryview, outer: EventHeader, table: TransactionTable
     ) -> Iterator[ChangeBatch | Statement]:
         """Decode the decompressed events of the current event; they must be whole."""
         decoder = self._decoder
-        done = 0
-        while done < len(events):
-            with errors_at_event(holder.position, holder.name):
-                need, consumed = decoder.run_inner(events[done:])
-            done += consumed
+        offset = 0
+        while offset < len(events):
+            with errors_at_event(outer.position, outer.name):
+                need, consumed = decoder.run_inner(events[offset:])
+            offset += consumed
             if need == Need.NEED_BUILDER:
                 self._set_builder(table)
             elif need == Need.NEED_STATEMENT:
-                event = events[done - decoder.event_size : done]
-                header = parse_header(event, holder.position, origin=holder.position)
-                with errors_at_event(holder.position, holder.name):
+                event = events[offset - decoder.event_size : offset]
+                header = parse_header(event, outer.position, origin=outer.position)
+                with errors_at_event(outer.position, outer.name):
                     yield from self._take_statement(event[HEADER_SIZE:], header, table)
             elif need in _FLUSHES:
                 yield from self._hand_over(need)
@@ -371,22 +371,22 @@ class ChangeDecoder:
         if need == Need.NEED_FLUSH and full is not None:
             yield from self._flush(full.key)
             return
-        held = 0
+        freed = 0
         for builder in sorted(self._builders.values(), key=attrgetter("bytes"), reverse=True):
-            held += builder.bytes
+            freed += builder.bytes
             yield from self._flush(builder.key)
-            if held >= self.options.memory // _SHARE:
+            if freed >= self.options.memory // _SHARE:
                 return
 
     def _flush(self, changes: TableChanges) -> Iterator[ChangeBatch]:
-        handed = self._decoder.take(self._builders[changes])
-        if handed["rows"]:
+        buffers = self._decoder.take(self._builders[changes])
+        if buffers["rows"]:
             try:
-                batch = changes.batch(handed)
+                batch = changes.batch(buffers)
             except BinxError as error:
                 raise error.at(path=self.file.path) from error.__cause__
             # Free the bytes of converted text before the caller writes the batch.
-            del handed
+            del buffers
             yield batch
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def follow_statements(
     decoder: ChangeDecoder,
     table: TransactionTable,
-    unreadable: Callable[[TransactionTable, bytearray], Iterable[int]] = lambda table, marks: (),
+    unreadable: Callable[[TransactionTable, bytearray], Iterable[int]] = lambda table, mask: (),
 ) -> None:
     """Apply the DDL statements of transactions to a decoder's catalog.
 
@@ -32,12 +32,12 @@ def follow_statements(
         table: the transactions, scanned at ``LEVEL_EVENTS`` or higher.
         unreadable: returns the marked transactions that cannot be decoded; they are skipped.
     """
-    marks = bytearray(len(table))
-    table.mark_statements(marks)
-    for index in unreadable(table, marks):
-        marks[index] = 0
-    if any(marks):
-        for _ in decoder.decode(table, marks):
+    mask = bytearray(len(table))
+    table.mark_statements(mask)
+    for index in unreadable(table, mask):
+        mask[index] = 0
+    if any(mask):
+        for _ in decoder.decode(table, mask):
             pass
 
 
@@ -68,7 +68,7 @@ def has_unnamed_columns(table: TableChanges) -> bool:
 
 
 def unnamed_columns(tables: Collection[str]) -> str:
-    """A sentence about tables with such columns."""
+    """Return a warning about tables with such columns."""
     return (
         f"the logs do not contain the column names of {listed(tables, _TABLES_NAMED)}; give them with"
         " --schema"
@@ -98,34 +98,34 @@ class DecodingCheck:
         """Know no table's definition any more, see :meth:`ChangeDecoder.forget_tables`."""
         self._catalog.clear()
 
-    def undecodable(self, table: TransactionTable, marks: bytearray) -> dict[int, BinxError]:
+    def undecodable(self, table: TransactionTable, mask: bytearray) -> dict[int, BinxError]:
         """The indexes of the marked transactions that cannot be decoded, with the first error of each.
 
         Raises:
             SourceError: the file cannot be read.
         """
         before = self._catalog.copy()
-        if self._error(table, marks) is None:
+        if self._error(table, mask) is None:
             return {}
-        # Which of them it is may not be told by the error: rows are handed over long after they are read.
+        # The error may not tell which of them it is: rows are handed over long after they are read.
         self._catalog.become(before)
         errors = {}
-        for index, mark in enumerate(marks):
+        for index, mark in enumerate(mask):
             if mark:
-                alone = bytearray(len(marks))
-                alone[index] = mark
-                error = self._error(table, alone)
+                single = bytearray(len(mask))
+                single[index] = mark
+                error = self._error(table, single)
                 if error is not None:
                     errors[index] = error
         return errors
 
-    def _error(self, table: TransactionTable, marks: bytearray) -> BinxError | None:
+    def _error(self, table: TransactionTable, mask: bytearray) -> BinxError | None:
         """Return why transactions cannot be decoded; None if they can."""
-        if not any(marks):
+        if not any(mask):
             return None
         decoder = ChangeDecoder(self._file, self._catalog, self._wanted, self._options)
         try:
-            for _ in decoder.decode(table, marks):
+            for _ in decoder.decode(table, mask):
                 pass
             for _ in decoder.finish():
                 pass

@@ -32,8 +32,8 @@ class Images:
     """Row images of one kind: which rows of the batch, and which columns they have.
 
     Attributes:
-        rows: places in the batch; None for all of it.
-        columns: places of the columns that are present.
+        rows: indexes in the batch; None for all of it.
+        columns: indexes of the columns that are present.
     """
 
     rows: pa.Array | None
@@ -88,42 +88,42 @@ class BatchImages:
         # Without building an array: with thousands of tables, batches are small.
         return memoryview(column.values).cast("B")[: self.changes.rows * _INTEGER_BYTES]
 
-    def column(self, place: int) -> pa.Array:
+    def column(self, index: int) -> pa.Array:
         """Return a column of the table, as stored."""
-        return self._array(self._first + place)
+        return self._array(self._first + index)
 
-    def _array(self, place: int) -> pa.Array:
-        array = self._arrays.get(place)
+    def _array(self, index: int) -> pa.Array:
+        array = self._arrays.get(index)
         if array is None:
-            array = self.changes.array(place)
-            array = self._arrays[place] = array.storage if isinstance(array, pa.ExtensionArray) else array
+            array = self.changes.array(index)
+            array = self._arrays[index] = array.storage if isinstance(array, pa.ExtensionArray) else array
         return array
 
     @cached_property
     def misfits(self) -> dict[str, list[tuple[int, str]]]:
         """Row and text of the values that their columns cannot hold, by column."""
         array = self.system("_misfits")
-        found: dict[str, list[tuple[int, str]]] = {}
+        misfits: dict[str, list[tuple[int, str]]] = {}
         if array is None or array.null_count == len(array):
-            return found
-        places = pc.indices_nonzero(array.is_valid())
-        for row, texts in zip(places.to_pylist(), array.take(places).to_pylist(), strict=True):
+            return misfits
+        indexes = pc.indices_nonzero(array.is_valid())
+        for row, texts in zip(indexes.to_pylist(), array.take(indexes).to_pylist(), strict=True):
             for name, text in texts:
-                found.setdefault(name, []).append((row, text))
-        return found
+                misfits.setdefault(name, []).append((row, text))
+        return misfits
 
     def size_of(self, images: Images) -> int:
         """Return the number of images."""
         return self.changes.rows if images.rows is None else len(images.rows)
 
-    def marked(self, images: Images, marks: pa.BooleanArray) -> Images:
+    def marked(self, images: Images, mask: pa.BooleanArray) -> Images:
         """Return those of some images that are marked."""
-        return Images(self._rows(images).filter(marks), images.columns)
+        return Images(self._rows(images).filter(mask), images.columns)
 
-    def rows_of(self, group: ChangeGroup, marks: pa.BooleanArray) -> list[int]:
-        """Places in the batch of the images of a group's marked changes."""
+    def rows_of(self, group: ChangeGroup, mask: pa.BooleanArray) -> list[int]:
+        """Return the batch indexes of the images of a group's marked changes."""
         sides = [side for side in (group.before, group.after) if side is not None]
-        return [row for side in sides for row in self._rows(side).filter(marks).to_pylist()]
+        return [row for side in sides for row in self._rows(side).filter(mask).to_pylist()]
 
     def _rows(self, images: Images) -> pa.Array:
         return arrow_array(range(self.changes.rows), pa.int64()) if images.rows is None else images.rows
@@ -174,7 +174,7 @@ def _codes(kinds: bytes) -> pa.Array:
 
 
 def _present_columns(bits: bytes, all_columns: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(place for place in all_columns if bits[place >> 3] >> (place & 7) & 1)
+    return tuple(column for column in all_columns if bits[column >> 3] >> (column & 7) & 1)
 
 
 def _by_pattern(rows: pa.Array | None, patterns: pa.Array | None) -> Iterator[tuple[int, pa.Array | None]]:
@@ -182,14 +182,14 @@ def _by_pattern(rows: pa.Array | None, patterns: pa.Array | None) -> Iterator[tu
     if patterns is None:
         yield 0, rows
         return
-    own = patterns if rows is None else patterns.take(rows)
-    distinct = own.unique().to_pylist()
+    row_patterns = patterns if rows is None else patterns.take(rows)
+    distinct = row_patterns.unique().to_pylist()
     if len(distinct) == 1:
         yield distinct[0], rows
         return
     for pattern in distinct:
-        places = pc.indices_nonzero(pc.equal(own, pattern))
-        yield pattern, places if rows is None else rows.take(places)
+        indexes = pc.indices_nonzero(pc.equal(row_patterns, pattern))
+        yield pattern, indexes if rows is None else rows.take(indexes)
 
 
 def _updates(

@@ -51,10 +51,10 @@ class TableResolver:
         self._arrow = arrow
         self._as_stored = as_stored
         self._warnings = warnings
-        self._known: list[tuple[str, str]] = []
+        self._folded_names: list[tuple[str, str]] = []
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._versions: dict[tuple[object, ...], list[TableChanges]] = {}
-        self._met: dict[_TableKey, tuple[Column, ...]] = {}
+        self._last_columns: dict[_TableKey, tuple[Column, ...]] = {}
         self.tables: list[TableChanges] = []
         self.widths: dict[bytes, list[int | None]] = {}
 
@@ -89,8 +89,8 @@ class TableResolver:
     def _warn_of_other_columns(self, table_map: TableMap) -> None:
         """Warn if a table's columns changed since its last table map without a logged statement."""
         key = (table_map.database.casefold(), table_map.table.casefold())
-        before = self._met.get(key)
-        self._met[key] = table_map.columns
+        before = self._last_columns.get(key)
+        self._last_columns[key] = table_map.columns
         if before is not None and not _may_be_same(before, table_map.columns):
             self._warnings[
                 f"the columns of {table_map.name} change, and no statement that changed them is in the log:"
@@ -116,8 +116,8 @@ class TableResolver:
             return stored
         defined = resolve_columns(table_map, definition, flavour)
         columns = tuple(
-            one._replace(type=told.type) if is_old_time(column) else one
-            for column, one, told in zip(table_map.columns, stored.columns, defined.columns, strict=True)
+            plain._replace(type=typed.type) if is_old_time(column) else plain
+            for column, plain, typed in zip(table_map.columns, stored.columns, defined.columns, strict=True)
         )
         return stored._replace(columns=columns)
 
@@ -150,7 +150,7 @@ class TableResolver:
         for change in followed.changes:
             if change.reason is not None:
                 self._warnings[f"{change.reason}: {_shortened(sql)}"] = None
-            numbers += self._touch(change)
+            numbers += self._changed_tables(change)
         return numbers, followed
 
     def forget(self) -> list[int]:
@@ -158,26 +158,26 @@ class TableResolver:
         self._catalog.clear()
         return list(range(self._maps.tables))
 
-    def _touch(self, change: Change) -> list[int]:
+    def _changed_tables(self, change: Change) -> list[int]:
         """Return the numbers of the tables that a statement changed."""
-        for number in range(len(self._known), self._maps.tables):
+        for number in range(len(self._folded_names), self._maps.tables):
             db, name = self.name(number)
-            self._known.append((db.casefold(), name.casefold()))
-            self._numbers.setdefault(self._known[-1], []).append(number)
+            self._folded_names.append((db.casefold(), name.casefold()))
+            self._numbers.setdefault(self._folded_names[-1], []).append(number)
         db = change.db.casefold()
         if change.table is None:
             touched = [key for key in self._numbers if key[0] == db]
-            for key in [key for key in self._met if key[0] == db]:
-                del self._met[key]
+            for key in [key for key in self._last_columns if key[0] == db]:
+                del self._last_columns[key]
         else:
             touched = [(db, change.table.casefold())]
         if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
             # It may have changed any table.
-            self._met.clear()
+            self._last_columns.clear()
         if change.previous is not None:
             touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
         for key in touched:
-            self._met.pop(key, None)
+            self._last_columns.pop(key, None)
         return [number for key in touched for number in self._numbers.get(key, ())]
 
 
@@ -191,7 +191,7 @@ _TableKey = tuple[str, str]
 def _may_be_same(before: tuple[Column, ...], after: tuple[Column, ...]) -> bool:
     """Whether columns may be the same: stored the same way, with the same names if both have names."""
     return len(before) == len(after) and all(
-        (one.type, one.metadata) == (other.type, other.metadata)
-        and (one.name is None or other.name is None or one.name == other.name)
-        for one, other in zip(before, after, strict=True)
+        (old.type, old.metadata) == (new.type, new.metadata)
+        and (old.name is None or new.name is None or old.name == new.name)
+        for old, new in zip(before, after, strict=True)
     )

@@ -37,17 +37,17 @@ def undone_rows(file: BinlogFile, table: TransactionTable, mask: bytearray) -> b
     Each entry has three native 64-bit integers: the transaction's index in the table, then the first of its
     rows events that was undone and the one after the last.
     """
-    found = bytearray()
+    packed = bytearray()
     for index in table.undoing(mask):
         start, end = table.value("start", index), table.value("end", index)
         events = transaction_events(file, start, end, table.format)
-        parts = (
+        statements = (
             (header.type in _ROWS, event.text if isinstance(event, Query) else None)
             for header, event in events
         )
-        for first, stop in undone_runs(parts):
-            found += pack("=qqq", index, first, stop)
-    return bytes(found)
+        for first, stop in undone_runs(statements):
+            packed += pack("=qqq", index, first, stop)
+    return bytes(packed)
 
 
 def _name(marker: re.Match[str]) -> str:
@@ -74,17 +74,17 @@ def undone_runs(events: Iterable[tuple[bool, str | None]]) -> Iterator[tuple[int
         if marker is None:
             continue
         name = _name(marker).casefold()
-        places = [place for place, (known, _) in enumerate(savepoints) if known == name]
+        indexes = [index for index, (savepoint, _) in enumerate(savepoints) if savepoint == name]
         if marker["verb"].upper() == "SAVEPOINT":
             # SAVEPOINT with an existing name moves the savepoint.
             savepoints = [*(entry for entry in savepoints if entry[0] != name), (name, count)]
-        elif places and marker["verb"].upper().startswith("ROLLBACK"):
-            first = savepoints[places[-1]][1]
-            del savepoints[places[-1] + 1 :]
+        elif indexes and marker["verb"].upper().startswith("ROLLBACK"):
+            first = savepoints[indexes[-1]][1]
+            del savepoints[indexes[-1] + 1 :]
             while runs and runs[-1][0] >= first:
                 runs.pop()
             if first < count:
                 runs.append((first, count))
-        elif places:
-            del savepoints[places[-1] :]
+        elif indexes:
+            del savepoints[indexes[-1] :]
     yield from runs

@@ -177,8 +177,8 @@ class StatementReader:
     ) -> Statement:
         before, self._before = self._before, {}
         sql, is_text = query.text, query.sql_is_text
-        does_ddl = query.takes_effect and is_schema_statement(sql)
-        context = statement_context(query, header, self._log) if does_ddl else None
+        is_ddl = query.takes_effect and is_schema_statement(sql)
+        context = statement_context(query, header, self._log) if is_ddl else None
         return statement._replace(
             kind=_kind(sql, context) if query.takes_effect else "other",
             db=query.database,

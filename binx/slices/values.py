@@ -36,7 +36,7 @@ import pyarrow.compute as pc
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.row_changes import Spelling
-from binx.rows.columns.arrays import UNMAPPED_CHARSETS, whole_text
+from binx.rows.columns.arrays import UNMAPPED_CHARSETS, single_byte_text
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.images import BatchImages
 from binx.slices.rendering import Spelled
@@ -162,7 +162,7 @@ class ValueWriter:
         r"""Text from any character set, with ``\xNN`` for invalid bytes."""
         charset = mapped_charset(array, logical)
         if charset is not None:
-            texts = whole_text(array, charset)
+            texts = single_byte_text(array, charset)
             array = (
                 per_distinct(array, lambda value: charset.decode(value).encode()) if texts is None else texts
             )

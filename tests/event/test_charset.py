@@ -192,7 +192,7 @@ def test_what_a_set_lacks_is_a_question_mark_as_the_servers_convert_it(
     """As MySQL 9.7 and MariaDB 10.11 answer ``CONVERT(… USING …)``."""
     known = charset(name)
     assert known is not None
-    assert known.kept(text) == kept
+    assert known.storable(text) == kept
 
 
 def test_utf8_is_an_old_name() -> None:

@@ -52,23 +52,28 @@ class ColumnBuffers(NamedTuple):
     nulls: int = 0
     srids: Any = None
 
+    @property
+    def bitmap(self) -> pa.Buffer | None:
+        """The validity bitmap as an Arrow buffer."""
+        return None if self.validity is None else pa.py_buffer(self.validity)
+
     def array(self, data_type: pa.DataType, rows: int) -> pa.Array:
         """Return the buffers as an array of a type with this layout."""
         if self.values is None:
             return pa.nulls(rows, data_type)
         if isinstance(data_type, pa.BaseExtensionType):
             return pa.ExtensionArray.from_storage(data_type, self.array(data_type.storage_type, rows))
-        validity = None if self.validity is None else pa.py_buffer(self.validity)
-        values = pa.py_buffer(self.values)
+        buffers = [self.bitmap, pa.py_buffer(self.values)]
         if self.words is not None:
-            codes = pa.Array.from_buffers(data_type.index_type, rows, [validity, values], self.nulls)
+            codes = pa.Array.from_buffers(data_type.index_type, rows, buffers, self.nulls)
             words = [None, pa.py_buffer(self.words), pa.py_buffer(self.data)]
             count = len(memoryview(self.words).cast("B")) // _OFFSET_BYTES - 1
             return pa.DictionaryArray.from_arrays(
                 codes, pa.Array.from_buffers(data_type.value_type, count, words, 0)
             )
-        data = [] if self.data is None else [pa.py_buffer(self.data)]
-        return pa.Array.from_buffers(data_type, rows, [validity, values, *data], self.nulls)
+        if self.data is not None:
+            buffers.append(pa.py_buffer(self.data))
+        return pa.Array.from_buffers(data_type, rows, buffers, self.nulls)
 
 
 Column: TypeAlias = "ColumnBuffers | pa.Array"
@@ -88,65 +93,65 @@ class ColumnArrays:
         self.undecodable = 0
         self._compressed = compressed
         self._charset = _charset_of(logical)
-        self._make = _MAKERS.get(logical.kind)
+        self._convert = _CONVERTERS.get(logical.kind)
 
     def of_another_table(self) -> ColumnArrays:
         """Return a copy for another table with the same columns; itself if no value can be undecodable."""
-        if self._make not in _MAY_BE_UNDECODABLE:
+        if self._convert not in _MAY_BE_UNDECODABLE:
             return self
         # Like copy.copy, which would first look up how to pickle it.
-        other = object.__new__(ColumnArrays)
-        other.__dict__.update(self.__dict__, undecodable=0)
-        return other
+        copied = object.__new__(ColumnArrays)
+        copied.__dict__.update(self.__dict__, undecodable=0)
+        return copied
 
-    def column(self, handed: ColumnBuffers, rows: int) -> Column:
+    def column(self, buffers: ColumnBuffers, rows: int) -> Column:
         """Convert the buffers from the kernel to the column's values.
 
         Raises:
             DamagedError: a value is not of the column's type.
             UnsupportedError: the text is larger than an array can hold.
         """
-        return handed if self._make is None else self._make(self, handed, rows)
+        return buffers if self._convert is None else self._convert(self, buffers, rows)
 
-    def _bytes_array(self, handed: ColumnBuffers, rows: int) -> pa.Array:
+    def _bytes_array(self, buffers: ColumnBuffers, rows: int) -> pa.Array:
         """Return the buffers as a binary array, with MariaDB's compressed values decompressed."""
-        array = handed.array(pa.binary(), rows)
+        array = buffers.array(pa.binary(), rows)
         return _map_distinct(array, pa.binary(), _uncompressed) if self._compressed else array
 
-    def _binary(self, handed: ColumnBuffers, rows: int) -> Column:
-        return self._bytes_array(handed, rows) if self._compressed else handed
+    def _binary(self, buffers: ColumnBuffers, rows: int) -> Column:
+        return self._bytes_array(buffers, rows) if self._compressed else buffers
 
-    def _text(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _text(self, buffers: ColumnBuffers, rows: int) -> Column:
         if pa.types.is_binary(self.type):
-            return self._binary(handed, rows)
+            return self._binary(buffers, rows)
         if self._compressed:
-            array = self._bytes_array(handed, rows)
+            array = self._bytes_array(buffers, rows)
             validity, offsets, data = array.buffers()
-            handed = ColumnBuffers(_bytes_of(offsets), _bytes_of(data), None, validity, array.null_count)
+            buffers = ColumnBuffers(_bytes_of(offsets), _bytes_of(data), None, validity, array.null_count)
         charset = self._charset
         is_mapped = charset is not None and charset.name not in UNMAPPED_CHARSETS
-        if _is_ascii(handed.data):
+        if _is_ascii(buffers.data):
             is_utf8 = not is_mapped or (charset is not None and keeps_ascii(charset))
         else:
-            is_utf8 = not is_mapped and _is_utf8(handed.array(pa.string(), rows))
+            is_utf8 = not is_mapped and _is_utf8(buffers.array(pa.string(), rows))
         if is_utf8:
-            return handed
-        return self._converted(handed.array(pa.binary(), rows), charset or _UTF8MB4)
+            return buffers
+        return self._converted(buffers.array(pa.binary(), rows), charset or _UTF8MB4)
 
     def _converted(self, array: pa.Array, charset: Charset) -> pa.Array:
         """Convert text in a character set other than UTF-8, or with invalid UTF-8."""
         if charset.max_bytes == 1:
-            made = _of_single_bytes(array, charset)
-            if made is None:
+            decoded = _of_single_bytes(array, charset)
+            if decoded is None:
                 raise _too_much_text(charset)
-            self.undecodable += made[1]
-            return made[0]
+            self.undecodable += decoded[1]
+            return decoded[0]
         text, ends, is_utf8 = bytearray(), numbers("i", [0]), charset.codec == "utf_8"
         _, offsets, data = array.buffers()
-        places, view = memoryview(offsets).cast("i"), _bytes_of(data)
-        for row, is_there in enumerate(array.is_valid().to_pylist()):
-            if is_there:
-                begun, value = len(text), view[places[row] : places[row + 1]]
+        bounds, values = memoryview(offsets).cast("i"), _bytes_of(data)
+        for row, has_value in enumerate(array.is_valid().to_pylist()):
+            if has_value:
+                start, value = len(text), values[bounds[row] : bounds[row + 1]]
                 # Convert in pieces, so that a large value is not in memory twice.
                 for piece in charset.utf8_pieces(value):
                     text += piece
@@ -154,31 +159,31 @@ class ColumnArrays:
                         raise _too_much_text(charset)
                 # Valid UTF-8 stays unchanged.
                 with memoryview(text) as written:
-                    is_whole = (
-                        written[begun:] == value if is_utf8 else charset.decode_strictly(value) is not None
+                    is_exact = (
+                        written[start:] == value if is_utf8 else charset.decode_strictly(value) is not None
                     )
-                self.undecodable += not is_whole
+                self.undecodable += not is_exact
             ends.append(len(text))
         buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
         return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)
 
-    def _bool(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _bool(self, buffers: ColumnBuffers, rows: int) -> Column:
         import pyarrow.compute as pc
 
-        return pc.not_equal(handed.array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
+        return pc.not_equal(buffers.array(pa.uint8(), rows), arrow_scalar(0, pa.uint8()))
 
-    def _enum(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _enum(self, buffers: ColumnBuffers, rows: int) -> Column:
         """Convert an ENUM; its numbers are dictionary indexes: 0 is the empty error value, members follow."""
         if self.logical.members is None:
-            return handed
+            return buffers
         if pa.types.is_integer(self.type):
-            return handed.array(pa.int32(), rows).cast(self.type)
+            return buffers.array(pa.int32(), rows).cast(self.type)
         if not self.logical.has_equal_members:
-            return handed._replace(data=self._member_words[0], words=self._member_words[1])
+            return buffers._replace(data=self._member_words[0], words=self._member_words[1])
         names = ["", *self.logical.members]
         distinct = list(dict.fromkeys(names))
-        places = arrow_array([distinct.index(name) for name in names], pa.int32())
-        codes = places.take(handed.array(pa.int32(), rows))
+        indexes = arrow_array([distinct.index(name) for name in names], pa.int32())
+        codes = indexes.take(buffers.array(pa.int32(), rows))
         return pa.DictionaryArray.from_arrays(codes, arrow_array(distinct, pa.string()))
 
     @cached_property
@@ -187,47 +192,47 @@ class ColumnArrays:
         _, offsets, data = arrow_array(["", *(self.logical.members or ())], pa.string()).buffers()
         return data, offsets
 
-    def _set(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _set(self, buffers: ColumnBuffers, rows: int) -> Column:
         if pa.types.is_integer(self.type):
-            return handed
-        return _map_distinct(handed.array(pa.uint64(), rows), pa.string(), self._set_text)
+            return buffers
+        return _map_distinct(buffers.array(pa.uint64(), rows), pa.string(), self._set_text)
 
     def _set_text(self, number: int) -> str:
         members = self.logical.members or ()
-        return ",".join(member for place, member in enumerate(members) if number >> place & 1)
+        return ",".join(member for bit, member in enumerate(members) if number >> bit & 1)
 
-    def _json(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _json(self, buffers: ColumnBuffers, rows: int) -> Column:
         """Convert JSON; the kernel renders MySQL's as UTF-8, MariaDB's is text and needs the check."""
-        return handed if self.logical.base == "json" else self._text(handed, rows)
+        return buffers if self.logical.base == "json" else self._text(buffers, rows)
 
-    def _geometry(self, handed: ColumnBuffers, rows: int) -> Column:
-        srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(handed.srids)], 0)
-        wkb = handed._replace(validity=None, nulls=0).array(pa.binary(), rows)
-        return pa.Array.from_buffers(self.type, rows, [_validity(handed)], handed.nulls, children=[srid, wkb])
+    def _geometry(self, buffers: ColumnBuffers, rows: int) -> Column:
+        srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(buffers.srids)], 0)
+        wkb = buffers._replace(validity=None, nulls=0).array(pa.binary(), rows)
+        return pa.Array.from_buffers(self.type, rows, [buffers.bitmap], buffers.nulls, children=[srid, wkb])
 
-    def _vector(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _vector(self, buffers: ColumnBuffers, rows: int) -> Column:
         import pyarrow.compute as pc
 
-        offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(handed.values)], 0)
+        offsets = pa.Array.from_buffers(pa.int32(), rows + 1, [None, pa.py_buffer(buffers.values)], 0)
         if pc.any(pc.not_equal(pc.bit_wise_and(offsets, _integer(FLOAT_SIZE - 1)), _integer(0))).as_py():
             raise DamagedError("expected a VECTOR of whole 4-byte floats, found another length")
         elements = pc.shift_right(offsets, _integer(2))
         count = elements[-1].as_py()
-        floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(handed.data)], 0)
-        buffers = [_validity(handed), elements.buffers()[1]]
-        return pa.Array.from_buffers(self.type, rows, buffers, handed.nulls, children=[floats])
+        floats = pa.Array.from_buffers(pa.float32(), count, [None, pa.py_buffer(buffers.data)], 0)
+        arrow_buffers = [buffers.bitmap, elements.buffers()[1]]
+        return pa.Array.from_buffers(self.type, rows, arrow_buffers, buffers.nulls, children=[floats])
 
-    def _address(self, handed: ColumnBuffers, rows: int) -> Column:
+    def _address(self, buffers: ColumnBuffers, rows: int) -> Column:
         """Convert INET4, INET6 and UUID, logged as bytes whose trailing zeros may be stripped."""
         size, text = _ADDRESSES[self.logical.kind]
         return _map_distinct(
-            handed.array(pa.binary(), rows),
+            buffers.array(pa.binary(), rows),
             pa.string(),
             lambda value: text(value.ljust(size, b"\0")[:size]),
         )
 
 
-_Maker = Callable[[ColumnArrays, ColumnBuffers, int], Column]
+_Converter = Callable[[ColumnArrays, ColumnBuffers, int], Column]
 
 _UTF8MB4 = Charset("utf8mb4", "utf_8", None, 4)
 
@@ -257,18 +262,18 @@ def _byte_sizes(charset: Charset) -> tuple[Any, Any]:
     """Return each byte's size in UTF-8, and whether it is undefined, for a single-byte character set."""
     import numpy as np
 
-    every = [bytes((byte,)) for byte in range(256)]
-    sizes = [len(charset.to_utf8(byte)) for byte in every]
-    return np.array(sizes, np.uint8), np.array([charset.decode_strictly(byte) is None for byte in every])
+    all_bytes = [bytes((byte,)) for byte in range(256)]
+    sizes = [len(charset.to_utf8(byte)) for byte in all_bytes]
+    return np.array(sizes, np.uint8), np.array([charset.decode_strictly(byte) is None for byte in all_bytes])
 
 
-def whole_text(array: pa.Array, charset: Charset) -> pa.Array | None:
+def single_byte_text(array: pa.Array, charset: Charset) -> pa.Array | None:
     """Decode all values at once from a single-byte character set.
 
     None for other sets, if some bytes are undefined in the set, or if the text is 2 GiB or more.
     """
-    made = _of_single_bytes(array, charset) if charset.max_bytes == 1 else None
-    return None if made is None or made[1] else made[0]
+    decoded = _of_single_bytes(array, charset) if charset.max_bytes == 1 else None
+    return None if decoded is None or decoded[1] else decoded[0]
 
 
 def _of_single_bytes(array: pa.Array, charset: Charset) -> tuple[pa.Array, int] | None:
@@ -315,10 +320,6 @@ def _charset_of(logical: LogicalType) -> Charset | None:
 
 def _bytes_of(buffer: pa.Buffer | None) -> memoryview:
     return memoryview(buffer or b"").cast("B")
-
-
-def _validity(handed: ColumnBuffers) -> pa.Buffer | None:
-    return None if handed.validity is None else pa.py_buffer(handed.validity)
 
 
 def _integer(value: int) -> pa.Scalar:
@@ -373,7 +374,7 @@ _ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
 
 _MAY_BE_UNDECODABLE = (ColumnArrays._text, ColumnArrays._json)
 
-_MAKERS: dict[Kind, _Maker] = {
+_CONVERTERS: dict[Kind, _Converter] = {
     Kind.TEXT: ColumnArrays._text,
     Kind.BINARY: ColumnArrays._binary,
     Kind.BOOL: ColumnArrays._bool,

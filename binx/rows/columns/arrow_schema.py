@@ -46,11 +46,11 @@ class SharedColumns:
     def __init__(
         self, stored: tuple[Column, ...], columns: tuple[ResolvedColumn, ...], options: ArrowOptions
     ) -> None:
-        self.stored = tuple((int(column.type), column.metadata) for column in stored)
+        self.stored = tuple((int(resolved.type), resolved.metadata) for resolved in stored)
         self.options = options
         self.codecs: list[ColumnCodec] = [
-            column_codec(one, column.type, options)
-            for one, column in zip(stored, columns, strict=bool(stored))
+            column_codec(column, resolved.type, options)
+            for column, resolved in zip(stored, columns, strict=bool(stored))
         ]
         self.records = ColumnRecords(columns, options)
         self._columns = columns
@@ -180,11 +180,11 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(first) and pa.types.is_floating(second):
         return pa.float64()
     digits = [_whole_and_scale(first), _whole_and_scale(second)]
-    if all(known is not None for known in digits):
-        whole = max(known[0] for known in digits if known is not None)
-        scale = max(known[1] for known in digits if known is not None)
-        if whole + scale <= _MOST_DECIMAL_DIGITS:
-            return pa.decimal128(whole + scale, scale)
+    if all(pair is not None for pair in digits):
+        before_point = max(pair[0] for pair in digits if pair is not None)
+        scale = max(pair[1] for pair in digits if pair is not None)
+        if before_point + scale <= _MOST_DECIMAL_DIGITS:
+            return pa.decimal128(before_point + scale, scale)
     if pa.types.is_dictionary(first) or pa.types.is_dictionary(second):
         return wider(_plain(first), _plain(second))
     if pa.types.is_date(first) and pa.types.is_timestamp(second):
@@ -201,26 +201,26 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     batch = with_presence_of(batch, schema)
     arrays = []
     for field in schema:
-        place = batch.schema.get_field_index(field.name)
-        if place < 0:
+        index = batch.schema.get_field_index(field.name)
+        if index < 0:
             arrays.append(pa.nulls(batch.num_rows, field.type))
         else:
-            arrays.append(cast_array(batch.column(place), field.type))
+            arrays.append(cast_array(batch.column(index), field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the batch with the bits of ``_present`` at the columns' positions in ``schema``."""
-    place = batch.schema.get_field_index(PRESENT)
+    index = batch.schema.get_field_index(PRESENT)
     own, united = _own_columns(batch.schema), _own_columns(schema)
-    if place < 0 or own == united or batch.column(place).null_count == batch.num_rows:
+    if index < 0 or own == united or batch.column(index).null_count == batch.num_rows:
         return batch
-    encoded = batch.column(place).dictionary_encode()
-    places = [united.index(name) if name in united else None for name in own]
+    encoded = batch.column(index).dictionary_encode()
+    positions = [united.index(name) if name in united else None for name in own]
     moved = pa.array(
-        [_moved(bits, places, len(united)) for bits in encoded.dictionary.to_pylist()], pa.binary()
+        [_moved(bits, positions, len(united)) for bits in encoded.dictionary.to_pylist()], pa.binary()
     )
-    return batch.set_column(place, batch.schema.field(place), moved.take(encoded.indices))
+    return batch.set_column(index, batch.schema.field(index), moved.take(encoded.indices))
 
 
 def _own_columns(schema: pa.Schema) -> list[str]:
@@ -228,10 +228,10 @@ def _own_columns(schema: pa.Schema) -> list[str]:
     return [name for name in schema.names if name not in SYSTEM_COLUMNS]
 
 
-def _moved(bits: bytes, places: list[int | None], count: int) -> bytes:
+def _moved(bits: bytes, positions: list[int | None], count: int) -> bytes:
     """Move columns' bits to other positions in a bitmap of ``count`` columns."""
     before = int.from_bytes(bits, "little")
-    after = sum(1 << place for i, place in enumerate(places) if place is not None and before >> i & 1)
+    after = sum(1 << new for old, new in enumerate(positions) if new is not None and before >> old & 1)
     return after.to_bytes((count + 7) // 8, "little")
 
 
@@ -260,8 +260,8 @@ def time_text(microseconds: int, digits: int) -> str:
     """Format a TIME as servers print it, with ``digits`` digits of its fraction."""
     seconds, fraction = divmod(abs(microseconds), 1_000_000)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    behind = f".{fraction:06}"[: digits + 1] if digits else ""
-    return f"{'-' if microseconds < 0 else ''}{text}{behind}"
+    decimals = f".{fraction:06}"[: digits + 1] if digits else ""
+    return f"{'-' if microseconds < 0 else ''}{text}{decimals}"
 
 
 def _plain(data_type: pa.DataType) -> pa.DataType:

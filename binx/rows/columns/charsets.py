@@ -65,14 +65,14 @@ def stored_text(text: str | bytes, name: str | None, literals: Literals) -> str:
     Args:
         text: the literal's text; hexadecimal and bit literals are bytes in the column's charset.
     """
-    found = _known(name)
+    target = _charset_or_default(name)
     if isinstance(text, str) and literals.connection == "binary":
-        text = _known(literals.client).encode(text)
+        text = _charset_or_default(literals.client).encode(text)
     if isinstance(text, bytes):
-        return found.decode(_padded(text, name))
-    connection = _known(literals.connection)
-    text = connection.kept(text)
-    return found.decode(connection.encode(text)) if found.is_binary else found.kept(text)
+        return target.decode(_padded(text, name))
+    connection = _charset_or_default(literals.connection)
+    text = connection.storable(text)
+    return target.decode(connection.encode(text)) if target.is_binary else target.storable(text)
 
 
 def stored_members(
@@ -85,10 +85,10 @@ def stored_members(
     return tuple(stored) if name == "binary" else tuple(text.rstrip(" ") for text in stored)
 
 
-def _known(name: str | None) -> Charset:
-    found = charset(name or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
-    assert found is not None
-    return found
+def _charset_or_default(name: str | None) -> Charset:
+    known = charset(name or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
+    assert known is not None
+    return known
 
 
 def _padded(data: bytes, name: str | None) -> bytes:
@@ -113,14 +113,14 @@ def reread_members(
     return tuple(after.decode(data) for data in encoded)
 
 
-def _bytes_of(text: str, name: Charset) -> bytes:
+def _bytes_of(text: str, charset: Charset) -> bytes:
     r"""Encode a text in a charset; ``\xNN`` stands for a byte that is not part of a character."""
-    parts = _ESCAPED_BYTE.split(text)
-    pairs = zip_longest(parts[::2], parts[1::2], fillvalue="")
-    return b"".join(name.encode(plain) + bytes.fromhex(escaped) for plain, escaped in pairs)
+    pieces = _ESCAPED_BYTE.split(text)
+    pairs = zip_longest(pieces[::2], pieces[1::2], fillvalue="")
+    return b"".join(charset.encode(plain) + bytes.fromhex(escaped) for plain, escaped in pairs)
 
 
 def bytes_per_character(name: str | None) -> int:
     """Return the maximum bytes per character; for an unknown charset, those of utf8mb4."""
-    found = None if name is None else charset(name)
-    return _MOST_BYTES if found is None else found.max_bytes
+    known = None if name is None else charset(name)
+    return _MOST_BYTES if known is None else known.max_bytes

@@ -125,19 +125,19 @@ class ResolvedTable(NamedTuple):
         return primary_key(self.columns)
 
 
-def key_places(columns: Sequence[ResolvedColumn]) -> tuple[int, ...]:
+def key_positions(columns: Sequence[ResolvedColumn]) -> tuple[int, ...]:
     """Return the positions of the row key's columns, in key order."""
-    placed = (
-        (column.primary_key_position, place)
-        for place, column in enumerate(columns)
+    keyed = (
+        (column.primary_key_position, index)
+        for index, column in enumerate(columns)
         if column.primary_key_position is not None
     )
-    return tuple(place for _, place in sorted(placed))
+    return tuple(index for _, index in sorted(keyed))
 
 
 def primary_key(columns: Sequence[ResolvedColumn]) -> tuple[str, ...]:
     """Return the output names of the row key's columns, in key order; empty if none is known."""
-    return tuple(columns[place].name for place in key_places(columns))
+    return tuple(columns[index].name for index in key_positions(columns))
 
 
 def resolve_columns(
@@ -193,8 +193,8 @@ def _matched(
     if definition is None:
         return nothing, [], None
     if named:
-        found = [_by_name(column, definition, flavour) for column in columns]
-        return found, _unlike(table_map, definition), None
+        matching = [_by_name(column, definition, flavour) for column in columns]
+        return matching, _unlike(table_map, definition), None
     if definition.unknown is not None:
         return nothing, [], definition.unknown
     known = [*definition.columns]

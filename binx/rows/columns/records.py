@@ -56,7 +56,7 @@ class ColumnRecords:
             valid_from_scn: the commit version of the first transaction for which this version is valid.
         """
         definition = resolved.definition
-        parts = (
+        members = (
             _member("db", resolved.db),
             _member("table", resolved.name),
             _member("valid_from", valid_from_scn),
@@ -65,7 +65,7 @@ class ColumnRecords:
             _members({"warnings": resolved.warnings}) if resolved.warnings else _member("warnings", []),
             _member("version", self.version(resolved.db, resolved.name)),
         )
-        return _object(parts)
+        return _object(members)
 
     def avro_schema(self, resolved: ResolvedTable) -> str:
         """Return an Avro record schema of a table's own columns, as JSON.
@@ -74,13 +74,13 @@ class ColumnRecords:
         not allow are escaped (``_xNN_``), with the real name in the field's attribute ``mysql_name``.
         Source: Avro specification 1.11, "Schema Declaration".
         """
-        parts = (
+        members = (
             _member("type", "record"),
             _member("name", _avro_name(resolved.name)),
             _member("namespace", _avro_name(resolved.db)),
             self._avro_fields,
         )
-        return _object(parts)
+        return _object(members)
 
 
 def _members(document: dict[str, Any]) -> str:
@@ -93,8 +93,8 @@ def _member(name: str, value: str | int | list[str] | None) -> str:
     return f' "{name}": {_ENCODE(value)}'
 
 
-def _object(parts: Iterable[str]) -> str:
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+def _object(members: Iterable[str]) -> str:
+    return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, Any]:

@@ -6,7 +6,7 @@ depends on the storage format and the logical type.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from binx.errors import UnsupportedError
 from binx.event.charset import DEFAULT_CHARSET, charset
@@ -29,9 +29,6 @@ from binx.rows.columns.types import (
     LogicalType,
     as_bytes,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _BASES: dict[ColumnType, str] = {
     ColumnType.TINY: "tinyint",
@@ -152,9 +149,9 @@ def _plain(column: Column, base: str, known: ColumnDefinition | None) -> Logical
 
 def _charset(column: Column, known: ColumnDefinition | None, source: Provenance) -> tuple[str, Provenance]:
     """Return the charset of a column's bytes, ``binary`` if they are not text."""
-    found = None if column.collation is None else collation_charset(column.collation)
-    if found is not None:
-        return found, Provenance.METADATA
+    logged = None if column.collation is None else collation_charset(column.collation)
+    if logged is not None:
+        return logged, Provenance.METADATA
     if known is not None and known.charset is not None:
         return known.charset, source
     return DEFAULT_CHARSET, Provenance.NONE
@@ -175,8 +172,8 @@ def _text_or_bytes(column: Column, base: str, known: ColumnDefinition | None, so
     name, origin = _charset(column, known, source)
     length, characters = _most_bytes(column), None
     if base == "blob":
-        place = min(max(column.metadata, 1), 4) - 1
-        length, base = (1 << 8 * (place + 1)) - 1, TEXT_BASES[place]
+        size = min(max(column.metadata, 1), 4)
+        length, base = (1 << 8 * size) - 1, TEXT_BASES[size - 1]
     elif origin is Provenance.NONE:
         characters = known.length if known is not None else None
     else:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from binx.event.charset import Charset
 from binx.event.rows import RowsFlag
-from binx.rows.columns.arrays import whole_text
+from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.columns.types import Kind, LogicalType
@@ -290,7 +290,7 @@ def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
             return values.cast(pa.string())
         except pa.ArrowInvalid:
             pass
-    elif charset.is_one_to_one and (text := whole_text(values, charset)) is not None:
+    elif charset.is_one_to_one and (text := single_byte_text(values, charset)) is not None:
         return text
     words = values.dictionary_encode()
     return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)

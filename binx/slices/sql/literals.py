@@ -18,7 +18,7 @@ from binx.errors import RefusedError
 from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.row_changes import Spelling
-from binx.rows.columns.arrays import whole_text
+from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages
@@ -120,7 +120,7 @@ class SqlValues(ValueWriter):
         if charset is None:
             known = None if logical.charset is None else charset_of_name(logical.charset)
             return self._with_bytes_of(DEFAULT_CHARSET if known is None else known.name, array)
-        text = whole_text(array, charset)
+        text = single_byte_text(array, charset)
         if text is not None and _are_written_back(text, charset):
             return self._with_bytes_of(DEFAULT_CHARSET, text)
         words = array.dictionary_encode()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.names import ResolvedTable, key_places
+from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.tokens import identifier
@@ -120,7 +120,7 @@ class SqlTable:
         self.columns = resolved.columns
         self.names = [identifier(column.source_name) for column in resolved.columns]
         self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
-        self.key = key_places(self.columns)
+        self.key = key_positions(self.columns)
         ddl = "" if resolved.definition is None else resolved.definition.ddl
         explicit = _CREATE.match(ddl) is not None and not _ON_UPDATE.search(ddl)
         kinds = _DATES_WITH_CLOCKS - {Kind.DATETIME} if explicit else _DATES_WITH_CLOCKS

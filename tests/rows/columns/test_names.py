@@ -338,7 +338,7 @@ def expected(name: str, values: Sequence[bytes | None]) -> tuple[list[str | None
 def texts(name: str) -> list[bytes]:
     """Values of all that a set has, each as the set writes it."""
     one = known(name)
-    characters = [chr(number) for number in range(1, 0x3100) if one.kept(chr(number)) == chr(number)]
+    characters = [chr(number) for number in range(1, 0x3100) if one.storable(chr(number)) == chr(number)]
     return [one.encode("".join(DICE.choices(characters, k=DICE.randrange(30)))) for _ in range(300)]
 
 

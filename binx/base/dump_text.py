@@ -82,7 +82,7 @@ class DumpText:
         self._window = bytearray()
         self._start = 0
         self._offset = 0
-        self._is_whole = False
+        self._is_at_end = False
         self._tail = b""
         self._ends = StatementEnds()
         self._notes: list[Note] = []
@@ -109,7 +109,7 @@ class DumpText:
 
     def head(self, size: int) -> bytes:
         """Return the first ``size`` bytes of the text, or fewer if it is shorter."""
-        while len(self._window) < size and self._more():
+        while len(self._window) < size and self._read_more():
             pass
         return bytes(self._window[:size])
 
@@ -128,9 +128,9 @@ class DumpText:
             if insert is not None:
                 yield insert
                 continue
-            found = self._statement()
-            if found is not None and found.text.strip():
-                yield found
+            statement = self._statement()
+            if statement is not None and statement.text.strip():
+                yield statement
         yield from self._notes
 
     def rows(self, columns: TupleColumns, most_rows: int, most_size: int) -> bool:
@@ -139,10 +139,10 @@ class DumpText:
             self._cut(columns.cut, most_rows, most_size)
             if columns.ended or columns.rows >= most_rows or columns.size >= most_size:
                 return columns.ended
-            if not self._more():
+            if not self._read_more():
                 raise self._cut_off("the rows of an INSERT")
 
-    def pass_over(self) -> None:
+    def skip_rows(self) -> None:
         """Skip the rows of an INSERT, without knowing the table's columns."""
         self._statement()
 
@@ -152,7 +152,7 @@ class DumpText:
             self._cut(columns.cut_lines, most_rows, most_size)
             if columns.rows >= most_rows or columns.size >= most_size:
                 return False
-            if not self._more():
+            if not self._read_more():
                 if self._start < len(self._window):
                     raise self._cut_off("a line")
                 return True
@@ -178,50 +178,49 @@ class DumpText:
             # A comment may begin at the end of the window.
             if _MAY_BE_BLANK.match(rest) is None:
                 return True
-            if not self._more():
+            if not self._read_more():
                 self._start = len(self._window) if rest.startswith((b"--", b"#")) else self._start
                 return self._start < len(self._window)
 
     def _insert(self) -> Insert | None:
-        head = _STATEMENT_BYTES
         while _INSERT_WORD.match(self._window, self._start) or self._is_cut_short():
-            found = _INSERT.match(self._window, self._start)
-            if found is not None:
-                offset, self._start = self.position, found.end()
-                db = None if found[1] is None and found[2] is None else _name(found[1], found[2])
-                columns = None if found[5] is None else tuple(map(_column, _COLUMN.finditer(found[5])))
-                return Insert(db, _name(found[3], found[4]), columns, offset)
-            if len(self._window) - self._start > head or not self._more():
+            match = _INSERT.match(self._window, self._start)
+            if match is not None:
+                offset, self._start = self.position, match.end()
+                db = None if match[1] is None and match[2] is None else _name(match[1], match[2])
+                columns = None if match[5] is None else tuple(map(_column, _COLUMN.finditer(match[5])))
+                return Insert(db, _name(match[3], match[4]), columns, offset)
+            if len(self._window) - self._start > _STATEMENT_BYTES or not self._read_more():
                 return None
         return None
 
     def _is_cut_short(self) -> bool:
         """Whether the window had too little of a statement to recognize it, and more was read."""
-        return len(self._window) - self._start < len("REPLACE ") and self._more()
+        return len(self._window) - self._start < len("REPLACE ") and self._read_more()
 
     def _statement(self) -> Sql | None:
         size = _STATEMENT_BYTES
         while True:
             # In latin-1, each character is one byte.
-            part = self._window[self._start : self._start + size].decode("latin-1")
-            found = self._ends.behind(part, 0)
-            is_all = self._is_whole and self._start + len(part) == len(self._window)
-            if found is not None and (found[1] < len(part) or part.endswith((";", "\n")) or is_all):
+            head = self._window[self._start : self._start + size].decode("latin-1")
+            ends = self._ends.behind(head, 0)
+            is_last = self._is_at_end and self._start + len(head) == len(self._window)
+            if ends is not None and (ends[1] < len(head) or head.endswith((";", "\n")) or is_last):
                 break
-            if is_all:
-                found = len(part), len(part)
+            if is_last:
+                ends = len(head), len(head)
                 break
-            size = max(size * 2, len(part) * 2)
-            while len(self._window) - self._start < size and self._more():
+            size = max(size * 2, len(head) * 2)
+            while len(self._window) - self._start < size and self._read_more():
                 pass
-        offset, (end, behind) = self.position, found
+        offset, (end, after) = self.position, ends
         text = self._window[self._start : self._start + end].decode("utf-8", "surrogateescape")
-        self._start += behind
+        self._start += after
         return Sql(text, offset)
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read more of the text; return False at its end."""
-        if self._is_whole:
+        if self._is_at_end:
             return False
         rest = len(self._window) - self._start
         if rest > _MOST_BYTES:
@@ -236,7 +235,7 @@ class DumpText:
         del self._window[: self._start]
         self._start = 0
         self._window += data
-        self._is_whole = not data
+        self._is_at_end = not data
         self._tail = data[-_TAIL_BYTES:] if len(data) >= _TAIL_BYTES else (self._tail + data)[-_TAIL_BYTES:]
         return bool(data)
 
@@ -249,12 +248,12 @@ class DumpText:
 
 
 def _name(quoted: bytes | None, plain: bytes | None) -> str:
-    found = (plain or b"") if quoted is None else quoted.replace(b"``", b"`")
-    return found.decode("utf-8", "surrogateescape")
+    name = (plain or b"") if quoted is None else quoted.replace(b"``", b"`")
+    return name.decode("utf-8", "surrogateescape")
 
 
-def _column(found: re.Match[bytes]) -> str:
-    return _name(found[1], found[2])
+def _column(match: re.Match[bytes]) -> str:
+    return _name(match[1], match[2])
 
 
 class _Hashed:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from binx.base import mysqlshell
 from binx.base.dump_text import FolderFiles, open_text
 from binx.base.mysqldump import SqlRows, read_mysqldump, server_of
-from binx.base.parquet import ParquetPart, feet, parquet_parts
+from binx.base.parquet import ParquetPart, parquet_parts, size_and_digest
 from binx.base.parquet_rows import ParquetTables
 from binx.base.source import Backup, BaseSource, Name
 from binx.dataset.chain import SourceReport
@@ -63,22 +63,22 @@ def import_bases(
         UsageError: a backup does not record its position, or two backups have the same table.
         BinxError: a backup cannot be imported; nothing of it was committed.
     """
-    backups = [
-        _parquet(path, position, table, by_folders=schema is not None) or _found(path, position)
+    inputs = [
+        _parquet_input(path, position, table, by_folders=schema is not None) or _dump_input(path, position)
         for path in paths
     ]
     seen: dict[Name, str] = {}
-    for found in backups:
-        for name in {part.name for part in found.parts}:
+    for entry in inputs:
+        for name in {part.name for part in entry.parts}:
             if name in seen:
                 raise UsageError(
                     f"expected the files of {'.'.join(name)} in one folder, found {seen[name]} and"
-                    f" {found.backup.path}: give the folder"
+                    f" {entry.backup.path}: give the folder"
                 )
-            seen[name] = found.backup.path
-        if not found.parts and (schema is not None or table is not None):
+            seen[name] = entry.backup.path
+        if not entry.parts and (schema is not None or table is not None):
             raise UsageError(
-                "expected Parquet files with --schema or --as, found another backup", path=found.backup.path
+                "expected Parquet files with --schema or --as, found another backup", path=entry.backup.path
             )
     text = None if schema is None else _schema_text(schema)
     further = {} if table is None else {"as": ".".join(table)}
@@ -87,12 +87,12 @@ def import_bases(
     dataset = DataSet(lake)
     with dataset.locked():
         done = 0
-        for backup, head, parts in backups:
+        for backup, head, parts in inputs:
             source = BaseSource(backup, dataset, options, tables, further)
             source.server_version = server_of(head)
-            gtids = backup.position.gtids.sources
+            gtid_sources = backup.position.gtids.sources
             notes = (head or (text or "")[:_HEAD_BYTES]).lower()
-            is_mariadb = "mariadb" in notes or any(isinstance(one, DomainSource) for one in gtids)
+            is_mariadb = "mariadb" in notes or any(isinstance(key, DomainSource) for key in gtid_sources)
             source.context = source.context._replace(mariadb=is_mariadb)
             report = source.find_kept()
             if report is None:
@@ -108,7 +108,7 @@ def import_bases(
             yield report
 
 
-class _Found(NamedTuple):
+class _Input(NamedTuple):
     """A backup, its first characters, and its Parquet files, if it has any."""
 
     backup: Backup
@@ -123,9 +123,9 @@ def _schema_text(path: str) -> str:
         raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from error
 
 
-def _parquet(
-    path: str, given: BackupPosition | None, table: Name | None, *, by_folders: bool
-) -> _Found | None:
+def _parquet_input(
+    path: str, position: BackupPosition | None, table: Name | None, *, by_folders: bool
+) -> _Input | None:
     """Return a Parquet file or folder; None if the path is another kind of backup.
 
     Raises:
@@ -136,17 +136,17 @@ def _parquet(
     parts = parquet_parts(path, table, by_folders=by_folders)
     if not parts:
         return None
-    if given is None:
+    if position is None:
         raise UsageError(
             "Parquet files do not say where they stand in the logs: say it with --from-gtid SET or --from"
             " FILE:POS",
             path=path,
         )
-    size, head = feet(parts)
-    return _Found(Backup(path, PARQUET, given, size, head), "", parts)
+    size, head = size_and_digest(parts)
+    return _Input(Backup(path, PARQUET, position, size, head), "", parts)
 
 
-def _found(path: str, given: BackupPosition | None) -> _Found:
+def _dump_input(path: str, position: BackupPosition | None) -> _Input:
     """Return a dump or a folder of a dump tool.
 
     Raises:
@@ -155,11 +155,11 @@ def _found(path: str, given: BackupPosition | None) -> _Found:
         UsageError: it does not record its position.
     """
     if not Path(path).is_dir():
-        position = read_backup_position(path) if given is None else given
+        position = read_backup_position(path) if position is None else position
         with open_text(path) as text:
             head = text.head(_HEAD_BYTES)
         size = Path(path).stat().st_size
-        return _Found(Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace"))
+        return _Input(Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace"))
     tools = {_METADATA: MYDUMPER, mysqlshell.NOTES: MYSQL_SHELL}
     notes = next((Path(path, name) for name in tools if Path(path, name).is_file()), None)
     if notes is None:
@@ -168,9 +168,9 @@ def _found(path: str, given: BackupPosition | None) -> _Found:
             " (with metadata) or MySQL Shell (with @.json), found a folder of something else",
             path=path,
         )
-    position = read_backup_position(path) if given is None else given
-    size = sum(one.stat().st_size for one in Path(path).iterdir())
-    return _Found(Backup(path, tools[notes.name], position, size, notes.read_bytes()))
+    position = read_backup_position(path) if position is None else position
+    size = sum(file.stat().st_size for file in Path(path).iterdir())
+    return _Input(Backup(path, tools[notes.name], position, size, notes.read_bytes()))
 
 
 def _reached(progress: Callable[[int], None], before: int, read: int) -> None:
@@ -184,25 +184,24 @@ def _files_of(folder: str) -> list[tuple[Path, str]]:
         AbsentError: no file has rows.
     """
     files = sorted(Path(folder).iterdir())
-    databases = sorted((found["db"] for path in files if (found := _DATABASE.match(path.name))), key=len)
+    databases = sorted((match["db"] for path in files if (match := _DATABASE.match(path.name))), key=len)
 
-    def of(name: str) -> str:
-        known = (db for db in reversed(databases) if name.startswith(f"{db}."))
-        return next(known, name.partition(".")[0])
+    def db_of(name: str) -> str:
+        matching = (db for db in reversed(databases) if name.startswith(f"{db}."))
+        return next(matching, name.partition(".")[0])
 
-    made = [(path, found["db"]) for path in files if (found := _DATABASE.match(path.name))]
+    definitions = [(path, match["db"]) for path in files if (match := _DATABASE.match(path.name))]
     # A view has a table file too, as a placeholder while the dump is loaded.
-    views = {found["name"] for path in files if (found := _VIEW.match(path.name))}
-    tables = [(path, found["name"]) for path in files if (found := _TABLE.match(path.name))]
-    made += [(path, of(name)) for path, name in tables if name not in views]
-    filled = [path for path in files if _ROWS.match(path.name) and not _OTHER.search(path.name)]
-    if not filled:
+    views = {match["name"] for path in files if (match := _VIEW.match(path.name))}
+    tables = [(path, match["name"]) for path in files if (match := _TABLE.match(path.name))]
+    definitions += [(path, db_of(name)) for path, name in tables if name not in views]
+    row_files = [path for path in files if _ROWS.match(path.name) and not _OTHER.search(path.name)]
+    if not row_files:
         raise AbsentError("has no rows: make the dump without --no-data", path=folder)
-    return [*made, *((path, of(path.name)) for path in filled)]
+    return [*definitions, *((path, db_of(path.name)) for path in row_files)]
 
 
 def _read_mydumper(source: BaseSource, progress: Callable[[int], None]) -> None:
-    """Import a mydumper folder."""
     texts = FolderFiles(source.backup.path, progress)
     for path, db in _files_of(source.backup.path):
         texts.read(path.name, SqlRows(source, db).read)

@@ -31,14 +31,14 @@ _UTC = frozenset({"+00:00", "UTC"})
 
 def server_of(head: str) -> str:
     """Return the server version recorded in a dump's head, or an empty string."""
-    found = _SERVER.search(head)
-    return "" if found is None else found[1]
+    match = _SERVER.search(head)
+    return "" if match is None else match[1]
 
 
 def database_of(head: str) -> str:
     """Return the database recorded in a dump's head; empty if the dump has several."""
-    found = _DATABASE.search(head)
-    return "" if found is None else found[1].strip()
+    match = _DATABASE.search(head)
+    return "" if match is None else match[1].strip()
 
 
 class SqlRows:
@@ -53,7 +53,7 @@ class SqlRows:
         self._db = db
         self._zone = ""
         self._is_raw = False
-        self._filled = ""
+        self._table = ""
 
     def read(self, text: DumpText, progress: Callable[[int], None] = lambda _: None) -> None:
         """Import one file.
@@ -61,26 +61,26 @@ class SqlRows:
         Raises:
             BinxError: the file cannot be read, or something in it cannot be imported.
         """
-        for found in text.statements():
-            if isinstance(found, Insert):
-                self._take_rows(found, text, progress)
-            elif isinstance(found, Note):
-                self._heed(found.text)
+        for statement in text.statements():
+            if isinstance(statement, Insert):
+                self._take_rows(statement, text, progress)
+            elif isinstance(statement, Note):
+                self._take_note(statement.text)
             else:
-                self._follow(found, text)
+                self._follow(statement, text)
             progress(text.read)
 
-    def _heed(self, note: str) -> None:
-        found = _FILLED.match(note)
-        if found is None:
-            self._source.leave_out((self._db, self._filled), f"the dump has only some of them ({note[3:]})")
+    def _take_note(self, note: str) -> None:
+        match = _FILLED.match(note)
+        if match is None:
+            self._source.leave_out((self._db, self._table), f"the dump has only some of them ({note[3:]})")
             return
-        self._filled = found[2] if found[1] is None else found[1].replace("``", "`")
-        self._source.filled.add((self._db, self._filled))
+        self._table = match[2] if match[1] is None else match[1].replace("``", "`")
+        self._source.filled.add((self._db, self._table))
 
-    def _follow(self, found: Sql, text: DumpText) -> None:
-        used = used_database(found.text)
-        names, zone = _NAMES.match(found.text), _ZONE.match(found.text)
+    def _follow(self, statement: Sql, text: DumpText) -> None:
+        used = used_database(statement.text)
+        names, zone = _NAMES.match(statement.text), _ZONE.match(statement.text)
         if used is not None:
             self._db = used
         elif names is not None and names[1].lower() in _UTF8 | {"binary"}:
@@ -90,36 +90,36 @@ class SqlRows:
                 f"expected text in utf8mb4, found SET NAMES {names[1]}: make the dump with"
                 " --default-character-set=utf8mb4",
                 path=text.path,
-                offset=found.offset,
+                offset=statement.offset,
             )
         elif zone is not None:
             self._zone = zone[1]
-        elif _INSERT.match(found.text) and self._source.wants((self._db, "")):
+        elif _INSERT.match(statement.text) and self._source.wants((self._db, "")):
             raise RefusedError(
-                f"expected INSERT INTO a table VALUES, found {found.text[:_SHOWN]}: make the dump without"
+                f"expected INSERT INTO a table VALUES, found {statement.text[:_SHOWN]}: make the dump without"
                 " --compatible",
                 path=text.path,
-                offset=found.offset,
+                offset=statement.offset,
             )
         else:
-            self._source.statement(found.text, self._db, found.offset)
+            self._source.statement(statement.text, self._db, statement.offset)
 
-    def _take_rows(self, found: Insert, text: DumpText, progress: Callable[[int], None]) -> None:
-        db = self._db if found.db is None else found.db
-        if not self._source.wants((db, found.table)):
-            text.pass_over()
+    def _take_rows(self, insert: Insert, text: DumpText, progress: Callable[[int], None]) -> None:
+        db = self._db if insert.db is None else insert.db
+        if not self._source.wants((db, insert.table)):
+            text.skip_rows()
             return
-        rows = self._source.rows_of(db, found.table, found.columns, raw=self._is_raw)
+        rows = self._source.rows_of(db, insert.table, insert.columns, raw=self._is_raw)
         kinds = {column.type.kind for column in rows.table.resolved.columns}
         if Kind.TIMESTAMP in kinds and self._zone not in _UTC:
             raise RefusedError(
-                f"{db}.{found.table} has TIMESTAMP columns, and the dump does not say that it writes them in"
+                f"{db}.{insert.table} has TIMESTAMP columns, and the dump does not say that it writes them in"
                 " UTC (SET TIME_ZONE='+00:00'): make it without --skip-tz-utc",
                 path=text.path,
-                offset=found.offset,
+                offset=insert.offset,
             )
         rows.cut.begin()
-        while not text.rows(rows.cut, *self._source.most):
+        while not text.rows(rows.cut, *self._source.batch_limits):
             self._source.take(rows)
             progress(text.read)
 

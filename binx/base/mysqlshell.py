@@ -48,9 +48,9 @@ def read_notes(folder: str, name: str) -> dict[str, Any]:
     """
     path = Path(folder, name)
     try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
-            raise ValueError(f"it is a {type(found).__name__}")
+        notes = json.loads(path.read_bytes())
+        if not isinstance(notes, dict):
+            raise ValueError(f"it is a {type(notes).__name__}")
     except FileNotFoundError:
         raise AbsentError("is not there: the dump is not whole; make it again", path=str(path)) from None
     except OSError as error:
@@ -59,7 +59,7 @@ def read_notes(folder: str, name: str) -> dict[str, Any]:
         raise DamagedError(
             f"expected a JSON object, found something else: {error}", path=str(path)
         ) from error
-    return found
+    return notes
 
 
 def read_mysqlshell(source: BaseSource, progress: Callable[[int], None]) -> None:
@@ -101,14 +101,14 @@ def _tables(folder: str, notes: dict[str, Any]) -> Iterator[tuple[str, str, str]
 def _files_of(basename: str, facts: dict[str, Any], files: list[str]) -> list[str]:
     """Return the files with a table's rows, grouped by partition, in chunk order."""
     extension = re.escape(_field(facts, "extension", str, f"{basename}.json"))
-    found = []
-    for one in {basename, *facts.get("basenames", {}).values()}:
-        pattern = re.compile(rf"{re.escape(one)}{_CHUNK}\.{extension}")
+    chunks = []
+    for prefix in {basename, *facts.get("basenames", {}).values()}:
+        pattern = re.compile(rf"{re.escape(prefix)}{_CHUNK}\.{extension}")
         matches = ((name, pattern.fullmatch(name)) for name in files)
-        found += [(one, int(match[1] or 0), name) for name, match in matches if match is not None]
-    if not found:
+        chunks += [(prefix, int(match[1] or 0), name) for name, match in matches if match is not None]
+    if not chunks:
         raise DamagedError(f"expected files with the rows of {basename}, found none in {_DONE}")
-    return [name for _, _, name in sorted(found)]
+    return [name for _, _, name in sorted(chunks)]
 
 
 class _Lines:
@@ -133,7 +133,7 @@ class _Lines:
                 f"expected columns of {db}.{table} in base64 or hexadecimal digits, found {unknown[0]}",
                 path=source.backup.path,
             )
-        encodings = {name: _ENCODINGS[how] for name, how in decoded.items()}
+        encodings = {name: _ENCODINGS[function] for name, function in decoded.items()}
         self._rows = source.rows_of(db, table, options.get("columns"), encodings=encodings)
         kinds = {column.type.kind for column in self._rows.table.resolved.columns}
         if Kind.TIMESTAMP in kinds and not is_utc:
@@ -149,7 +149,7 @@ class _Lines:
         Raises:
             BinxError: it cannot be read, or a line is not a row of the table.
         """
-        while not text.lines(self._rows.cut, *self._source.most):
+        while not text.lines(self._rows.cut, *self._source.batch_limits):
             self._source.take(self._rows)
             progress(text.read)
 

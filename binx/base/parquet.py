@@ -77,33 +77,33 @@ def parquet_parts(path: str, table: Name | None, *, by_folders: bool) -> list[Pa
     """
     root = Path(path).absolute()
     if root.is_dir():
-        files = [one for one in sorted(root.rglob("*")) if _counts(one, root)]
+        files = [file for file in sorted(root.rglob("*")) if _is_data_file(file, root)]
     else:
         files = [root] if is_parquet(root) else []
     parts = []
-    for one in files:
-        own = _noted(one)
-        parts.append(ParquetPart((own and own.name) or table or _table_of(one, root, by_folders), one, own))
+    for file in files:
+        own = _own_notes(file)
+        parts.append(ParquetPart((own and own.name) or table or _table_of(file, root, by_folders), file, own))
         if own is not None and table not in (None, own.name):
-            called = ".".join(own.name)
-            raise UsageError(f"expected --as {called}, which binx state wrote there", path=str(one))
+            own_name = ".".join(own.name)
+            raise UsageError(f"expected --as {own_name}, which binx state wrote there", path=str(file))
     return parts
 
 
-def _noted(path: Path) -> OwnNotes | None:
+def _own_notes(path: Path) -> OwnNotes | None:
     """Read what ``binx state`` stored about the table; None for files of other programs."""
     with open_parquet(path) as file:
-        noted = (file.metadata.metadata or {}).get(STATE_METADATA)
-    if noted is None:
+        text = (file.metadata.metadata or {}).get(STATE_METADATA)
+    if text is None:
         return None
     try:
-        found = json.loads(noted)
-        return OwnNotes((str(found["db"]), str(found["table"])), [str(one) for one in found["statements"]])
+        notes = json.loads(text)
+        return OwnNotes((str(notes["db"]), str(notes["table"])), list(map(str, notes["statements"])))
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(f"expected notes of a table, found others: {error}", path=str(path)) from error
 
 
-def _counts(path: Path, root: Path) -> bool:
+def _is_data_file(path: Path, root: Path) -> bool:
     """Whether a path in a folder is a Parquet file with rows."""
     names = path.relative_to(root).parts
     kind = _NOT_FILES.get(path.name)
@@ -135,7 +135,7 @@ def _table_of(path: Path, root: Path, by_folders: bool) -> Name:
     return unquote(folders[1]), unquote(folders[0])
 
 
-def feet(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
+def size_and_digest(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
     """Return the total size of the files, and a digest of their names, sizes and footers.
 
     Raises:

@@ -144,24 +144,24 @@ class _Rows:
         self._is_own = part.own is not None
         names = file.schema_arrow.names
         own = _OWN if self._is_own else ()
-        given = {name.casefold(): place for place, name in enumerate(names) if name not in own}
+        indexes = {name.casefold(): index for index, name in enumerate(names) if name not in own}
         columns = table.resolved.columns
-        called = [(one.name if self._is_own else one.source_name).casefold() for one in columns]
-        odd = [names[place] for name, place in given.items() if name not in called]
-        if odd or len(given) != len([name for name in names if name not in own]):
+        wanted = [(column.name if self._is_own else column.source_name).casefold() for column in columns]
+        extra = [names[index] for name, index in indexes.items() if name not in wanted]
+        if extra or len(indexes) != len([name for name in names if name not in own]):
             raise RefusedError(
-                f"expected columns of {table.db}.{table.name}, found {', '.join(odd) or 'one twice'}: leave"
+                f"expected columns of {table.db}.{table.name}, found {', '.join(extra) or 'one twice'}: leave"
                 " them out where the file is written, or give the CREATE TABLE that has them"
             )
-        self._places = [given.get(name) for name in called]
-        lacking = [
-            one.source_name
-            for one, place in zip(columns, self._places, strict=True)
-            if place is None and (one.generated is None or one.primary_key_position is not None)
+        self._indexes = [indexes.get(name) for name in wanted]
+        missing = [
+            column.source_name
+            for column, index in zip(columns, self._indexes, strict=True)
+            if index is None and (column.generated is None or column.primary_key_position is not None)
         ]
-        if lacking:
+        if missing:
             raise RefusedError(
-                f"expected all columns of {table.db}.{table.name}, it lacks {', '.join(lacking)}"
+                f"expected all columns of {table.db}.{table.name}, it lacks {', '.join(missing)}"
             )
         # Spark and Hive write instants as INT96, which Arrow reads without a time zone.
         self._instants = {
@@ -179,11 +179,11 @@ class _Rows:
         """
         notes = self._file.metadata
         groups = [notes.row_group(number) for number in range(notes.num_row_groups)]
-        widest = max((one.total_byte_size // max(1, one.num_rows) for one in groups), default=0)
-        found = self._file.iter_batches(batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // (widest + 1))))
+        widest = max((group.total_byte_size // max(1, group.num_rows) for group in groups), default=0)
+        batches = self._file.iter_batches(batch_size=max(1, min(_BATCH_ROWS, _BATCH_BYTES // (widest + 1))))
         while True:
             try:
-                batch = next(found, None)
+                batch = next(batches, None)
             except (OSError, pa.ArrowException) as error:
                 what = str(error).splitlines()[0]
                 raise DamagedError(f"expected a Parquet file, found it damaged ({what})") from error
@@ -194,62 +194,63 @@ class _Rows:
 
     def _batch(self, batch: pa.RecordBatch) -> ChangeBatch:
         columns = self._table.resolved.columns
-        texts, unknown = self._own(batch, "_misfits"), self._own(batch, "_unknown")
+        texts, unknown = self._own_column(batch, "_misfits"), self._own_column(batch, "_unknown")
         misfits = {row: dict(pairs) for row, pairs in texts.items()}
         arrays = [
-            self._array(batch, column, place, misfits, unknown)
-            for column, place in zip(columns, self._places, strict=True)
+            self._array(batch, column, index, misfits, unknown)
+            for column, index in zip(columns, self._indexes, strict=True)
         ]
-        there = [place for place, given in enumerate(self._places) if given is not None]
-        bits = [present_bits(len(columns), there)] * batch.num_rows
-        for row, lacking in unknown.items():
-            bits[row] = present_bits(len(columns), [one for one in there if columns[one].name not in lacking])
+        present = [number for number, index in enumerate(self._indexes) if index is not None]
+        bitmaps = [present_bits(len(columns), present)] * batch.num_rows
+        for row, names in unknown.items():
+            known = [index for index in present if columns[index].name not in names]
+            bitmaps[row] = present_bits(len(columns), known)
         listed = [list(misfits[row].items()) if row in misfits else None for row in range(batch.num_rows)]
         return base_batch(
             self._table,
             arrays,
             self._source.backup.version,
             self._source.rows_taken((self._table.db, self._table.name)),
-            arrow_array(bits, pa.binary()),
+            arrow_array(bitmaps, pa.binary()),
             arrow_array(listed, MISFITS) if misfits else None,
         )
 
-    def _own(self, batch: pa.RecordBatch, name: str) -> dict[int, Any]:
+    def _own_column(self, batch: pa.RecordBatch, name: str) -> dict[int, Any]:
         """Return the values, by row, of a column that ``binx state`` added; NULLs are omitted."""
         if not self._is_own or name not in batch.schema.names or not _has_values(batch.column(name)):
             return {}
-        return {row: one for row, one in enumerate(batch.column(name).to_pylist()) if one is not None}
+        return {row: value for row, value in enumerate(batch.column(name).to_pylist()) if value is not None}
 
     def _array(
         self,
         batch: pa.RecordBatch,
         column: ResolvedColumn,
-        place: int | None,
+        index: int | None,
         misfits: Mapping[int, Mapping[str, str]],
         unknown: Mapping[int, Sequence[str]],
     ) -> pa.Array:
-        if place is None:
+        if index is None:
             return exact_values(pa.nulls(batch.num_rows), column.type, self._options)
-        values = batch.column(place)
-        if place in self._instants:
+        values = batch.column(index)
+        if index in self._instants:
             values = values.cast(pa.timestamp("us", tz="UTC"))
         try:
-            made = exact_values(values, column.type, self._options, is_own=self._is_own)
+            array = exact_values(values, column.type, self._options, is_own=self._is_own)
         except BinxError as error:
             error.message = (
                 f"column {column.source_name} of {self._table.db}.{self._table.name}: {error.message}"
             )
             raise
-        if made.null_count and (not column.nullable or column.primary_key_position is not None):
-            noted = sum(column.name in one for one in misfits.values())
-            noted += sum(column.name in one for one in unknown.values())
-            if made.null_count > noted:
+        if array.null_count and (not column.nullable or column.primary_key_position is not None):
+            noted = sum(column.name in texts for texts in misfits.values())
+            noted += sum(column.name in names for names in unknown.values())
+            if array.null_count > noted:
                 raise RefusedError(
                     f"column {column.source_name} of {self._table.db}.{self._table.name} is NOT NULL, found"
-                    f" {made.null_count - noted} NULL; take tables with values that Parquet cannot hold, as"
+                    f" {array.null_count - noted} NULL; take tables with values that Parquet cannot hold, as"
                     " zero dates, from a dump"
                 )
-        return made
+        return array
 
 
 def _has_values(values: pa.Array) -> bool:

@@ -108,10 +108,10 @@ def _refused(values: pa.Array, logical: LogicalType, why: str) -> UnsupportedErr
 
 def _within(values: pa.Array, allowed: range, logical: LogicalType) -> pa.Array:
     """Return the values, after checking that they are in the allowed range."""
-    found = pc.min_max(values).as_py()
-    for one in (found["min"], found["max"]):
-        if one is not None and not allowed.start <= one < allowed.stop:
-            raise _refused(values, logical, f"{one} is out of its range")
+    bounds = pc.min_max(values).as_py()
+    for value in (bounds["min"], bounds["max"]):
+        if value is not None and not allowed.start <= value < allowed.stop:
+            raise _refused(values, logical, f"{value} is out of its range")
     return values
 
 
@@ -167,7 +167,7 @@ def _decimals(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa
         return values.cast(target)
     # Arrow formats small decimals with an exponent.
     exact = values.cast(pa.decimal256(logical.precision, logical.scale)).to_pylist()
-    return pa.array([None if one is None else format(one, "f") for one in exact], target)
+    return pa.array([None if value is None else format(value, "f") for value in exact], target)
 
 
 def _dates(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa.Array:
@@ -233,8 +233,8 @@ def _members(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa.
     texts = _text(values, logical, target)
     for text in pc.unique(texts.drop_null()).to_pylist():
         listed = [text] if logical.kind is Kind.ENUM else text.split(",")
-        places = [logical.members.index(one) if one in logical.members else -1 for one in listed]
-        if text and (-1 in places or sorted(set(places)) != places):
+        indexes = [logical.members.index(member) if member in logical.members else -1 for member in listed]
+        if text and (-1 in indexes or sorted(set(indexes)) != indexes):
             raise _refused(values, logical, f"{text!r} is not how the server prints one")
     return texts
 
@@ -261,7 +261,7 @@ def _nested(values: pa.Array, logical: LogicalType, target: pa.DataType) -> pa.A
 def _uuids(values: pa.Array, kind: Kind) -> pa.Array:
     if kind is Kind.BINARY:
         return values.storage
-    texts = [None if one is None else str(uuid.UUID(bytes=one)) for one in values.storage.to_pylist()]
+    texts = [None if raw is None else str(uuid.UUID(bytes=raw)) for raw in values.storage.to_pylist()]
     return pa.array(texts, pa.string())
 
 

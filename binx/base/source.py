@@ -112,9 +112,9 @@ class BaseSource:
         self._records: dict[tuple[str, str, str], TableChanges] = {}
         self._counts: dict[Name, int] = {}
         self._losses: list[str] = []
-        self._passed: set[Name] = set()
+        self._left_out: set[Name] = set()
         self._rows: TableRows | None = None
-        self._held: ChangeBatch | None = None
+        self._batch: ChangeBatch | None = None
         self._files: SourceFiles | None = None
 
     def find_kept(self) -> SourceReport | None:
@@ -139,8 +139,8 @@ class BaseSource:
             fill(self)
             self.end_table()
             self._check_request()
-            listed = {one.ordinal: one for made in self._statements.values() for one in made}
-            for _, statement in sorted(listed.items()):
+            by_ordinal = {ddl.ordinal: ddl for ddls in self._statements.values() for ddl in ddls}
+            for _, statement in sorted(by_ordinal.items()):
                 files.write_statement(statement)
             files.close()
             staged = self._staged(files)
@@ -152,11 +152,11 @@ class BaseSource:
         return SourceReport(self.backup.source, self.backup.path, False, staged.manifest)
 
     def _check_request(self) -> None:
-        names = {*self._statements, *self._passed}
+        names = {*self._statements, *self._left_out}
         if not names:
             raise AbsentError("has no tables", path=self.backup.path)
-        for pattern, wanted in self._tables.items():
-            if not any(wanted.takes(*name) for name in names):
+        for pattern, table_filter in self._tables.items():
+            if not any(table_filter.takes(*name) for name in names):
                 raise AbsentError(f"has no table {pattern}", path=self.backup.path)
 
     def _staged(self, files: SourceFiles) -> Staged:
@@ -197,7 +197,7 @@ class BaseSource:
             return
         arrow = self._options.decoder.arrow
         self._ordinal += 1
-        made = self._made(sql, db, offset)._replace(followed=followed)
+        statement = self._new_statement(sql, db, offset)._replace(followed=followed)
         for effect in statement_effects(followed, sql, db, self.context, arrow):
             name = (effect.db, effect.table or "")
             if effect.action == "dropped":
@@ -208,9 +208,9 @@ class BaseSource:
                 name = (effect.new_db or effect.db, effect.new_table or "")
                 self._statements[name] = former
             if self.wants(name) and (effect.action == "created" or name in self._statements):
-                self._statements.setdefault(name, []).append(made)
+                self._statements.setdefault(name, []).append(statement)
 
-    def _made(self, sql: str, db: str, offset: int) -> Statement:
+    def _new_statement(self, sql: str, db: str, offset: int) -> Statement:
         return Statement(
             commit_version=self.backup.version,
             commit_timestamp=0,
@@ -229,7 +229,7 @@ class BaseSource:
     def wants(self, name: Name) -> bool:
         """Whether a table is imported."""
         if self._tables:
-            return any(wanted.takes(*name) for wanted in self._tables.values())
+            return any(table_filter.takes(*name) for table_filter in self._tables.values())
         return name[0] not in _NOT_LOGGED
 
     def rows_of(
@@ -282,7 +282,7 @@ class BaseSource:
 
     def leave_out(self, name: Name, reason: str) -> None:
         """Leave out a table that the backup does not have completely."""
-        self._passed.add(name)
+        self._left_out.add(name)
         if self._statements.pop(name, None) is not None:
             self._losses.append(f"{'.'.join(name)}: its rows are left out, because {reason}")
 
@@ -294,7 +294,7 @@ class BaseSource:
 
     def keep_only(self, names: Collection[Name]) -> None:
         """Forget the statements of all other tables."""
-        self._statements = {name: made for name, made in self._statements.items() if name in names}
+        self._statements = {name: ddls for name, ddls in self._statements.items() if name in names}
 
     def rows_taken(self, name: Name) -> int:
         """Return the number of rows of a table added."""
@@ -303,7 +303,7 @@ class BaseSource:
     def take(self, rows: TableRows) -> None:
         """Add the parsed rows."""
         name = (rows.table.db, rows.table.name)
-        if name in self._passed:
+        if name in self._left_out:
             rows.cut.finish()
             return
         if not rows.cut.rows:
@@ -323,18 +323,18 @@ class BaseSource:
         sums.written += batch.rows
         sums.take_changes((batch.rows, 0, 0))
         self._records.setdefault((*name, batch.table.version), batch.table)
-        self._write_held()
-        self._held = batch
+        self._write_batch()
+        self._batch = batch
 
     @property
-    def most(self) -> tuple[int, int]:
+    def batch_limits(self) -> tuple[int, int]:
         """Maximum number of rows and bytes to parse before adding them."""
         return self._options.decoder.row_group_rows, _BATCH_BYTES
 
-    def _write_held(self) -> None:
-        if self._held is not None and self._files is not None:
-            self._files.write_changes(self._held)
-        self._held = None
+    def _write_batch(self) -> None:
+        if self._batch is not None and self._files is not None:
+            self._files.write_changes(self._batch)
+        self._batch = None
 
     def end_table(self) -> None:
         """Write the rest of a table, and close its file, as a dump may have many tables."""
@@ -345,7 +345,7 @@ class BaseSource:
                 undecodable_values(name, column, count) for column, count in self._rows.undecodable.items()
             )
             self._rows = None
-        if self._held is not None and self._files is not None:
-            self._files.end_files([self._held.table])
-            self._write_held()
+        if self._batch is not None and self._files is not None:
+            self._files.end_files([self._batch.table])
+            self._write_batch()
             self._files.end_files([])

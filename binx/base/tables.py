@@ -101,28 +101,28 @@ class TableRows:
         self.number = number
         self.raw = raw
         columns = table.resolved.columns
-        places = {column.source_name.casefold(): place for place, column in enumerate(columns)}
+        indexes = {column.source_name.casefold(): index for index, column in enumerate(columns)}
         visible = [column.source_name for column in columns if not column.invisible]
         listed = visible if names is None else names
-        unknown = [name for name in listed if name.casefold() not in places]
+        unknown = [name for name in listed if name.casefold() not in indexes]
         if unknown or len(set(listed)) != len(listed):
             raise UnsupportedError(
                 f"expected columns of {table.db}.{table.name}, found {', '.join(unknown) or 'one twice'}"
             )
-        self._places = [places[name.casefold()] for name in listed]
+        self._indexes = [indexes[name.casefold()] for name in listed]
         self._options = options
         self._version = version
-        self._columns = [DumpColumn(columns[place].type, options, raw=raw) for place in self._places]
+        self._columns = [DumpColumn(columns[index].type, options, raw=raw) for index in self._indexes]
         self.cut = TupleColumns([encodings.get(name, Encoding.PLAIN) for name in listed])
         self.has_key = all(
-            column.primary_key_position is None or place in self._places
-            for place, column in enumerate(columns)
+            column.primary_key_position is None or index in self._indexes
+            for index, column in enumerate(columns)
         )
 
     @property
     def undecodable(self) -> dict[str, int]:
         """Number of values that are invalid in their character set, by column."""
-        names = (self.table.resolved.columns[place].name for place in self._places)
+        names = (self.table.resolved.columns[index].name for index in self._indexes)
         pairs = zip(names, self._columns, strict=True)
         return {name: column.undecodable for name, column in pairs if column.undecodable}
 
@@ -135,30 +135,30 @@ class TableRows:
         """
         rows, cut = self.cut.finish()
         columns = self.table.resolved.columns
-        found: dict[int, list[tuple[str, str]]] = {}
+        row_misfits: dict[int, list[tuple[str, str]]] = {}
         arrays: list[Any] = [pa.nulls(rows, arrow_type(column.type, self._options)) for column in columns]
-        for place, column, texts in zip(self._places, self._columns, cut, strict=True):
+        for index, column, texts in zip(self._indexes, self._columns, cut, strict=True):
             try:
-                arrays[place], misfits = column.array(texts, rows)
+                arrays[index], misfits = column.array(texts, rows)
             except (BinxError, pa.ArrowInvalid) as error:
                 what = error.message if isinstance(error, BinxError) else str(error).splitlines()[0]
-                kind = UnsupportedError if isinstance(error, UnsupportedError) else DamagedError
-                raise kind(
-                    f"column {columns[place].source_name} of {self.table.db}.{self.table.name}: {what}"
+                error_type = UnsupportedError if isinstance(error, UnsupportedError) else DamagedError
+                raise error_type(
+                    f"column {columns[index].source_name} of {self.table.db}.{self.table.name}: {what}"
                 ) from error
             for row, text in misfits:
-                found.setdefault(row, []).append((columns[place].name, text))
-        listed = [found.get(row) for row in range(rows)] if found else None
-        given = None if listed is None else arrow_array(listed, MISFITS)
-        present = present_bits(len(columns), self._places)
-        held = pa.nulls(rows, pa.binary()) if present is None else pa.repeat(present, rows)
+                row_misfits.setdefault(row, []).append((columns[index].name, text))
+        listed = [row_misfits.get(row) for row in range(rows)] if row_misfits else None
+        misfit_column = None if listed is None else arrow_array(listed, MISFITS)
+        bitmap = present_bits(len(columns), self._indexes)
+        bitmaps = pa.nulls(rows, pa.binary()) if bitmap is None else pa.repeat(bitmap, rows)
         self.number += rows
-        return base_batch(self.table, arrays, self._version, self.number - rows, held, given)
+        return base_batch(self.table, arrays, self._version, self.number - rows, bitmaps, misfit_column)
 
 
-def present_bits(count: int, places: Iterable[int]) -> bytes | None:
+def present_bits(count: int, indexes: Iterable[int]) -> bytes | None:
     """Return a bitmap of the columns a row has; None if it has all."""
-    bits = sum(1 << place for place in set(places))
+    bits = sum(1 << index for index in set(indexes))
     return None if bits == (1 << count) - 1 else bits.to_bytes((count + 7) // 8, "little")
 
 

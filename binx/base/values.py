@@ -72,10 +72,10 @@ class DumpColumn:
         if kind is Kind.TIME:
             return _times(texts.array(pa.string(), rows)).cast(self._type)
         if kind is Kind.GEOMETRY:
-            return _made(self._own, _with_srids(texts, texts.array(pa.binary(), rows)), rows)
+            return _decoded(self._own, _with_srids(texts, texts.array(pa.binary(), rows)), rows)
         if kind in (Kind.BINARY, Kind.VECTOR):
-            return _made(self._own, texts, rows)
-        text = _made(self._text, texts, rows)
+            return _decoded(self._own, texts, rows)
+        text = _decoded(self._text, texts, rows)
         if kind is Kind.ENUM:
             # Indices have 32 bits, as in rows decoded from logs.
             return text.dictionary_encode()
@@ -84,10 +84,10 @@ class DumpColumn:
         return text.cast(self._type)
 
 
-def _made(column: ColumnArrays, buffers: ColumnBuffers, rows: int) -> pa.Array:
+def _decoded(column: ColumnArrays, buffers: ColumnBuffers, rows: int) -> pa.Array:
     """Convert buffers as for rows decoded from logs."""
-    made = column.column(buffers, rows)
-    return made if isinstance(made, pa.Array) else made.array(column.type, rows)
+    decoded = column.column(buffers, rows)
+    return decoded if isinstance(decoded, pa.Array) else decoded.array(column.type, rows)
 
 
 def _moments(texts: pa.Array, data_type: pa.DataType) -> tuple[pa.Array, list[Misfit]]:
@@ -95,14 +95,14 @@ def _moments(texts: pa.Array, data_type: pa.DataType) -> tuple[pa.Array, list[Mi
     zone = pa.types.is_timestamp(data_type) and data_type.tz is not None
     read_as = pa.timestamp("us") if zone else data_type
     misfits: list[Misfit] = []
-    odd = pc.indices_nonzero(pc.match_substring_regex(texts, _ODD_DAY))
-    if len(odd):
-        pairs = zip(odd.to_pylist(), texts.take(odd).to_pylist(), strict=True)
+    suspects = pc.indices_nonzero(pc.match_substring_regex(texts, _ODD_DAY))
+    if len(suspects):
+        pairs = zip(suspects.to_pylist(), texts.take(suspects).to_pylist(), strict=True)
         misfits = [(row, text) for row, text in pairs if not _is_day(text[:_DATE_SIZE])]
-        marks = bytearray(len(texts))
+        flags = bytearray(len(texts))
         for row, _ in misfits:
-            marks[row] = 1
-        lost = pa.Array.from_buffers(pa.uint8(), len(texts), [None, pa.py_buffer(marks)]).cast(pa.bool_())
+            flags[row] = 1
+        lost = pa.Array.from_buffers(pa.uint8(), len(texts), [None, pa.py_buffer(flags)]).cast(pa.bool_())
         texts = pc.if_else(lost, pa.nulls(len(texts), pa.string()), texts)
     return texts.cast(read_as).cast(data_type), misfits
 
@@ -117,16 +117,16 @@ def _is_day(text: str) -> bool:
 
 def _times(texts: pa.Array) -> pa.Array:
     """Parse TIME values to microseconds."""
-    parts = pc.extract_regex(texts, _TIME)
-    if parts.null_count > texts.null_count:
-        raise _unlike(texts.filter(pc.and_(parts.is_null(), texts.is_valid()))[0].as_py())
-    sign, *clock, fraction = parts.flatten()
+    groups = pc.extract_regex(texts, _TIME)
+    if groups.null_count > texts.null_count:
+        raise _wrong_value(texts.filter(pc.and_(groups.is_null(), texts.is_valid()))[0].as_py())
+    sign, *clock, fraction = groups.flatten()
     fraction = pc.utf8_rpad(fraction, _FRACTION_DIGITS, "0")
-    hours, minutes, seconds, microseconds = (part.cast(pa.int64()) for part in (*clock, fraction))
+    hours, minutes, seconds, microseconds = (group.cast(pa.int64()) for group in (*clock, fraction))
     if len(texts) and (pc.max(hours).as_py() or 0) > _MOST_HOURS:
-        raise _unlike(texts.filter(pc.greater(hours, _integer(_MOST_HOURS)))[0].as_py())
-    for part, size in ((minutes, 60), (seconds, 60), (microseconds, 1_000_000)):
-        hours = pc.add(pc.multiply(hours, _integer(size)), part)
+        raise _wrong_value(texts.filter(pc.greater(hours, _integer(_MOST_HOURS)))[0].as_py())
+    for number, size in ((minutes, 60), (seconds, 60), (microseconds, 1_000_000)):
+        hours = pc.add(pc.multiply(hours, _integer(size)), number)
     return pc.if_else(pc.equal(sign, arrow_scalar("-", pa.string())), pc.negate(hours), hours)
 
 
@@ -137,10 +137,10 @@ def _bits(values: pa.Array) -> pa.Array:
         raise DamagedError(f"expected a BIT of at most {_BITS_SIZE} bytes, found more")
     bounds, octets = np.frombuffer(offsets, np.int32)[: len(values) + 1], np.frombuffer(data, np.uint8)
     numbers = np.zeros(len(values), np.int64)
-    for place in range(_BITS_SIZE):
-        at = bounds[1:] - 1 - place
-        there = np.flatnonzero(at >= bounds[:-1])
-        numbers[there] |= octets[at[there]].astype(np.int64) << 8 * place
+    for index in range(_BITS_SIZE):
+        positions = bounds[1:] - 1 - index
+        present = np.flatnonzero(positions >= bounds[:-1])
+        numbers[present] |= octets[positions[present]].astype(np.int64) << 8 * index
     buffers = [validity, pa.py_buffer(numbers)]
     return pa.Array.from_buffers(pa.int64(), len(values), buffers, values.null_count)
 
@@ -162,5 +162,5 @@ def _integer(number: int) -> pa.Scalar:
     return arrow_scalar(number, pa.int64())
 
 
-def _unlike(text: str) -> DamagedError:
+def _wrong_value(text: str) -> DamagedError:
     return DamagedError(f"expected a value of the column's type, found {text[:_SHOWN]!r}")

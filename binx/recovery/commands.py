@@ -74,26 +74,26 @@ def replay_ways(plan: RecoveryPlan) -> list[Way]:
         return []
     programs = _PROGRAMS[plan.flavour]
     ways = [_with_binx(plan, programs)]
-    copies = [_copy(part) for part in plan.logs]
-    plain = [copy for copy in copies if copy is not None]
+    copies = [_copy(log) for log in plan.logs]
+    readable = [copy for copy in copies if copy is not None]
     # MariaDB's programs cannot skip transactions in the middle.
-    if len(plain) == len(copies) and not (plan.held and plan.flavour is Flavour.MARIADB):
-        paths = [path for path, _ in plain]
-        making = [line for _, line in plain if line]
-        if making:
-            making.insert(0, f"mkdir -p {FOLDER}")
-        ways.insert(0, _with_reader(plan, programs, making, paths))
-        ways.append(_as_relay_logs(plan, programs, making, paths))
+    if len(readable) == len(copies) and not (plan.held and plan.flavour is Flavour.MARIADB):
+        paths = [path for path, _ in readable]
+        copying = [line for _, line in readable if line]
+        if copying:
+            copying.insert(0, f"mkdir -p {FOLDER}")
+        ways.insert(0, _with_reader(plan, programs, copying, paths))
+        ways.append(_as_relay_logs(plan, programs, copying, paths))
     return ways
 
 
-def _with_reader(plan: RecoveryPlan, programs: Programs, making: list[str], paths: list[str]) -> Way:
+def _with_reader(plan: RecoveryPlan, programs: Programs, copying: list[str], paths: list[str]) -> Way:
     first, last = plan.logs[0], plan.logs[-1]
     options = [f"--start-position={first.start}", f"--stop-position={last.end}"]
     if plan.held:
         options.append(f"--exclude-gtids={plan.held}")
     line = f"{join([programs.reader, *options, *paths])} | {programs.client}"
-    return Way("mysqlbinlog", f"with {programs.reader}", (*making, line))
+    return Way("mysqlbinlog", f"with {programs.reader}", (*copying, line))
 
 
 def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
@@ -106,7 +106,7 @@ def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
     ]
     if plan.held:
         options += ["--exclude-gtid", str(plan.held)]
-    paths = [part.path for part in plan.logs]
+    paths = [log.path for log in plan.logs]
     lines = (
         join(["binx", "extract", *options, "-o", "replay.binlog", *paths]),
         f"{programs.reader} replay.binlog | {programs.client}",
@@ -114,10 +114,10 @@ def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
     return Way("binx", "with binx extract, as one binary log", lines)
 
 
-def _as_relay_logs(plan: RecoveryPlan, programs: Programs, making: list[str], paths: list[str]) -> Way:
+def _as_relay_logs(plan: RecoveryPlan, programs: Programs, copying: list[str], paths: list[str]) -> Way:
     """Let the restored server's applier replay the logs as relay logs, with its parallel workers."""
     names = [f"{RELAY}.{number:06d}" for number in range(1, len(paths) + 1)]
-    lines = [*making, "DATADIR=${DATADIR:-/var/lib/mysql}  # of the restored server, which is stopped"]
+    lines = [*copying, "DATADIR=${DATADIR:-/var/lib/mysql}  # of the restored server, which is stopped"]
     lines += [f'cp {quote(path)} "$DATADIR/{name}"' for path, name in zip(paths, names, strict=True)]
     listed = " ".join(f"./{name}" for name in names)
     lines += [
@@ -125,34 +125,34 @@ def _as_relay_logs(plan: RecoveryPlan, programs: Programs, making: list[str], pa
         f'chown --reference="$DATADIR" "$DATADIR/{RELAY}".*',
         f"# start the server with --relay-log={RELAY} {programs.skip}"
         " and a --server-id that is not in the logs",
-        f'{programs.client} -e "{_applying(plan, programs, names)}"',
+        f'{programs.client} -e "{_start_statements(plan, programs, names)}"',
         f"# it is done when {programs.status} says that the SQL thread does not run; look for errors there",
     ]
     return Way("relay_logs", "as relay logs, with parallel workers", tuple(lines))
 
 
-def _applying(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
+def _start_statements(plan: RecoveryPlan, programs: Programs, names: list[str]) -> str:
     begin = f"RELAY_LOG_FILE='{names[0]}', RELAY_LOG_POS={plan.logs[0].start}"
     until = f"RELAY_LOG_FILE='{names[-1]}', RELAY_LOG_POS={plan.logs[-1].end}"
     return f"{programs.source}, {begin}; {programs.start} UNTIL {until}"
 
 
-def _copy(part: LogPart) -> tuple[str, str] | None:
+def _copy(log: LogPart) -> tuple[str, str] | None:
     """Return the path of a copy that the server's programs can read, and the command that makes it.
 
     The command is empty if the log itself is readable. Return None if no command can make a copy.
     """
-    place = f"{FOLDER}/{part.file}"
-    if has_archive_tag(part.path):
-        folder, _, name = part.path.rpartition("/")
+    copy = f"{FOLDER}/{log.file}"
+    if has_archive_tag(log.path):
+        folder, _, name = log.path.rpartition("/")
         stem = uncompressed_name(name)
-        return place, join(["binx", "archive", "--restore", stem, "--to", folder or ".", "-o", place])
-    if part.path == STANDARD_INPUT or is_uri(part.path):
+        return copy, join(["binx", "archive", "--restore", stem, "--to", folder or ".", "-o", copy])
+    if log.path == STANDARD_INPUT or is_uri(log.path):
         return None
-    magic = magic_of(part.path)
+    magic = magic_of(log.path)
     if magic == MAGIC:
-        return part.path, ""
+        return log.path, ""
     if is_gzip(magic) or is_zstd(magic):
         program = "gzip" if is_gzip(magic) else "zstd"
-        return place, f"{join([program, '-dc', '--', part.path])} > {quote(place)}"
+        return copy, f"{join([program, '-dc', '--', log.path])} > {quote(copy)}"
     return None

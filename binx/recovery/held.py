@@ -19,77 +19,77 @@ class HeldTransactions:
 
     Args:
         backup: the backup's position.
-        place: index of the log that it names; None if it is not among the logs.
+        log_index: index of the log that it names; None if it is not among the logs.
     """
 
-    def __init__(self, backup: BackupPosition, place: int | None) -> None:
+    def __init__(self, backup: BackupPosition, log_index: int | None) -> None:
         self.by_gtid = bool(backup.gtids)
         self._gtids = backup.gtids
         self._offset = backup.offset
-        self._place = place
+        self._index = log_index
         self._last: dict[int, int] = {}
         for source, _, last in backup.gtids:
             if isinstance(source, DomainSource):
                 self._last[source.domain] = max(self._last.get(source.domain, 0), last)
 
-    def lacking(self, gtids: Iterable[tuple[GtidSource, int, int]]) -> GtidSet:
+    def missing(self, gtids: Iterable[tuple[GtidSource, int, int]]) -> GtidSet:
         """Return the GTIDs that are not in the backup."""
-        lacking: list[tuple[GtidSource, int, int]] = []
+        missing: list[tuple[GtidSource, int, int]] = []
         for source, first, last in gtids:
             if isinstance(source, DomainSource):
-                following = max(first, self._last.get(source.domain, -1) + 1)
-                if following <= last:
-                    lacking.append((source, following, last))
+                start = max(first, self._last.get(source.domain, -1) + 1)
+                if start <= last:
+                    missing.append((source, start, last))
             else:
-                lacking += GtidSet([(source, first, last)]) - self._gtids
-        return GtidSet(lacking)
+                missing += GtidSet([(source, first, last)]) - self._gtids
+        return GtidSet(missing)
 
-    def mask(self, table: TransactionTable, place: int) -> bytearray | None:
+    def mask(self, table: TransactionTable, log_index: int) -> bytearray | None:
         """Mark the transactions of a log that are in the backup.
 
         Args:
             table: some of the log's transactions.
-            place: the log's index among the logs.
+            log_index: the log's index among the logs.
 
         Returns:
             One byte for each, 1 if it is in the backup; None if unknown for a transaction without GTID.
         """
         if not self.by_gtid:
-            return self._before_position(table, place)
+            return self._before_position(table, log_index)
         mask = table.mask()
-        found = GtidSet(marked_gtids(table, mask))
-        table.keep_gtids(mask, kernel_intervals(found - self.lacking(found)), True)
+        gtids = GtidSet(marked_gtids(table, mask))
+        table.keep_gtids(mask, kernel_intervals(gtids - self.missing(gtids)), True)
         if table.all_have_gtids():
             return mask
-        if self._place is None:
+        if self._index is None:
             return None
-        before = self._before_position(table, place)
+        before = self._before_position(table, log_index)
         for index in range(len(table)):
             if table.gtid(index) is None:
                 mask[index] = before[index]
         return mask
 
-    def _before_position(self, table: TransactionTable, place: int) -> bytearray:
+    def _before_position(self, table: TransactionTable, log_index: int) -> bytearray:
         mask = table.mask()
-        if self._place == place:
+        if self._index == log_index:
             table.keep_range(mask, "end", 0, self._offset)
-        elif self._place is None or place > self._place:
+        elif self._index is None or log_index > self._index:
             mask = bytearray(len(table))
         return mask
 
-    def disagrees(self, table: TransactionTable, place: int, held: bytearray | None) -> bool:
+    def disagrees(self, table: TransactionTable, log_index: int, mask: bytearray | None) -> bool:
         """Whether a backup's position contradicts its GTIDs, as when they are from different servers' logs.
 
         Args:
             table: some of a log's transactions.
-            place: the log's index among the logs.
-            held: the mask of the transactions in the backup.
+            log_index: the log's index among the logs.
+            mask: the mask of the transactions in the backup.
         """
-        return self.by_gtid and self._place == place and self._before_position(table, place) != held
+        return self.by_gtid and self._index == log_index and self._before_position(table, log_index) != mask
 
-    def cuts(self, table: TransactionTable, place: int) -> int | None:
+    def cut_transaction(self, table: TransactionTable, log_index: int) -> int | None:
         """Return the start of the transaction that contains the backup's position, or None."""
-        if self._place != place or self.by_gtid:
+        if self._index != log_index or self.by_gtid:
             return None
         mask = table.mask()
         table.keep_overlap(mask, self._offset, self._offset + 1)

@@ -131,9 +131,9 @@ class RecoveryPlan:
     @property
     def transactions(self) -> int:
         """Number of transactions to replay."""
-        return sum(part.transactions for part in self.logs)
+        return sum(log.transactions for log in self.logs)
 
     @property
     def bytes(self) -> int:
         """Bytes from the first to the last transaction of each log."""
-        return sum(part.end - part.start for part in self.logs)
+        return sum(log.end - log.start for log in self.logs)

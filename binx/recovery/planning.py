@@ -69,7 +69,7 @@ def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
     held = HeldTransactions(backup, 0)
     named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
     return len(named) == 1 and all(
-        held.cuts(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
+        held.cut_transaction(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
         for table in named[0].transactions()
     )
 
@@ -79,11 +79,11 @@ class _Planner:
         self._logs = logs
         self._backup = backup
         self._target = target
-        places = [place for place, ends in enumerate(logs) if ends.file.name == backup.file]
-        self._place = places[0] if len(places) == 1 else None
-        self._held = HeldTransactions(backup, self._place)
-        self._sought = kernel_intervals(target.gtids)
-        self._unmet = self._held.lacking(target.gtids)
+        indexes = [index for index, ends in enumerate(logs) if ends.file.name == backup.file]
+        self._log_index = indexes[0] if len(indexes) == 1 else None
+        self._held = HeldTransactions(backup, self._log_index)
+        self._target_intervals = kernel_intervals(target.gtids)
+        self._unreached = self._held.missing(target.gtids)
         self._waiting = GtidSet()
         """GTIDs in the backup after the last transaction to replay."""
         self.plan = RecoveryPlan(backup, target, logs[0].file.format.flavour)
@@ -91,18 +91,18 @@ class _Planner:
     def walk(self) -> None:
         """Scan the logs from the backup's position to the target."""
         target = self._target
-        held = target.gtids - self._unmet
-        if target.gtids and (not self._unmet or (held and target.kind is TargetKind.BEFORE)):
+        held = target.gtids - self._unreached
+        if target.gtids and (not self._unreached or (held and target.kind is TargetKind.BEFORE)):
             self._refuse(f"the backup holds {held} already; take an older backup")
             return
         start = self._start()
         if start is None:
             return
         content = GtidSet()
-        for place in range(start, len(self._logs)):
-            if place > start:
-                self._check_link(self._logs[place - 1], content, self._logs[place])
-            content, stopped = self._walk_log(place)
+        for index in range(start, len(self._logs)):
+            if index > start:
+                self._check_link(self._logs[index - 1], content, self._logs[index])
+            content, stopped = self._walk_log(index)
             if stopped:
                 return
         self._check_end(self._logs[-1])
@@ -112,27 +112,27 @@ class _Planner:
         if not self._held.by_gtid:
             return self._start_by_position()
         listed = [listed_before(ends) for ends in self._logs]
-        for place in reversed(range(len(listed))):
-            before = listed[place]
-            if before is not None and not self._held.lacking(before):
-                return place
-        first = next((before for before in listed if before is not None), None)
+        for index in reversed(range(len(listed))):
+            gtids = listed[index]
+            if gtids is not None and not self._held.missing(gtids):
+                return index
+        first = next((gtids for gtids in listed if gtids is not None), None)
         if first is None:
             return self._start_by_position()
-        self.plan.missing_gtids = self._held.lacking(first)
-        self._lose_logs_before(self._logs[0])
+        self.plan.missing_gtids = self._held.missing(first)
+        self._add_logs_missing_before(self._logs[0])
         self._refuse(
-            f"{self._logs[0].file.path} begins behind the backup: {self.plan.missing_gtids} are neither in"
+            f"{self._logs[0].file.path} begins after the backup: {self.plan.missing_gtids} are neither in"
             " the backup nor in the logs"
         )
         return None
 
     def _start_by_position(self) -> int | None:
         file, offset = self._backup.file, self._backup.offset
-        if self._place is not None:
-            log = self._logs[self._place].file
+        if self._log_index is not None:
+            log = self._logs[self._log_index].file
             if offset <= log.size:
-                return self._place
+                return self._log_index
             self._refuse(
                 f"{log.path} has {log.size:,} bytes, and the backup stands at {offset:,}: the log was copied"
                 " before the backup was made, or is of another server"
@@ -145,35 +145,35 @@ class _Planner:
             )
         if any(ends.file.name == file for ends in self._logs):
             raise UsageError(f"expected one log named {file}, in which the backup stands, found several")
-        self._lose_logs_before(self._logs[0])
+        self._add_logs_missing_before(self._logs[0])
         if file not in self.plan.missing_logs:
             self.plan.missing_logs.insert(0, file)
         self._refuse(f"{file}, in which the backup stands, is not among the logs")
         return None
 
-    def _walk_log(self, place: int) -> tuple[GtidSet, bool]:
+    def _walk_log(self, index: int) -> tuple[GtidSet, bool]:
         """Add a log's transactions to the plan; return its GTIDs and whether to stop."""
-        ends = self._logs[place]
+        ends = self._logs[index]
         content: list[tuple[GtidSource, int, int]] = []
         scan = ends.file.transactions()
         for table in scan:
             if not len(table):
                 continue
             content += marked_gtids(table, table.mask())
-            if (cut := self._held.cuts(table, place)) is not None:
+            if (cut := self._held.cut_transaction(table, index)) is not None:
                 raise UsageError(
                     f"the backup's position {self._backup.offset} is inside the transaction at {cut}; is this"
                     " a log of the server that was backed up?",
                     path=ends.file.path,
                 )
-            held = self._held.mask(table, place)
+            held = self._held.mask(table, index)
             if held is None:
                 self._refuse(
                     f"{ends.file.path} has transactions without GTID, and nothing tells which of them the"
                     " backup holds: give its position with --from FILE:POS"
                 )
                 return GtidSet(content), True
-            if self._held.disagrees(table, place, held):
+            if self._held.disagrees(table, index, held):
                 self._note(
                     f"the backup's position {self._backup.file}:{self._backup.offset} and its GTIDs disagree"
                     " about these logs, as where they are of another server; its GTIDs are followed"
@@ -189,7 +189,7 @@ class _Planner:
                 f"{ends.file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
                 " not replayed"
             )
-        return GtidSet(content), self._target.kind is TargetKind.GTIDS and not self._unmet
+        return GtidSet(content), self._target.kind is TargetKind.GTIDS and not self._unreached
 
     def _stop(self, table: TransactionTable, held: bytearray) -> int | None:
         """Return the index of the first transaction not to replay; None if the target comes later."""
@@ -203,25 +203,25 @@ class _Planner:
                 self._refuse_newer(next(table.gtid(index) for index in late if held[index]))
                 return 0
             return late[0] if late else None
-        table.keep_gtids(mask, self._sought, True)
-        found = table.marked(mask)
-        self._unmet = self._unmet - GtidSet(marked_gtids(table, mask))
+        table.keep_gtids(mask, self._target_intervals, True)
+        matches = table.marked(mask)
+        self._unreached = self._unreached - GtidSet(marked_gtids(table, mask))
         if self._target.kind is TargetKind.BEFORE:
-            if any(held[index] for index in found):
-                self._refuse_newer(next(table.gtid(index) for index in found if held[index]))
+            if any(held[index] for index in matches):
+                self._refuse_newer(next(table.gtid(index) for index in matches if held[index]))
                 return 0
-            return found[0] if found else None
-        if self._unmet:
+            return matches[0] if matches else None
+        if self._unreached:
             return None
         # If the last GTID ended the previous table, this table begins after it.
-        stop = found[-1] + 1 if found else 0
+        stop = matches[-1] + 1 if matches else 0
         if any(held[stop:]):
             self._refuse_newer(next(table.gtid(index) for index in range(stop, len(table)) if held[index]))
         return stop
 
     def _refuse_newer(self, gtid: str | None) -> None:
-        what = gtid or "transactions"
-        self._refuse(f"the backup holds {what} behind the target already; take an older backup")
+        held = gtid or "transactions"
+        self._refuse(f"the backup already holds {held} after the target; take an older backup")
 
     def _take(self, ends: FileEnds, table: TransactionTable, held: bytearray, stop: int) -> None:
         """Add the transactions before an index that are not in the backup."""
@@ -240,12 +240,12 @@ class _Planner:
             self.plan.end = self._edge(ends, table, last, "end")
             start, end = table.value("start", taken[0]), table.value("end", last)
             if self.plan.logs and self.plan.logs[-1].path == ends.file.path:
-                part = self.plan.logs.pop()
-                self.plan.logs.append(part._replace(end=end, transactions=part.transactions + len(taken)))
+                log = self.plan.logs.pop()
+                self.plan.logs.append(log._replace(end=end, transactions=log.transactions + len(taken)))
             else:
                 self.plan.logs.append(LogPart(ends.file.path, ends.file.name, start, end, len(taken)))
-        behind = bytearray(last < index < stop and held[index] for index in range(len(table)))
-        self._waiting |= GtidSet(marked_gtids(table, behind))
+        after = bytearray(last < index < stop and held[index] for index in range(len(table)))
+        self._waiting |= GtidSet(marked_gtids(table, after))
 
     def _note_late(self, table: TransactionTable, stop: int) -> None:
         """Note transactions after the end that were committed before the target's time."""
@@ -256,7 +256,7 @@ class _Planner:
         )
         if late:
             self._note(
-                f"{late:,} transactions behind the end were committed before the target's time too: the"
+                f"{late:,} transactions after the end were committed before the target's time too: the"
                 " server's clock was set back, or a commit took its turn late; --to-gtid says exactly where"
                 " to end"
             )
@@ -264,12 +264,12 @@ class _Planner:
     def _check_link(self, before: FileEnds, content: GtidSet, after: FileEnds) -> None:
         """Check that a log follows the previous one, and that no transactions are missing between them."""
         differences = gtid_differences(before, content, after)
-        lost = GtidSet() if differences is None else self._held.lacking(differences[0])
+        lost = GtidSet() if differences is None else self._held.missing(differences[0])
         # If both logs list all GTIDs before them, only logs without transactions can be missing between.
         proven = self._held.by_gtid and differences is not None and not lost
         for problem in ends_problems([before, after], [content]):
             if problem.kind is ProblemKind.GAP and not proven:
-                self._lose_logs_between(before, after)
+                self._add_logs_missing_between(before, after)
                 self._refuse(f"{before.file.path}: {problem.message}")
             elif problem.kind in (ProblemKind.NOT_CLOSED, ProblemKind.CUT):
                 self._note(f"{before.file.path}: {problem.message}")
@@ -280,43 +280,43 @@ class _Planner:
     def _check_end(self, last: FileEnds) -> None:
         """Report what is needed to reach a target after the end of the logs."""
         target = self._target
-        following = last.next_file or f"{last.base}.{last.file.file_number + 1:06d}"
-        closed = last.next_file is not None or last.stopped
+        next_name = last.next_file or f"{last.base}.{last.file.file_number + 1:06d}"
+        is_closed = last.next_file is not None or last.stopped
         if target.kind is TargetKind.END:
             if last.next_file is not None:
-                self._note(f"{following} comes next, and is not among the logs")
+                self._note(f"{next_name} comes next, and is not among the logs")
             return
         if target.kind is TargetKind.TIME:
             if last.ended is not None and last.ended * MICROSECONDS >= target.time:
                 return
-            found = f"end before {format_time(target.time)}"
+            shortfall = f"end before {format_time(target.time)}"
         else:
-            found = f"do not have {self._unmet}"
-        if closed:
-            self.plan.missing_logs.append(following)
+            shortfall = f"do not have {self._unreached}"
+        if is_closed:
+            self.plan.missing_logs.append(next_name)
         self.plan.problems.append(
-            f"the logs {found}; {following} comes next"
-            if closed
-            else f"the logs {found}; {last.file.path} is"
+            f"the logs {shortfall}; {next_name} comes next"
+            if is_closed
+            else f"the logs {shortfall}; {last.file.path} is"
             " not closed: copy it again from the server, which may write it still"
         )
 
-    def _lose_logs_between(self, before: FileEnds, after: FileEnds) -> None:
+    def _add_logs_missing_between(self, before: FileEnds, after: FileEnds) -> None:
         if before.base == after.base:
-            self._lose(before.base, before.file.file_number + 1, after.file.file_number)
+            self._add_missing_logs(before.base, before.file.file_number + 1, after.file.file_number)
         elif before.next_file is not None:
             self.plan.missing_logs.append(before.next_file)
 
-    def _lose_logs_before(self, first: FileEnds) -> None:
+    def _add_logs_missing_before(self, first: FileEnds) -> None:
         """Add the missing logs from the backup's log to the first log given."""
         base = self._backup.file.rpartition(".")[0]
         number = number_of(self._backup.file)
         if base == first.base and 0 < number < first.file.file_number:
-            self._lose(base, number, first.file.file_number)
+            self._add_missing_logs(base, number, first.file.file_number)
         elif not self._backup.file and first.file.file_number > 1:
-            self._lose(first.base, first.file.file_number - 1, first.file.file_number)
+            self._add_missing_logs(first.base, first.file.file_number - 1, first.file.file_number)
 
-    def _lose(self, base: str, first: int, stop: int) -> None:
+    def _add_missing_logs(self, base: str, first: int, stop: int) -> None:
         self.plan.missing_logs += [
             f"{base}.{number:06d}" for number in range(first, min(stop, first + _MOST_NAMES))
         ]

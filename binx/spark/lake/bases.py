@@ -91,7 +91,7 @@ class Base:
         """Return the spans of a log's transactions that the base has, and the first one that it lacks."""
         assert manifest.span is not None
         held = HeldTransactions(self.position, None)
-        lacking = held.lacking(manifest.gtids)
+        lacking = held.missing(manifest.gtids)
         if manifest.gtids.count == manifest.count:
             if not lacking:
                 return [manifest.span], None
@@ -103,7 +103,7 @@ class Base:
         is_open = False
         for scn, gtid in zip(*(column.to_pylist() for column in table.columns), strict=True):
             seen.anonymous |= gtid is None
-            is_held = gtid is not None and not held.lacking(GtidSet.parse(gtid))
+            is_held = gtid is not None and not held.missing(GtidSet.parse(gtid))
             if is_held:
                 spans[-1:] = [(spans[-1][0], scn)] if is_open else [*spans[-1:], (scn, scn)]
             elif first is None:
@@ -264,7 +264,7 @@ class _Placing:
         if not all(seen.whole for seen in self._base.seen.values()):
             return
         there = GtidSet().union(*(chain.gtids for chain in self._logs))
-        lacking = HeldTransactions(self._base.position, None).lacking(_up_to_last(there)) - there
+        lacking = HeldTransactions(self._base.position, None).missing(_up_to_last(there)) - there
         if any(isinstance(source, DomainSource) for source in lacking.sources):
             lacking = _of_no_server(lacking, there)
         if lacking:

@@ -97,13 +97,13 @@ def manifest_ends(store: Store, log: ArchivedLog) -> FileEnds:
 
 def by_chain(ends: Iterable[FileEnds]) -> list[list[FileEnds]]:
     """Group logs by chain, each in order."""
-    return [list(chain) for _, chain in groupby(order_ends(ends), key=lambda one: one.chain)]
+    return [list(chain) for _, chain in groupby(order_ends(ends), key=lambda ends: ends.chain)]
 
 
 def archived_chains(store: Store, logs: Iterable[ArchivedLog]) -> list[list[ArchivedLog]]:
     """Group archived logs by chain, each in order."""
     chains = by_chain(manifest_ends(store, log) for log in logs)
-    return [[one.file.log for one in chain if isinstance(one.file, ManifestLog)] for chain in chains]
+    return [[ends.file.log for ends in chain if isinstance(ends.file, ManifestLog)] for chain in chains]
 
 
 def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], list[ArchivedLog]]:
@@ -116,12 +116,12 @@ def without_superseded(logs: Sequence[ArchivedLog]) -> tuple[list[ArchivedLog], 
     superseded: list[ArchivedLog] = []
     for log in logs:
         better = any(
-            (other.name, other.bytes, other.damage) == (log.name, log.bytes, ())
+            (copy.name, copy.bytes, copy.damage) == (log.name, log.bytes, ())
             if log.is_unidentified
-            else (other.name, other.identity) == (log.name, log.identity)
-            and (not other.damage, other.bytes) > (not log.damage, log.bytes)
-            and log.gtids <= other.gtids
-            for other in logs
+            else (copy.name, copy.identity) == (log.name, log.identity)
+            and (not copy.damage, copy.bytes) > (not log.damage, log.bytes)
+            and log.gtids <= copy.gtids
+            for copy in logs
         )
         (superseded if better else kept).append(log)
     return kept, superseded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from itertools import pairwise
 
@@ -99,7 +99,7 @@ class CheckReport:
         return not self.problems
 
     @property
-    def lacks(self) -> bool:
+    def has_missing(self) -> bool:
         """Whether anything is missing."""
         return any(problem.kind in _MISSING for problem in self.problems)
 
@@ -110,7 +110,7 @@ class CheckReport:
     def as_dict(self) -> dict[str, object]:
         """Return the same for JSON."""
         return {
-            "check": "missing" if self.lacks else "ok" if self.ok else "problems",
+            "check": "missing" if self.has_missing else "ok" if self.ok else "problems",
             "logs": self.logs,
             "bytes": self.bytes,
             "stored_bytes": self.stored_bytes,
@@ -118,21 +118,18 @@ class CheckReport:
             "encrypted": self.encrypted,
             "gtid_set": str(self.gtids),
             "missing_gtids": str(self.missing),
-            "problems": [
-                {"kind": one.kind, "path": printable(one.path), "message": one.message, "gtid": one.gtid}
-                for one in self.problems
-            ],
+            "problems": [{**asdict(problem), "path": printable(problem.path)} for problem in self.problems],
             "notes": self.notes,
             "tail": None
             if self.tail is None
             else [
                 {
-                    "log": printable(one.log),
-                    "closed": one.closed,
-                    "bytes": one.bytes,
-                    "gtid_set": str(one.gtids),
+                    "log": printable(log.log),
+                    "closed": log.closed,
+                    "bytes": log.bytes,
+                    "gtid_set": str(log.gtids),
                 }
-                for one in self.tail
+                for log in self.tail
             ],
         }
 
@@ -160,27 +157,27 @@ def check_archive(
         )
     for error in errors:
         report.add(Finding.MANIFEST, error.path or store.where, error.message)
-    whole = _check_objects(store, logs, report, progress)
+    intact = _check_objects(store, logs, report, progress)
     _note_unlisted(store, logs, report)
     if 0 < report.encrypted < report.logs:
         report.notes.append(
             f"{report.logs - report.encrypted} of {report.logs} logs are not encrypted: they were archived"
             " without --encrypt-to"
         )
-    kept, superseded = without_superseded(whole)
+    kept, superseded = without_superseded(intact)
     for log in superseded:
         better = "whole" if log.damage else "longer"
         report.notes.append(f"{log.stem}: a {better} copy of this log is archived too")
     for log in kept:
         for damage in log.damage:
             report.add(Finding.DAMAGED, store.path(log.log.path), damage)
-    found = [(manifest_ends(store, log), log.gtids) for log in kept if not log.is_unidentified]
-    report.gtids = GtidSet(interval for _, gtids in found for interval in gtids)
+    logs_with_gtids = [(manifest_ends(store, log), log.gtids) for log in kept if not log.is_unidentified]
+    report.gtids = GtidSet(interval for _, gtids in logs_with_gtids for interval in gtids)
     with ExitStack() as stack:
         if source is not None:
-            found += _tail(source, logs, report, stack)
-        contents = {id(ends.file): gtids for ends, gtids in found}
-        chain = order_ends(ends for ends, _ in found)
+            logs_with_gtids += _tail(source, logs, report, stack)
+        contents = {id(ends.file): gtids for ends, gtids in logs_with_gtids}
+        chain = order_ends(ends for ends, _ in logs_with_gtids)
         _check_holes(chain, report)
         _check_links(chain, [contents[id(ends.file)] for ends in chain], report)
     return report
@@ -193,12 +190,12 @@ def _check_objects(
     progress: Callable[[int, int], None],
 ) -> list[ArchivedLog]:
     """Hash all objects; return the logs whose compressed bytes are intact."""
-    whole: list[ArchivedLog] = []
+    intact: list[ArchivedLog] = []
     done, total = 0, sum(log.stored_bytes for log in logs)
     for log in logs:
-        wrong = {one.kind for one in log.objects if not _is_right(store, one, report)}
+        wrong = {stored.kind for stored in log.objects if not _is_intact(store, stored, report)}
         if wrong <= {INDEX}:
-            whole.append(log)
+            intact.append(log)
         report.logs += 1
         report.bytes += log.bytes
         report.stored_bytes += log.stored_bytes
@@ -206,10 +203,10 @@ def _check_objects(
         report.encrypted += bool(log.recipients)
         done += log.stored_bytes
         progress(done, total)
-    return whole
+    return intact
 
 
-def _is_right(store: Store, stored: StoredObject, report: CheckReport) -> bool:
+def _is_intact(store: Store, stored: StoredObject, report: CheckReport) -> bool:
     try:
         check_object(store, stored)
     except BinxError as error:
@@ -220,7 +217,7 @@ def _is_right(store: Store, stored: StoredObject, report: CheckReport) -> bool:
 
 
 def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckReport) -> None:
-    listed = {one.path for log in logs for one in log.objects}
+    listed = {stored.path for log in logs for stored in log.objects}
     for name in store.names():
         is_object = unencrypted_name(name).endswith(object_names("")) and not name.startswith(".")
         if is_object and name not in listed:
@@ -235,18 +232,18 @@ def _tail(
 ) -> Iterator[tuple[FileEnds, GtidSet]]:
     """Yield the logs of the source that are not in the archive."""
     report.tail = []
-    there = open_source_logs(source, stack)
-    held = {log.name for log in logs}
-    for log in there.unreadable:
-        if log.closed and log.name not in held:
+    source_logs = open_source_logs(source, stack)
+    archived_names = {log.name for log in logs}
+    for log in source_logs.unreadable:
+        if log.closed and log.name not in archived_names:
             message = f"not archived, and cannot be read: {log.error.message}"
             report.add(Finding.NOT_ARCHIVED, log.path, message)
         else:
             report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
-    for ends in (*there.closed, *there.open):
+    for ends in (*source_logs.closed, *source_logs.open):
         if find_log(logs, ends.file) is None:
             gtids = logged_gtids(ends.file, OnDamage.SALVAGE)
-            report.tail.append(TailLog(ends.file.path, ends in there.closed, ends.file.size, gtids))
+            report.tail.append(TailLog(ends.file.path, ends in source_logs.closed, ends.file.size, gtids))
             yield ends, gtids
 
 
@@ -280,10 +277,10 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
                 " everything logged before that is unknown"
             )
             continue
-        found = list(link_problems([before, after], [content, later]))
-        lost = any(problem.kind is not ProblemKind.NOT_CLOSED for problem in found)
-        for problem in found:
-            if problem.kind is ProblemKind.NOT_CLOSED and not lost and _knows(before) and _knows(after):
+        problems = list(link_problems([before, after], [content, later]))
+        lost = any(problem.kind is not ProblemKind.NOT_CLOSED for problem in problems)
+        for problem in problems:
+            if problem.kind is ProblemKind.NOT_CLOSED and not lost and _has_list(before) and _has_list(after):
                 report.notes.append(
                     f"{problem.path}: no ROTATE or STOP at its end because its server crashed; the next"
                     " log shows that no transaction is missing"
@@ -305,28 +302,28 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
         )
 
 
-def _knows(ends: FileEnds) -> bool:
+def _has_list(ends: FileEnds) -> bool:
     """Whether a log lists the GTIDs before it."""
     return ends.previous_gtids is not None or ends.gtid_list is not None
 
 
 def _check_overlaps(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report: CheckReport) -> None:
     """Report GTIDs in several logs: a problem within a server, normal between a source and its replica."""
-    held: dict[int, GtidSet] = {}
+    chain_gtids: dict[int, GtidSet] = {}
     for ends, gtids in zip(chain, contents, strict=True):
-        own = held.get(ends.chain, GtidSet())
-        twice = own & gtids
-        if twice:
+        earlier = chain_gtids.get(ends.chain, GtidSet())
+        repeated = earlier & gtids
+        if repeated:
             report.add(
                 Finding.OVERLAP,
                 ends.file.path,
-                f"expected each GTID in only one log of a server, found {twice.count:,} that another"
+                f"expected each GTID in only one log of a server, found {repeated.count:,} that another"
                 " log has too",
-                str(twice),
+                str(repeated),
             )
-        held[ends.chain] = own | gtids
+        chain_gtids[ends.chain] = earlier | gtids
     shared, seen = GtidSet(), GtidSet()
-    for gtids in held.values():
+    for gtids in chain_gtids.values():
         shared |= seen & gtids
         seen |= gtids
     if shared:

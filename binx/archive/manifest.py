@@ -102,12 +102,12 @@ class ArchivedLog:
     @property
     def log(self) -> StoredObject:
         """The compressed log."""
-        return next(one for one in self.objects if one.kind == LOG)
+        return next(stored for stored in self.objects if stored.kind == LOG)
 
     @property
     def index(self) -> StoredObject | None:
         """Its index file; None if the log is damaged."""
-        return next((one for one in self.objects if one.kind == INDEX), None)
+        return next((stored for stored in self.objects if stored.kind == INDEX), None)
 
     @property
     def gtids(self) -> GtidSet:
@@ -135,7 +135,7 @@ class ArchivedLog:
     @property
     def stored_bytes(self) -> int:
         """Total size of its objects."""
-        return sum(one.bytes for one in self.objects)
+        return sum(stored.bytes for stored in self.objects)
 
     def looks_like(self, file: BinlogFile) -> bool:
         """Return whether name, source, size, first event and end match a log's; its middle is not read."""
@@ -192,18 +192,18 @@ def decode_manifest(data: bytes, path: str) -> ArchivedLog:
 
 def _check(log: ArchivedLog) -> None:
     """Reject invalid names, and paths outside the archive."""
-    for one, types in ((log, _TYPES), *((stored, _OBJECT_TYPES) for stored in log.objects)):
+    for record, types in ((log, _TYPES), *((stored, _OBJECT_TYPES) for stored in log.objects)):
         for name, expected in types.items():
-            if type(getattr(one, name)) not in expected:
+            if type(getattr(record, name)) not in expected:
                 raise ValueError(f"{name!r} is of another type")
     if not all(isinstance(text, str) for name in _TEXTS for text in getattr(log, name)):
         raise ValueError("a problem or a recipient is not text")
-    for one in log.objects:
-        if "/" in one.path or not one.path.startswith(log.stem):
-            raise ValueError(f"{one.path!r} is not this log's")
-        if one.path.endswith(ENCRYPTION_SUFFIX) is not bool(log.recipients):
-            raise ValueError(f"{one.path!r} is encrypted, or not, as its recipients do not say")
-    kinds = sorted(one.kind for one in log.objects)
+    for stored in log.objects:
+        if "/" in stored.path or not stored.path.startswith(log.stem):
+            raise ValueError(f"{stored.path!r} is not this log's")
+        if stored.path.endswith(ENCRYPTION_SUFFIX) is not bool(log.recipients):
+            raise ValueError(f"{stored.path!r} is encrypted, or not, as its recipients do not say")
+    kinds = sorted(stored.kind for stored in log.objects)
     if kinds != ([LOG] if log.damage else [INDEX, LOG]):
         raise ValueError(f"objects of these kinds are listed: {', '.join(kinds)}")
     _ = log.gtids, log.gtids_before, log.positions_before
@@ -270,8 +270,8 @@ def find_log(logs: Sequence[ArchivedLog], file: BinlogFile) -> ArchivedLog | Non
 
     The damaged copy of a log matches only if all bytes are equal: the source may have a whole copy by now.
     """
-    found = [log for log in logs if log.looks_like(file)]
-    if all(log.damage for log in found):
-        sha256 = digest_of(file.source) if found else None
-        found = [log for log in found if log.sha256 == sha256]
-    return min(found, key=lambda log: bool(log.damage), default=None)
+    matches = [log for log in logs if log.looks_like(file)]
+    if all(log.damage for log in matches):
+        sha256 = digest_of(file.source) if matches else None
+        matches = [log for log in matches if log.sha256 == sha256]
+    return min(matches, key=lambda log: bool(log.damage), default=None)

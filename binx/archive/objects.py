@@ -34,16 +34,16 @@ class AgeWriter:
 
     def __init__(self, output: Sink, recipients: Sequence[str]) -> None:
         x25519 = pyrage().x25519
-        own = x25519.Identity.generate()
-        self.key = Identities((str(own),))
+        identity = x25519.Identity.generate()
+        self.key = Identities((str(identity),))
         self._output = output
-        self._recipients = [*map(x25519.Recipient.from_str, recipients), own.to_public()]
-        self._held = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="binx-")  # noqa: SIM115 - closed by finish
+        self._recipients = [*map(x25519.Recipient.from_str, recipients), identity.to_public()]
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, prefix="binx-")  # noqa: SIM115 - closed by finish
 
     def write(self, data: Buffer, /) -> int:
         """Add bytes."""
         try:
-            return self._held.write(data)
+            return self._file.write(data)
         except OSError as error:
             raise OutputError(
                 f"cannot be written to {tempfile.gettempdir()}: {error.strerror}; set TMPDIR to a folder with"
@@ -54,10 +54,10 @@ class AgeWriter:
         """Encrypt what was written."""
         output = CheckedWriter(self._output.write)
         problem: Exception | None = None
-        with self._held as held:
-            held.seek(0)
+        with self._file as file:
+            file.seek(0)
             try:
-                pyrage().encrypt_io(held, output, self._recipients)
+                pyrage().encrypt_io(file, output, self._recipients)
             except (pyrage().EncryptError, OSError) as error:
                 problem = error
         if output.problem is not None:
@@ -130,10 +130,10 @@ class Storage:
 def check_object(store: Store, stored: StoredObject) -> None:
     """Compare a stored object with its entry in the manifest."""
     try:
-        found = object_digest(store, stored.path)
+        digest = object_digest(store, stored.path)
     except BinxError as error:
         raise error.at(path=store.path(stored.path)) from None
-    if found != (stored.bytes, stored.sha256):
+    if digest != (stored.bytes, stored.sha256):
         raise DamagedError(
             "the object does not match the hash in its manifest; take it from another copy of the"
             " archive, or delete it: the next run archives the log again if the source still has it",

@@ -30,7 +30,7 @@ _DAY = 24 * 60 * 60
 
 
 def prunable(
-    logs: SourceLogs, held: Sequence[ArchivedLog], days: int, also: Callable[[ArchivedLog], bool]
+    logs: SourceLogs, archived: Sequence[ArchivedLog], days: int, is_allowed: Callable[[ArchivedLog], bool]
 ) -> list[tuple[FileEnds, ArchivedLog]]:
     """Return each server's oldest logs that may be removed once they are verified in the archive.
 
@@ -41,10 +41,10 @@ def prunable(
     chosen: list[tuple[FileEnds, ArchivedLog]] = []
     for chain in by_chain((*logs.closed, *logs.open)):
         for ends in chain[:-1]:
-            if any(one.is_within(chain[0].file.name, ends.file.name) for one in logs.unreadable):
+            if any(log.is_within(chain[0].file.name, ends.file.name) for log in logs.unreadable):
                 break
-            log = find_log(held, ends.file) if ends in logs.closed else None
-            if log is None or log.damage or is_uri(ends.file.path) or not also(log):
+            log = find_log(archived, ends.file) if ends in logs.closed else None
+            if log is None or log.damage or is_uri(ends.file.path) or not is_allowed(log):
                 break
             if Path(ends.file.path).stat().st_mtime > newest_time:
                 break
@@ -81,9 +81,9 @@ def remove(ends: FileEnds) -> None:
 def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
     """Return the statement that purges a server's logs up to and including one of them."""
     chain = next(chain for chain in by_chain((*logs.closed, *logs.open)) if last in chain)
-    following = chain[chain.index(last) + 1].file.name
-    between = [log.name for log in logs.unreadable if log.is_within(last.file.name, following)]
-    quoted = min([following, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
+    next_name = chain[chain.index(last) + 1].file.name
+    between = [log.name for log in logs.unreadable if log.is_within(last.file.name, next_name)]
+    quoted = min([next_name, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
     return f"PURGE BINARY LOGS TO '{quoted}'"
 
 
@@ -104,11 +104,11 @@ def expire(store: Store, days: int, *, dry_run: bool = False) -> Iterator[LogRep
             old = _old(chain, latest)
             if not old:
                 continue
-            kept = chain[len(old)]
+            first_kept = chain[len(old)]
             try:
-                _prove(store, old, kept)
+                _prove(store, old, first_kept)
             except BinxError as error:
-                yield LogReport(State.FAILED, store.path(kept.log.path), kept, error)
+                yield LogReport(State.FAILED, store.path(first_kept.log.path), first_kept, error)
                 continue
             for log in old:
                 if not dry_run:
@@ -124,15 +124,15 @@ def _archived_chains(store: Store, logs: Sequence[ArchivedLog]) -> list[list[Arc
 
 
 def _worse(log: ArchivedLog, superseded: Sequence[ArchivedLog]) -> list[ArchivedLog]:
-    return [one for one in superseded if (one.name, one.identity) == (log.name, log.identity)]
+    return [copy for copy in superseded if (copy.name, copy.identity) == (log.name, log.identity)]
 
 
 def _old(chain: Sequence[ArchivedLog], latest: float) -> list[ArchivedLog]:
     """Return the logs that may be removed: the oldest, and never the newest."""
-    for place, log in enumerate(chain[:-1]):
+    for index, log in enumerate(chain[:-1]):
         last = log.header_timestamp if log.last_commit is None else log.last_commit / MICROSECONDS
         if last > latest:
-            return list(chain[:place])
+            return list(chain[:index])
     return list(chain[:-1])
 
 

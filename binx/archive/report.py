@@ -80,18 +80,17 @@ class LogReport:
     def as_dict(self) -> dict[str, object]:
         """Return the same for JSON."""
         facts: dict[str, object] = {"log": printable(self.log), "state": self.state.value}
-        if self.archived is not None:
-            one = self.archived
+        if (archived := self.archived) is not None:
             facts |= {
-                "name": one.stem,
-                "bytes": one.bytes,
-                "stored_bytes": one.stored_bytes,
-                "transactions": one.transactions,
-                "gtid_set": one.gtid_set,
-                "sha256": one.sha256,
-                "problems": list(one.problems),
-                **({"damage": list(one.damage)} if one.damage else {}),
-                **({"recipients": list(one.recipients)} if one.recipients else {}),
+                "name": archived.stem,
+                "bytes": archived.bytes,
+                "stored_bytes": archived.stored_bytes,
+                "transactions": archived.transactions,
+                "gtid_set": archived.gtid_set,
+                "sha256": archived.sha256,
+                "problems": list(archived.problems),
+                **({"damage": list(archived.damage)} if archived.damage else {}),
+                **({"recipients": list(archived.recipients)} if archived.recipients else {}),
             }
         if self.tables is not None:
             facts |= {

@@ -34,22 +34,22 @@ def find_named(store: Store, name: str) -> ArchivedLog:
         UsageError: several have that name.
     """
     logs, errors = read_manifests(store)
-    found = [log for log in logs if name in (log.stem, log.log.path)]
-    if not found:
-        found, _ = without_superseded([log for log in logs if log.name == name])
-    if not found and errors:
+    matches = [log for log in logs if name in (log.stem, log.log.path)]
+    if not matches:
+        matches, _ = without_superseded([log for log in logs if log.name == name])
+    if not matches and errors:
         raise SourceError(
             f"no log named {name} in the archive, among the manifests that can be read; {len(errors)}"
             " cannot be read, see --check",
             path=store.where,
         ) from errors[0]
-    if not found:
+    if not matches:
         more = "; to restore transactions, use --gtid" if _is_gtid_set(name) else ""
         raise AbsentError(f"no log named {name} in the archive{more}", path=store.where)
-    if len(found) > 1:
-        lines = "".join(f"\n  {log.stem}  {_span(log)}" for log in found)
+    if len(matches) > 1:
+        lines = "".join(f"\n  {log.stem}  {_span(log)}" for log in matches)
         raise UsageError(f"several logs in the archive are named {name}; give one of these names:{lines}")
-    return found[0]
+    return matches[0]
 
 
 def restore_log(
@@ -69,10 +69,10 @@ def restore_log(
         with open_output(path) as stream:
             digest = hashlib.sha256()
             for start in range(0, source.size, READ_BYTES):
-                part = source.window(start, min(start + READ_BYTES, source.size))
-                digest.update(part)
-                stream.write(part)
-                progress(start + len(part), source.size)
+                data = source.window(start, min(start + READ_BYTES, source.size))
+                digest.update(data)
+                stream.write(data)
+                progress(start + len(data), source.size)
             if digest.hexdigest() != log.sha256:
                 raise DamagedError(
                     "the restored log does not match the hash in its manifest; take the log from"
@@ -212,9 +212,9 @@ def _read_again(output: str, report: ExtractReport) -> None:
     """Read the output again, and remove it if it differs from the selected transactions."""
     try:
         with BinlogFile.open(output) as file:
-            found = sum(len(table) for table in file.scan())
-        if found != report.transactions:
-            raise DamagedError(f"expected {report.transactions:,} transactions, found {found:,}", path=output)
+            count = sum(len(table) for table in file.scan())
+        if count != report.transactions:
+            raise DamagedError(f"expected {report.transactions:,} transactions, found {count:,}", path=output)
     except BinxError as error:
         Path(output).unlink(missing_ok=True)
         raise OutputError(

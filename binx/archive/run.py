@@ -78,45 +78,45 @@ class ArchiveRun:
             logs = open_source_logs(request.source, stack)
             self.report.open = tuple(ends.file.path for ends in logs.open)
             # Tables are made from the whole archive, since logs provide schemas that later ones need.
-            holding = look_up(store, logs.names if request.parquet is None else None)
+            content = read_content(store, logs.names if request.parquet is None else None)
             # A log whose manifest is unreadable is archived again if the source still has it.
-            yield from map(self._failed, holding.errors)
-            yield from self._take_all(logs, holding, store, begun)
-            self.report.held = len(holding.logs) + holding.others
+            yield from map(self._failed, content.errors)
+            yield from self._archive_all(logs, content, store, begun)
+            self.report.held = len(content.logs) + content.others
             if request.parquet is not None and not request.dry_run:
-                yield from self._export(store, holding.logs, request.parquet)
+                yield from self._export(store, content.logs, request.parquet)
             if request.prune_days is not None:
-                yield from self._prune(store, logs, holding.logs, request.prune_days)
+                yield from self._prune(store, logs, content.logs, request.prune_days)
 
-    def _take_all(
-        self, logs: SourceLogs, holding: Holding, store: Store, begun: float
+    def _archive_all(
+        self, logs: SourceLogs, content: ArchiveContent, store: Store, begun: float
     ) -> Iterator[LogReport]:
         """Archive new logs; of logs that may still be written, report only damage."""
-        storage, held = Storage(store, self.request.recipients), holding.logs
+        storage, known = Storage(store, self.request.recipients), content.logs
         for unreadable in logs.unreadable:
-            yield from self._taken(unreadable.path, held, partial(self._keep, unreadable, storage, held))
-        pending = [ends for ends in logs.closed if find_log(held, ends.file) is None]
+            yield from self._report(unreadable.path, known, partial(self._keep, unreadable, storage, known))
+        pending = [ends for ends in logs.closed if find_log(known, ends.file) is None]
         total = sum(ends.file.size for ends in pending)
         done = 0
-        for place, ends in enumerate(pending):
-            if self._is_enough(place, begun):
-                self.report.remaining = len(pending) - place
+        for index, ends in enumerate(pending):
+            if self._is_enough(index, begun):
+                self.report.remaining = len(pending) - index
                 break
-            progress = _behind(self.progress, done, total)
-            yield from self._taken(ends.file.path, held, partial(self._archive, ends, storage, progress))
+            progress = _shifted(self.progress, done, total)
+            yield from self._report(ends.file.path, known, partial(self._archive, ends, storage, progress))
             done += ends.file.size
         for error in filter(None, map(damage_of_open, logs.open)):
             yield LogReport(State.DAMAGED, error.path or self.request.source, error=error)
-        for log in holding.lost_for_good(pending):
-            held.append(log)
+        for log in content.lost_for_good(pending):
+            known.append(log)
             yield self._failed(_lost(store, log))
 
-    def _taken(
-        self, path: str, held: list[ArchivedLog], take: Callable[[], ArchivedLog | State | None]
+    def _report(
+        self, path: str, known: list[ArchivedLog], archive: Callable[[], ArchivedLog | State | None]
     ) -> Iterator[LogReport]:
         """Archive one log, and yield its report."""
         try:
-            archived = take()
+            result = archive()
         except OutputError:
             raise
         except DamagedLogError as error:
@@ -124,18 +124,18 @@ class ArchiveRun:
         except BinxError as error:
             yield LogReport(State.FAILED, path, error=error.at(path=path))
         else:
-            if isinstance(archived, State):
-                yield LogReport(archived, path)
-            elif archived is not None:
-                held.append(archived)
-                yield LogReport(State.KEPT if archived.damage else State.ARCHIVED, path, archived)
+            if isinstance(result, State):
+                yield LogReport(result, path)
+            elif result is not None:
+                known.append(result)
+                yield LogReport(State.KEPT if result.damage else State.ARCHIVED, path, result)
 
     def _keep(
-        self, log: UnreadableLog, storage: Storage, held: list[ArchivedLog]
+        self, log: UnreadableLog, storage: Storage, known: list[ArchivedLog]
     ) -> ArchivedLog | State | None:
         if not (self.request.keep_damaged and log.closed and log.is_damaged) or is_uri(log.path):
             raise log.error
-        return State.WOULD_ARCHIVE if self.request.dry_run else keep_unreadable(log, storage, held)
+        return State.WOULD_ARCHIVE if self.request.dry_run else keep_unreadable(log, storage, known)
 
     def _archive(
         self, ends: FileEnds, storage: Storage, progress: Callable[[int], None]
@@ -154,15 +154,15 @@ class ArchiveRun:
     def _failed(self, error: BinxError) -> LogReport:
         return LogReport(State.FAILED, error.path or self.request.source, error=error)
 
-    def _is_enough(self, taken: int, begun: float) -> bool:
+    def _is_enough(self, count: int, begun: float) -> bool:
         request = self.request
-        if request.max_files is not None and taken >= request.max_files:
+        if request.max_files is not None and count >= request.max_files:
             return True
         return request.max_seconds is not None and monotonic() - begun >= request.max_seconds
 
-    def _export(self, store: Store, held: list[ArchivedLog], place: str) -> Iterator[LogReport]:
+    def _export(self, store: Store, known: list[ArchivedLog], path: str) -> Iterator[LogReport]:
         try:
-            for tables in export_tables(store, held, place):
+            for tables in export_tables(store, known, path):
                 yield LogReport(State.TABLES, tables.path, tables=tables)
         except OutputError:
             raise
@@ -170,7 +170,7 @@ class ArchiveRun:
             yield LogReport(State.FAILED, error.path or store.where, error=error)
 
     def _prune(
-        self, store: Store, logs: SourceLogs, held: list[ArchivedLog], days: int
+        self, store: Store, logs: SourceLogs, known: list[ArchivedLog], days: int
     ) -> Iterator[LogReport]:
         """Remove verified logs, oldest first; logs in a server's index are left to the server."""
         tables: DataSet | None = None
@@ -179,7 +179,7 @@ class ArchiveRun:
                 return
             tables = DataSet(self.request.parquet)
         stopped: set[int] = set()
-        for ends, log in prunable(logs, held, days, lambda log: tables is None or has_tables(tables, log)):
+        for ends, log in prunable(logs, known, days, lambda log: tables is None or has_tables(tables, log)):
             path = ends.file.path
             if ends.chain in stopped:
                 continue
@@ -222,12 +222,12 @@ def _check_tables(request: ArchiveRequest) -> None:
         )
 
 
-def _behind(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:
+def _shifted(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int], None]:
     return lambda position: progress(done + position, total)
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ArchiveContent:
     """The content of an archive.
 
     Attributes:
@@ -243,12 +243,12 @@ class Holding:
 
     def lost_for_good(self, pending: Sequence[FileEnds]) -> list[ArchivedLog]:
         """Return the logs that lack an object and are neither archived again nor pending."""
-        again = [find_log(self.lost, ends.file) for ends in pending] if self.lost else []
-        anew = {log.stem for log in (*self.logs, *again) if log is not None}
-        return [log for log in self.lost if log.stem not in anew]
+        pending_logs = [find_log(self.lost, ends.file) for ends in pending] if self.lost else []
+        stems = {log.stem for log in (*self.logs, *pending_logs) if log is not None}
+        return [log for log in self.lost if log.stem not in stems]
 
 
-def look_up(store: Store, names: Collection[str] | None) -> Holding:
+def read_content(store: Store, names: Collection[str] | None) -> ArchiveContent:
     """Determine the content of an archive.
 
     Args:
@@ -263,14 +263,14 @@ def look_up(store: Store, names: Collection[str] | None) -> Holding:
             names is None or own_name(stem) in names or stored.isdisjoint((log, f"{log}{ENCRYPTION_SUFFIX}"))
         )
 
-    found = manifest_names(store)
-    wanted = [name for name in found if is_wanted(stem_of(name))]
-    read, errors = read_manifests(store, wanted)
+    all_names = manifest_names(store)
+    wanted = [name for name in all_names if is_wanted(stem_of(name))]
+    readable, errors = read_manifests(store, wanted)
     logs: list[ArchivedLog] = []
     lost: list[ArchivedLog] = []
-    for log in read:
-        (logs if all(one.path in stored for one in log.objects) else lost).append(log)
-    return Holding(logs, lost, errors, len(found) - len(wanted))
+    for log in readable:
+        (logs if all(entry.path in stored for entry in log.objects) else lost).append(log)
+    return ArchiveContent(logs, lost, errors, len(all_names) - len(wanted))
 
 
 def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
@@ -279,7 +279,7 @@ def has_tables(dataset: DataSet, log: ArchivedLog) -> bool:
     return manifest is not None and manifest["source"]["sha256"] == log.sha256
 
 
-def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iterator[SourceReport]:
+def export_tables(store: Store, logs: Sequence[ArchivedLog], path: str) -> Iterator[SourceReport]:
     """Write Parquet of the archived logs that a data set lacks, with a commit per log.
 
     Of a damaged log the whole transactions are written; of one whose first event is damaged, nothing.
@@ -287,7 +287,7 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
     The result is that of ``to-parquet`` over all logs at once: for logs already in the data set, the schema
     statements are read again at the offsets in the index files.
     """
-    dataset = DataSet(place)
+    dataset = DataSet(path)
     readable = [log for log in logs if not log.is_unidentified]
     kept, _ = without_superseded(readable)
     # The previous run may have been killed right after committing the last pending log.
@@ -295,13 +295,12 @@ def export_tables(store: Store, logs: Sequence[ArchivedLog], place: str) -> Iter
     if all(has_tables(dataset, log) for log in kept):
         return
     for chain in archived_chains(store, kept):
-        yield from _export_chain(store, chain, dataset, place)
+        yield from _export_chain(store, chain, dataset, path)
 
 
 def _export_chain(
-    store: Store, chain: list[ArchivedLog], dataset: DataSet, place: str
+    store: Store, chain: list[ArchivedLog], dataset: DataSet, path: str
 ) -> Iterator[SourceReport]:
-    """Export the logs of one chain, in order."""
     pending = [not has_tables(dataset, log) for log in chain]
     if not any(pending):
         return
@@ -312,13 +311,13 @@ def _export_chain(
             file = open_archived(store, log, stack)
             if is_pending or log.damage:
                 options = ParquetOptions(on_damage=OnDamage.SALVAGE if log.damage else OnDamage.STOP)
-                reports = to_parquet([file], place, catalog=catalog, options=options, state=state)
+                reports = to_parquet([file], path, catalog=catalog, options=options, state=state)
                 yield from (report for report in reports if not report.kept)
             else:
-                _pass_over(file, log, catalog, state)
+                _skip_log(file, log, catalog, state)
 
 
-def _pass_over(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: ChainState) -> None:
+def _skip_log(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: ChainState) -> None:
     """Update catalog and state for a log that the data set already contains."""
     state.epoch += bool(log.create_timestamp)
     state.seqno += log.transactions

@@ -42,10 +42,10 @@ class UnreadableLog:
         """Whether its first bytes are damaged; otherwise there is another reason."""
         return isinstance(self.error, (NotABinlogError, DamagedError))
 
-    def is_within(self, name: str, other: str) -> bool:
+    def is_within(self, first: str, last: str) -> bool:
         """Whether its name is between those of two logs, or equal to one."""
-        bases = {one.rpartition(".")[0] for one in (self.name, name, other)}
-        return len(bases) == 1 and number_of(name) <= number_of(self.name) <= number_of(other)
+        bases = {name.rpartition(".")[0] for name in (self.name, first, last)}
+        return len(bases) == 1 and number_of(first) <= number_of(self.name) <= number_of(last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,15 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     next log: such a log is closed once there is a second later one.
     """
     logs = named_logs([source])
-    read: list[FileEnds] = []
-    failed: dict[str, BinxError] = {}
+    opened: list[FileEnds] = []
+    errors: dict[str, BinxError] = {}
     for log in logs:
         try:
-            read.append(known_ends(stack.enter_context(log.open())))
+            opened.append(known_ends(stack.enter_context(log.open())))
         except BinxError as error:
             if not (log is logs[-1] and _is_just_begun(log.path, error)):
-                failed[log.path] = error.at(path=log.path)
-    ordered = order_ends(read)
+                errors[log.path] = error.at(path=log.path)
+    ordered = order_ends(opened)
     closed: list[FileEnds] = []
     being_written: list[FileEnds] = []
     later: Counter[int] = Counter()
@@ -94,7 +94,7 @@ def open_source_logs(source: str, stack: ExitStack) -> SourceLogs:
     return SourceLogs(
         tuple(reversed(closed)),
         tuple(reversed(being_written)),
-        tuple(UnreadableLog(path, error, _has_later(path, ordered)) for path, error in failed.items()),
+        tuple(UnreadableLog(path, error, _has_later(path, ordered)) for path, error in errors.items()),
         server_index(source),
     )
 
@@ -103,8 +103,8 @@ def server_index(source: str) -> Path | None:
     """Return the server's index that a source is, or that is in its folder."""
     path = Path(source)
     if path.is_dir():
-        found = sorted(one for one in path.glob(f"*{INDEX_SUFFIX}") if one.is_file() and is_index(str(one)))
-        return found[0] if found else None
+        indexes = (file for file in path.glob(f"*{INDEX_SUFFIX}") if file.is_file() and is_index(str(file)))
+        return min(indexes, default=None)
     return path if source.endswith(INDEX_SUFFIX) and is_index(source) else None
 
 

@@ -99,7 +99,7 @@ def archive_log(
     )
     step(2)(size)
     index, times = _read_back(storage, log, None if damage else names[1], sha256)
-    archived = _described(ends, report, problems, sha256, log.stored, index, times)
+    archived = _archived_log(ends, report, problems, sha256, log.stored, index, times)
     if is_encrypted(file.source) and not storage.recipients:
         archived = replace(archived, decrypted=True)
     storage.remove_unencrypted(names)
@@ -123,12 +123,12 @@ def _lost_gtids(ends: FileEnds, content: GtidSet) -> Iterator[Problem]:
 
 
 def keep_unreadable(
-    unreadable: UnreadableLog, storage: Storage, held: Sequence[ArchivedLog]
+    unreadable: UnreadableLog, storage: Storage, known: Sequence[ArchivedLog]
 ) -> ArchivedLog | None:
     """Archive a log that cannot be opened as it is; return None if it is already archived."""
     with closing(PlainFile.open(unreadable.path)) as source:
         sha256 = digest_of(source)
-        if any((log.name, log.sha256) == (source.name, sha256) for log in held):
+        if any((log.name, log.sha256) == (source.name, sha256) for log in known):
             return None
         cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
         name, _ = object_names(stem(source.name, UNKNOWN_IDENTITY, sha256))
@@ -150,7 +150,7 @@ def damage_of_open(ends: FileEnds) -> DamagedLogError | None:
     """Return the damage of a log that may still be written; an incomplete end is none."""
     check = ContentCheck(ends, checksums=True)
     check.run(lambda position: None)
-    damage = tuple(one for one in check.problems if one.kind in _DAMAGE and one.kind is not ProblemKind.CUT)
+    damage = tuple(problem for problem in check.problems if problem.kind in _DAMAGE - {ProblemKind.CUT})
     return DamagedLogError(damage, ends.file.path) if damage else None
 
 
@@ -203,11 +203,11 @@ def _read_back(
                 raise DamagedError("expected the bytes of the log, found others")
         if name is None:
             return None, []
-        with BinlogFile.inside(decompressed(storage.open(log))) as back:
+        with BinlogFile.inside(decompressed(storage.open(log))) as file:
             with storage.writing(name, INDEX) as output:
-                write_index_to(back, output.sink)
+                write_index_to(file, output.sink)
             _compare(storage.store, output.stored)
-            times = list(_commit_times(storage, output, back))
+            times = list(_commit_times(storage, output, file))
     except OutputError:
         raise
     except BinxError as error:
@@ -219,9 +219,9 @@ def _read_back(
     return output.stored, times
 
 
-def _commit_times(storage: Storage, index: ObjectWriter, back: BinlogFile) -> Iterator[int]:
+def _commit_times(storage: Storage, index: ObjectWriter, file: BinlogFile) -> Iterator[int]:
     """Yield the earliest and latest commit time of each row group of an index file, reading all of it."""
-    with closing(IndexFile(storage.open(index), back)) as opened:
+    with closing(IndexFile(storage.open(index), file)) as opened:
         opened.check()
         for table in opened:
             times = memoryview(table.column("commit_timestamp")).cast("q")
@@ -234,7 +234,7 @@ def _compare(store: Store, stored: StoredObject) -> None:
         raise DamagedError("the bytes read back differ from those written", path=store.path(stored.path))
 
 
-def _described(
+def _archived_log(
     ends: FileEnds,
     report: FileReport,
     problems: Sequence[Problem],
@@ -251,7 +251,7 @@ def _described(
         bytes=file.size,
         sha256=sha256,
         objects=(log,) if index is None else (log, index),
-        damage=tuple(_sentence(one) for one in problems if one.kind in _DAMAGE),
+        damage=tuple(_sentence(problem) for problem in problems if problem.kind in _DAMAGE),
         flavour=description.flavour.value,
         head_crc32=head,
         tail_bytes=tail_bytes,
@@ -271,7 +271,7 @@ def _described(
         transactions=report.transactions,
         first_commit=min(times, default=None),
         last_commit=max(times, default=None),
-        problems=tuple(_sentence(one) for one in problems if one.kind not in _DAMAGE),
+        problems=tuple(_sentence(problem) for problem in problems if problem.kind not in _DAMAGE),
     )
 
 

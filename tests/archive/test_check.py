@@ -56,7 +56,7 @@ def objects(place: Path, number: int, suffix: str) -> Path:
 
 def test_a_whole_archive_is_proved(place: Path) -> None:
     report = check(place, SHOP)
-    assert (report.ok, report.lacks, report.notes, report.tail) == (True, False, [], [])
+    assert (report.ok, report.has_missing, report.notes, report.tail) == (True, False, [], [])
     assert str(report.gtids) == f"{UUID}:1-1629"
     assert (report.logs, report.transactions) == (5, 1629)
     assert report.bytes == sum(path.stat().st_size for path in SHOP.glob("mysql-bin.0*"))
@@ -73,7 +73,7 @@ def test_so_is_one_of_mariadb_beside_it(place: Path) -> None:
 def test_an_object_that_is_gone_is_missing(place: Path, suffix: str) -> None:
     objects(place, 3, suffix).unlink()
     report = check(place)
-    assert report.lacks
+    assert report.has_missing
     assert "object_missing" in kinds(report)
 
 
@@ -125,7 +125,7 @@ def test_a_place_without_logs_is_no_archive(tmp_path: Path, there: bool) -> None
 def test_a_log_between_others_is_missed(tmp_path: Path) -> None:
     archive(copy_logs(tmp_path / "logs", 1, 2, 4, 5), tmp_path / "archive")
     report = check(tmp_path / "archive")
-    assert (kinds(report), report.lacks) == ({"missing_file"}, True)
+    assert (kinds(report), report.has_missing) == ({"missing_file"}, True)
     assert str(report.missing) == f"{UUID}:821-1216"
 
 
@@ -133,7 +133,7 @@ def test_a_log_that_was_purged_before_it_was_archived_is_missed(tmp_path: Path) 
     archive(copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive")
     assert check(tmp_path / "archive").ok
     report = check(tmp_path / "archive", copy_logs(tmp_path / "later", 4))
-    assert (kinds(report), report.lacks) == ({"missing_file"}, True)
+    assert (kinds(report), report.has_missing) == ({"missing_file"}, True)
 
 
 def test_the_tail_is_told(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_damaged_log_that_runs_leave_out_is_a_hole_when_later_ones_are_archive
     damaged.write_bytes(data)
     archive(source, place)
     report = check(place, source)
-    assert report.lacks
+    assert report.has_missing
     (hole,) = [problem for problem in report.problems if problem.kind == "not_archived"]
     assert hole.path == str(damaged)
     damaged.write_bytes(bytes(64) + data[64:])

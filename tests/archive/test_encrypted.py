@@ -254,14 +254,14 @@ class TestCheck:
         flip(stored)
         assert [problem.kind for problem in check(sealed).problems][:1] == ["object_changed"]
         stored.unlink()
-        assert check(sealed).lacks
+        assert check(sealed).has_missing
 
     def test_a_missing_log_is_found_by_the_manifests_alone(self, sealed: Path) -> None:
         for path in sealed.rglob("*000003*"):
             path.unlink()
         report = check(sealed)
         assert {problem.kind for problem in report.problems} >= {"missing_file"}
-        assert report.lacks
+        assert report.has_missing
 
     def test_so_is_one_of_mariadb(self, tmp_path: Path, key: Key) -> None:
         archive(MARIADB_SHOP, tmp_path / "archive", recipients=(key.text,))

@@ -60,7 +60,7 @@ def test_it_is_checked_and_gives_back_logs_and_spans(bucket: Bucket, tmp_path: P
     assert span.transactions == 11
     (key,) = [key for key in bucket.listed() if "000002" in key and key.endswith(".zst")]
     bucket.client.delete_object(Bucket=bucket.name, Key=key)
-    assert check_archive(store).lacks
+    assert check_archive(store).has_missing
 
 
 def test_a_manifest_is_put_last(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -236,7 +236,7 @@ def _check(archive: str, source: str | None, report: ArchiveText) -> ExitCode:
     with progress_bar("check", quiet=report.quiet) as bar:
         found = check_archive(open_store(archive), source, bar.reach)
     report.check(found)
-    if found.lacks:
+    if found.has_missing:
         return ExitCode.ABSENT
     return ExitCode.DONE if found.ok else ExitCode.LOSSES
 

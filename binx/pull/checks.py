@@ -48,14 +48,14 @@ class _LargeEvent:
 
     def take(self, window: memoryview) -> int:
         """Add bytes; return how many bytes of the window belong to the event."""
-        piece = window[: self.left]
-        summed = piece[: max(self._covered - self.seen, 0)]
+        chunk = window[: self.left]
+        summed = chunk[: max(self._covered - self.seen, 0)]
         self.sum = checksum(summed, self.sum)
-        self.tail += bytes(piece[len(summed) :])
-        self.head += piece[: max(_HEAD_BYTES - len(self.head), 0)]
-        self.seen += len(piece)
-        self.left -= len(piece)
-        return len(piece)
+        self.tail += bytes(chunk[len(summed) :])
+        self.head += chunk[: max(_HEAD_BYTES - len(self.head), 0)]
+        self.seen += len(chunk)
+        self.left -= len(chunk)
+        return len(chunk)
 
 
 class LogChecks:
@@ -77,7 +77,7 @@ class LogChecks:
         self.listed: GtidSet | None = None
         self._scanner = Scanner(Level.LEVEL_EVENTS, _NO_END, position, _COMPILED, True)
         self._scanner.set_format(description.checksum_size, description.post_header_lengths)
-        self._runs: list[tuple[GtidSource, int, int]] = []
+        self._intervals: list[tuple[GtidSource, int, int]] = []
         self._large: _LargeEvent | None = None
 
     @property
@@ -86,7 +86,7 @@ class LogChecks:
         return self._scanner.position
 
     @property
-    def whole(self) -> int:
+    def whole_end(self) -> int:
         """Offset after the last whole transaction, or after the last event between transactions."""
         begun = self._scanner.open_transaction
         return self._scanner.position if begun is None else begun
@@ -142,7 +142,7 @@ class LogChecks:
             scanner.feed(window, origin, _NO_END)
             if scanner.misplaced:
                 raise DamagedError(
-                    "expected an event whose header tells its own place, found another position",
+                    "expected an event whose header tells its own position, found another",
                     offset=scanner.first_misplaced,
                 )
             for number, position, size in scanner.control_events[controls:]:
@@ -156,7 +156,7 @@ class LogChecks:
             self.last = LastTransaction(
                 table.value("start", last), table.gtid(last), table.value("commit_timestamp", last)
             )
-            self._runs += marked_gtids(table, table.mask())
+            self._intervals += marked_gtids(table, table.mask())
             scanner.new_table()
         return scanner.position - origin
 
@@ -167,25 +167,25 @@ class LogChecks:
         if header.type == EventType.PREVIOUS_GTIDS:
             self.listed = parse_previous_gtids(body, header, self.description).gtids
             return
-        found = parse_mariadb_gtid_list(body, header, self.description).positions
+        gtids = parse_mariadb_gtid_list(body, header, self.description).positions
         self.listed = GtidSet(
-            (DomainSource(one.domain, one.server_id), 1, one.sequence) for one in found if one.sequence
+            (DomainSource(gtid.domain, gtid.server_id), 1, gtid.sequence) for gtid in gtids if gtid.sequence
         )
 
     def gtids(self) -> GtidSet:
         """The GTIDs of the checked transactions."""
-        gtids = GtidSet(self._runs)
-        if gtids.count != sum(last - first + 1 for _, first, last in self._runs):
+        gtids = GtidSet(self._intervals)
+        if gtids.count != sum(last - first + 1 for _, first, last in self._intervals):
             raise DamagedError("expected each GTID once, found one that two transactions have", path=self.log)
-        self._runs = list(gtids)
+        self._intervals = list(gtids)
         return gtids
 
     def follow(self, before: GtidSet) -> None:
         """Raise RefusedError if the log does not list all GTIDs that were pulled before it."""
-        lacking = GtidSet() if self.listed is None else before - self.listed
-        if lacking:
+        missing = GtidSet() if self.listed is None else before - self.listed
+        if missing:
             raise RefusedError(
-                f"expected a log behind all that was pulled, found one whose list lacks {lacking}; the server"
+                f"expected a log after all that was pulled, found one whose list lacks {missing}; the server"
                 " has lost or reset them: begin anew with --new-chain",
                 path=self.log,
             )

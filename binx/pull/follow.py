@@ -30,7 +30,7 @@ from binx.event.format import MAGIC_SIZE
 from binx.event.gtid.sets import GtidSet
 from binx.pull.login import Login
 from binx.pull.mirror import DiskFullError, Tail, read_tail
-from binx.pull.server import LogPlace, Server
+from binx.pull.server import LogPosition, Server
 from binx.pull.state import LOCK, Chain, PullState, now_text, read_state
 from binx.pull.transfer import SILENT_PERIODS, Progress, Transfer, first_log
 from binx.source.names import number_of
@@ -171,7 +171,7 @@ class Pull:
     lag_bytes: int | None = None
     lag_seconds: float | None = None
     _state: PullState = field(default_factory=PullState)
-    _until: LogPlace | None = None
+    _until: LogPosition | None = None
     _control: Server | None = None
     _archiving: _Archiving | None = None
     _connected: bool = False
@@ -210,31 +210,31 @@ class Pull:
         """Connect, and reconnect whenever the connection ends."""
         failures = 0
         while not self.stop.is_set():
-            before = self.progress.place
+            before = self.progress.log_position
             try:
                 self._transfer()
                 return
             except (ConnectionLostError, DamagedError, DiskFullError) as error:
-                failures = 0 if self.progress.place > before else failures + 1
-                if not self._goes_on(error, failures):
+                failures = 0 if self.progress.log_position > before else failures + 1
+                if not self._may_retry(error, failures):
                     raise
                 delay = min(_FIRST_DELAY * 2**failures, _LONGEST_DELAY) * random.uniform(0.5, 1)
                 self.tell(f"{error}; trying again in {delay:.1f} s")
                 self._note_status(str(error))
-                self.progress.lost += 1
+                self.progress.reconnects += 1
                 self.stop.wait(delay)
             finally:
                 if self._control is not None:
                     self._control.close()
                     self._control = None
 
-    def _goes_on(self, error: BinxError, failures: int) -> bool:
+    def _may_retry(self, error: BinxError, failures: int) -> bool:
         """Whether to try again after an error."""
         if not self._connected:
             return False
         if isinstance(error, DamagedError):
-            place = f"{error.path} {error.offset}"
-            self._damage = place, self._damage[1] + 1 if self._damage[0] == place else 1
+            event = f"{error.path} {error.offset}"
+            self._damage = event, self._damage[1] + 1 if self._damage[0] == event else 1
             return self._damage[1] < _SAME_DAMAGE
         return self.request.follow or (failures < _TRIES and not isinstance(error, DiskFullError))
 
@@ -251,10 +251,10 @@ class Pull:
         if self._archiving is not None:
             self._archiving.start(folder)
         if not self._connected:
-            place = f"the beginning of {chain.first}" if tail is None else f"{tail.log}, position {tail.end}"
+            start = f"the beginning of {chain.first}" if tail is None else f"{tail.log}, position {tail.end}"
             tls = ", TLS" if control.is_encrypted else ""
             server = f"{control.facts.flavour.value} {control.facts.version}"
-            self.tell(f"{control.name}: {server}{tls}, from {place}")
+            self.tell(f"{control.name}: {server}{tls}, from {start}")
         self._connected = True
         log, position = chain.first, MAGIC_SIZE
         if tail is not None:
@@ -293,7 +293,7 @@ class Pull:
                     return chain, read_tail(request.folder / chain.folder)
                 except DamagedError as error:
                     raise RefusedError(
-                        f"{error.message}; a log that was pulled is damaged now: remove it and those behind"
+                        f"{error.message}; a log that was pulled is damaged now: remove it and those after"
                         " it, and they are pulled again",
                         path=error.path,
                         offset=error.offset,
@@ -318,7 +318,7 @@ class Pull:
             with closing(Server(request.login)) as probe:
                 try:
                     probe.register(self._server_id, request.heartbeat, semi_sync=False)
-                    probe.dump_behind(gtids, self._server_id)
+                    probe.dump_after(gtids, self._server_id)
                     return first_log(probe, _LONGEST_DELAY)
                 except ServerError as error:
                     raise explained(error, "the GTIDs") from error.__cause__
@@ -337,7 +337,6 @@ class Pull:
         return 1 << 31 | crc32(name) >> 1
 
     def _tick(self) -> None:
-        """Do periodic work."""
         now = monotonic()
         if self._archiving is not None:
             self._archiving.tend(self.progress.closed)
@@ -355,9 +354,9 @@ class Pull:
         if self._control is None:
             return
         with suppress(BinxError):
-            here, last = number_of(self.progress.log), self.progress.last
-            ahead = sum(size for name, size in self._control.logs() if number_of(name) >= here)
-            self.lag_bytes = max(ahead - self.progress.position, 0)
+            log_number, last = number_of(self.progress.log), self.progress.last
+            total = sum(size for name, size in self._control.logs() if number_of(name) >= log_number)
+            self.lag_bytes = max(total - self.progress.position, 0)
             if not self.lag_bytes:
                 self.lag_seconds = 0.0
             elif last is not None:
@@ -377,7 +376,7 @@ class Pull:
             "received_bytes": progress.bytes,
             "seconds": round(monotonic() - self._begun, 1),
             "closed_logs": progress.closed,
-            "reconnects": progress.lost,
+            "reconnects": progress.reconnects,
             "semi_sync": self.request.semi_sync,
             "acknowledged": None
             if acknowledged is None

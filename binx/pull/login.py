@@ -96,22 +96,22 @@ def parse_url(url: str) -> dict[str, str | int]:
     if parts.scheme not in _SCHEMES or parts.path.strip("/") or parts.query or parts.fragment:
         # Not in the message: the URL may hold a password.
         raise UsageError("expected a server such as mysql://user@host:3306")
-    found = {"host": parts.hostname, "port": port, "user": parts.username, "password": parts.password}
+    fields = {"host": parts.hostname, "port": port, "user": parts.username, "password": parts.password}
     return {
         name: unquote(value) if isinstance(value, str) else value
-        for name, value in found.items()
+        for name, value in fields.items()
         if value is not None
     }
 
 
 def read_defaults(path: str | None) -> dict[str, str]:
     """Read the connection options from one option file, or from those that all clients read."""
-    files = [Path(one).expanduser() for one in _SYSTEM_FILES] if path is None else [Path(path)]
-    found: dict[str, str] = {}
+    files = [Path(name).expanduser() for name in _SYSTEM_FILES] if path is None else [Path(path)]
+    options: dict[str, str] = {}
     for file in files:
         if path is not None or file.is_file():
-            found |= {name: value for name, value in _options(file, 0) if name in _OPTIONS}
-    return found
+            options |= {name: value for name, value in _options(file, 0) if name in _OPTIONS}
+    return options
 
 
 def _options(path: Path, depth: int) -> Iterator[tuple[str, str]]:
@@ -123,13 +123,13 @@ def _options(path: Path, depth: int) -> Iterator[tuple[str, str]]:
     group = ""
     for line in map(str.strip, lines):
         if line.startswith("!") and depth < _DEEPEST:
-            directive, _, place = line.partition(" ")
-            included = Path(path.parent, place.strip())
+            directive, _, target = line.partition(" ")
+            included = Path(path.parent, target.strip())
             if directive == "!include":
                 yield from _options(included, depth + 1)
             elif directive == "!includedir" and included.is_dir():
-                for one in sorted(included.glob("*.cnf")):
-                    yield from _options(one, depth + 1)
+                for file in sorted(included.glob("*.cnf")):
+                    yield from _options(file, depth + 1)
         elif header := _GROUP.fullmatch(line):
             group = header[1]
         elif line and line[0] not in "#;" and group in _GROUPS:
@@ -143,4 +143,4 @@ def _value(text: str) -> str:
         text = text[1:-1]
     else:
         text = re.split(r"\s+#", text, maxsplit=1)[0]
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text)
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text)

@@ -69,8 +69,8 @@ def read_tail(folder: Path) -> Tail | None:
         path = folder / names.pop()
         tail = _read(path)
         if tail is not None:
-            before = _read(folder / names[-1]) if names and not tail.is_linked else None
-            return tail if before is None else tail._replace(gtids=before.gtids | tail.gtids)
+            previous = _read(folder / names[-1]) if names and not tail.is_linked else None
+            return tail if previous is None else tail._replace(gtids=previous.gtids | tail.gtids)
         with output_errors(folder):
             path.unlink()
     return None
@@ -107,8 +107,8 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
             count = file.readinto(window)
             if not count or not checks.take(window[:count]):
                 break
-        if not description.in_use and checks.whole != file.seek(0, os.SEEK_END):
-            raise DamagedError("expected a closed log to end behind a transaction", offset=checks.whole)
+        if not description.in_use and checks.whole_end != file.seek(0, os.SEEK_END):
+            raise DamagedError("expected a closed log to end after a transaction", offset=checks.whole_end)
     except DamagedError:
         if not description.in_use:
             raise
@@ -117,7 +117,7 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
         description,
         format_event,
         first if checks.last is None else checks.last.start,
-        checks.whole,
+        checks.whole_end,
         checks.gtids() | (checks.listed or GtidSet()),
         checks.listed is not None,
         checks.last,
@@ -131,14 +131,14 @@ def has_same_format(ours: bytes, theirs: bytes) -> bool:
     to a replica: its position, and the server's start time.
     """
 
-    def plain(event: bytes) -> bytes:
+    def comparable(event: bytes) -> bytes:
         changed = bytearray(event)
-        for place in _NOT_COMPARED:
-            changed[place] = bytes(4)
+        for field in _NOT_COMPARED:
+            changed[field] = bytes(4)
         changed[_FLAGS] &= ~EventFlag.IN_USE & 0xFF
         return bytes(changed)
 
-    return len(ours) == len(theirs) and plain(ours) == plain(theirs)
+    return len(ours) == len(theirs) and comparable(ours) == comparable(theirs)
 
 
 class LogFile:
@@ -224,11 +224,11 @@ class LogFile:
     def finish(self) -> None:
         """Clear the in-use mark after everything else is synced to disk."""
         with output_errors(self.path):
-            place = MAGIC_SIZE + _FLAGS
-            flags = os.pread(self._descriptor, 1, place)[0]
+            offset = MAGIC_SIZE + _FLAGS
+            flags = os.pread(self._descriptor, 1, offset)[0]
             if flags & EventFlag.IN_USE:
                 os.fsync(self._descriptor)
-                os.pwrite(self._descriptor, bytes([flags & ~EventFlag.IN_USE & 0xFF]), place)
+                os.pwrite(self._descriptor, bytes([flags & ~EventFlag.IN_USE & 0xFF]), offset)
 
     def close(self) -> None:
         """Close the file."""

@@ -116,11 +116,11 @@ class Arrivals:
             left = self._end - self._start
             self._events[:left] = self._events[self._start : self._end]
             self._start, self._end = 0, left
-        used, made, stop = self._stream.unpack(
+        used, written, stop = self._stream.unpack(
             self._received[self._used : self._filled], self._events[self._end :]
         )
         self._used += used
-        self._end += made
+        self._end += written
         if stop != PacketStop.PACKET_SPECIAL:
             return stop == PacketStop.PACKET_FULL
         if self._end > self._start:

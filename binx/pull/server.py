@@ -51,7 +51,7 @@ _LOST = frozenset({*_ENDED, *_KILLED})
 _SEMI_SYNC_STATES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
 
 
-class LogPlace(NamedTuple):
+class LogPosition(NamedTuple):
     """A position in a server's logs, in log order: number of the log, offset, its name."""
 
     number: int
@@ -59,7 +59,7 @@ class LogPlace(NamedTuple):
     log: str
 
     @classmethod
-    def of(cls, log: str, position: int) -> LogPlace:
+    def of(cls, log: str, position: int) -> LogPosition:
         """Build a position from the log's name."""
         return cls(number_of(log), position, log)
 
@@ -127,8 +127,8 @@ class Server:
     @property
     def socket(self) -> socket.socket:
         """The socket, with all responses so far read."""
-        found: socket.socket = self._connection._sock
-        return found
+        connected: socket.socket = self._connection._sock
+        return connected
 
     @property
     def is_mariadb(self) -> bool:
@@ -139,7 +139,7 @@ class Server:
         """Names and sizes of its logs, oldest first."""
         return [(str(row["Log_name"]), int(row["File_size"])) for row in self._rows("SHOW BINARY LOGS")]
 
-    def end(self) -> LogPlace:
+    def end(self) -> LogPosition:
         """The current end of the newest log."""
         try:
             rows = self._rows("SHOW BINARY LOG STATUS")
@@ -148,7 +148,7 @@ class Server:
             if error.number != _SYNTAX_ERROR:
                 raise
             rows = self._rows("SHOW MASTER STATUS")
-        return LogPlace.of(str(rows[0]["File"]), int(rows[0]["Position"]))
+        return LogPosition.of(str(rows[0]["File"]), int(rows[0]["Position"]))
 
     def register(self, server_id: int, heartbeat: float, *, semi_sync: bool) -> None:
         """Register as a replica, so that the server lists it and sends it events unchanged.
@@ -186,7 +186,7 @@ class Server:
         body = struct.pack("<IHI", position, flags, server_id) + log.encode("utf-8", "surrogateescape")
         self._command(_COM_BINLOG_DUMP, body)
 
-    def dump_behind(self, gtids: GtidSet, server_id: int) -> None:
+    def dump_after(self, gtids: GtidSet, server_id: int) -> None:
         """Request a dump from the log with the first transaction that a set lacks; others may be left out."""
         if self.is_mariadb:
             self._rows("SET @slave_connect_state = %s, @slave_gtid_strict_mode = 0", (_last_of(gtids),))
@@ -201,7 +201,7 @@ class Server:
         rows = self._rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
         if any(row["Variable_name"] in _SEMI_SYNC_STATES and row["Value"] in ("ON", "1") for row in rows):
             return
-        way = (
+        statement = (
             "SET GLOBAL rpl_semi_sync_master_enabled = ON"
             if self.is_mariadb
             else "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so';"
@@ -209,7 +209,7 @@ class Server:
         )
         raise UnsupportedError(
             f"expected a server that waits for acknowledgements, found semi-synchronous replication"
-            f" off; turn it on ({way}) or leave out --semi-sync",
+            f" off; turn it on ({statement}) or leave out --semi-sync",
             path=self.name,
         )
 
@@ -259,16 +259,16 @@ class Server:
 def server_error(number: int, text: str, server: str) -> ServerError:
     """Return the error for a server's error number: rejected, or lost; 0 if it is not the server's."""
     is_own = number <= 0 or number // 1000 == _CLIENT_ERRORS
-    said = f"the connection failed: {text}" if is_own else f"the server says: {text} ({number})"
+    message = f"the connection failed: {text}" if is_own else f"the server says: {text} ({number})"
     if number in _LOST and "CERTIFICATE_VERIFY_FAILED" not in text:
-        return ConnectionLostError(said, server=server, number=number)
+        return ConnectionLostError(message, server=server, number=number)
     if number in _ACCESS_DENIED:
-        said += "; check user and password, and that the account may connect from this host"
+        message += "; check user and password, and that the account may connect from this host"
     elif number == _NOT_PRIVILEGED:
-        said += "; grant REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR) to the account"
+        message += "; grant REPLICATION SLAVE and REPLICATION CLIENT (MariaDB: BINLOG MONITOR) to the account"
     elif "CERTIFICATE_VERIFY_FAILED" in text:
-        said += "; give the CA that signed the server's certificate with --tls-ca"
-    return ServerError(said, server=server, number=number)
+        message += "; give the CA that signed the server's certificate with --tls-ca"
+    return ServerError(message, server=server, number=number)
 
 
 def _package() -> ModuleType:

@@ -64,12 +64,12 @@ class Chain:
     def refuse(self, facts: ServerFacts, server: str) -> RefusedError:
         """Return the error for a different server."""
 
-        def said(flavour: str, uuid: str, server_id: int) -> str:
+        def named(flavour: str, uuid: str, server_id: int) -> str:
             return f"{flavour} server {server_id}{f' ({uuid})' if uuid else ''}"
 
         return RefusedError(
-            f"expected {said(self.flavour, self.server_uuid, self.server_id)}, whose logs are here, found"
-            f" {said(facts.flavour.value, facts.uuid, facts.server_id)}; pull its logs into a new chain with"
+            f"expected {named(self.flavour, self.server_uuid, self.server_id)}, whose logs are here, found"
+            f" {named(facts.flavour.value, facts.uuid, facts.server_id)}; pull its logs into a new chain with"
             " --new-chain, or where the other failed over to it, with --from-gtid auto",
             path=server,
         )

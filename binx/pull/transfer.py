@@ -20,7 +20,7 @@ from binx.event.header import EventType
 from binx.pull.checks import LastTransaction, LogChecks
 from binx.pull.mirror import LogFile, Tail, has_same_format
 from binx.pull.packets import HEARTBEATS, Arrivals, SpecialEvent
-from binx.pull.server import LogPlace, Server
+from binx.pull.server import LogPosition, Server
 from binx.source.names import is_named_next
 
 SILENT_PERIODS = 3
@@ -43,21 +43,21 @@ class Progress:
         bytes: bytes received since the pull began.
         acknowledged: the last position acknowledged to the server.
         closed: number of logs closed since then.
-        lost: number of reconnects.
+        reconnects: number of reconnects.
     """
 
     log: str = ""
     position: int = 0
     last: LastTransaction | None = None
     bytes: int = 0
-    acknowledged: LogPlace | None = None
+    acknowledged: LogPosition | None = None
     closed: int = 0
-    lost: int = 0
+    reconnects: int = 0
 
     @property
-    def place(self) -> LogPlace:
+    def log_position(self) -> LogPosition:
         """Log and position."""
-        return LogPlace.of(self.log, self.position)
+        return LogPosition.of(self.log, self.position)
 
 
 class Transfer:
@@ -83,7 +83,7 @@ class Transfer:
         folder: Path,
         tail: Tail | None,
         first: str,
-        until: LogPlace | None,
+        until: LogPosition | None,
         progress: Progress,
         *,
         silence: float,
@@ -104,13 +104,13 @@ class Transfer:
         self._arrivals = Arrivals(server.socket, server.name, semi_sync=semi_sync)
         self._file: LogFile | None = None
         self._checks: LogChecks | None = None
-        self._whole = 0
-        self._before = GtidSet() if tail is None else tail.gtids
-        self._links = tail is not None
+        self._whole_end = 0
+        self._earlier_gtids = GtidSet() if tail is None else tail.gtids
+        self._is_linked = tail is None
         self._log = ""
-        self._expects = first if tail is None else tail.log
+        self._expected = first if tail is None else tail.log
         self._synchronized = self._heard = monotonic()
-        self._behind = 0
+        self._unsynced = 0
 
     def run(self) -> None:
         """Work until the planned end, or until stopped."""
@@ -119,9 +119,9 @@ class Transfer:
                 if self._arrivals.receive():
                     self._take()
                     if self._is_due():
-                        self._settle()
+                        self._synchronize()
                 else:
-                    self._settle()
+                    self._synchronize()
                     self._wait()
         except BinxError as error:
             if isinstance(error, DamagedError) and self._checks is not None:
@@ -134,21 +134,20 @@ class Transfer:
         until, checks = self._until, self._checks
         if until is None or checks is None or self._is_comparing:
             return False
-        return LogPlace.of(checks.log, checks.whole) >= until
+        return LogPosition.of(checks.log, checks.whole_end) >= until
 
     def _take(self) -> None:
-        """Process received packets."""
         self._heard = monotonic()
-        goes_on = True
-        while goes_on:
-            found = self._arrivals.unpack()
+        has_more = True
+        while has_more:
+            unpacked = self._arrivals.unpack()
             before = len(self._arrivals.window)
             self._take_events()
-            if isinstance(found, SpecialEvent):
-                self._take_special(found)
+            if isinstance(unpacked, SpecialEvent):
+                self._take_special(unpacked)
                 continue
-            goes_on = found
-            if goes_on and len(self._arrivals.window) == before:
+            has_more = unpacked
+            if has_more and len(self._arrivals.window) == before:
                 raise DamagedError("expected whole events, found one that does not end")
 
     def _take_events(self) -> None:
@@ -163,20 +162,20 @@ class Transfer:
             count = checks.take(window)
             if not count:
                 return
-            self._follow()
+            self._check_link()
             file.put(position, window[:count])
-            self._whole = checks.whole
-            self._behind += count
+            self._whole_end = checks.whole_end
+            self._unsynced += count
             arrivals.take(count)
 
-    def _follow(self) -> None:
+    def _check_link(self) -> None:
         """Compare a new log with those before it, once it lists their GTIDs."""
         checks, file = self._checks, self._file
-        if not self._links or checks is None or checks.listed is None or file is None or self._is_comparing:
+        if self._is_linked or checks is None or checks.listed is None or file is None or self._is_comparing:
             return
-        self._links = False
+        self._is_linked = True
         try:
-            checks.follow(self._before)
+            checks.follow(self._earlier_gtids)
         except RefusedError:
             # Created only now: the next run would take an existing file for verified.
             file.path.unlink(missing_ok=True)
@@ -188,12 +187,12 @@ class Transfer:
             self._take_format(event.data)
             return
         checks = self._checks
-        certain = self._server.facts.checksums if checks is None else checks.description.checksum_size > 0
-        body = event.body(checksums=certain)
+        checksums = self._server.facts.checksums if checks is None else checks.description.checksum_size > 0
+        body = event.body(checksums=checksums)
         if header.type == EventType.ROTATE:
             self._take_rotate(_named_log(body))
         elif header.type in HEARTBEATS and self._is_comparing:
-            raise self._shorter()
+            raise self._shorter_error()
 
     def _take_rotate(self, name: str) -> None:
         """Process a ROTATE, with which a server announces the next log."""
@@ -201,18 +200,18 @@ class Transfer:
         if _LOG_NAME.fullmatch(name) is None:
             raise DamagedError(f"expected the name of a log, found {name!r}")
         if checks is None or file is None:
-            if name != self._expects:
-                raise RefusedError(f"expected the log {self._expects}, found that the server sends {name}")
+            if name != self._expected:
+                raise RefusedError(f"expected the log {self._expected}, found that the server sends {name}")
             self._log = name
             return
         if name == checks.log:
             return
         if self._is_comparing:
-            raise self._shorter()
-        if checks.whole != checks.position or len(self._arrivals.window):
-            raise DamagedError("expected a log to end behind a transaction, found one that is not whole")
+            raise self._shorter_error()
+        if checks.whole_end != checks.position or len(self._arrivals.window):
+            raise DamagedError("expected a log to end after a transaction, found one that is not whole")
         if not is_named_next(_next_name(checks.log), checks.log, name):
-            raise RefusedError(f"expected {_next_name(checks.log)} behind {checks.log}, found {name}")
+            raise RefusedError(f"expected {_next_name(checks.log)} after {checks.log}, found {name}")
         self._close_log()
         self._log = name
 
@@ -222,7 +221,7 @@ class Transfer:
         verify_format_checksum(event, description)
         tail = self._tail
         if not self._log or (self._file is not None and self._checks is not None):
-            raise DamagedError("expected the name of a log in front of its first event, found none")
+            raise DamagedError("expected the name of a log before its first event, found none")
         path = self._folder / self._log
         if tail is not None and self._log == tail.log:
             if not has_same_format(tail.format_event, event):
@@ -231,13 +230,13 @@ class Transfer:
                     " were reset, or it is another server: begin anew with --new-chain",
                     path=str(path),
                 )
-            self._file, self._whole = LogFile(path, tail.end), 0
+            self._file, self._whole_end = LogFile(path, tail.end), 0
             self._checks = LogChecks(self._log, tail.description, tail.start)
-            self._links = not tail.is_linked
+            self._is_linked = tail.is_linked
             return
-        self._file, self._whole = LogFile.begin(path, event), MAGIC_SIZE + len(event)
-        self._checks = LogChecks(self._log, description, self._whole)
-        self._progress.log, self._progress.position = self._log, self._whole
+        self._file, self._whole_end = LogFile.begin(path, event), MAGIC_SIZE + len(event)
+        self._checks = LogChecks(self._log, description, self._whole_end)
+        self._progress.log, self._progress.position = self._log, self._whole_end
 
     @property
     def has_compared(self) -> bool:
@@ -251,7 +250,7 @@ class Transfer:
             self._file is not None and self._checks is not None and self._checks.position < self._file.stored
         )
 
-    def _shorter(self) -> RefusedError:
+    def _shorter_error(self) -> RefusedError:
         checks = self._checks
         return RefusedError(
             "expected the server's log to have all that is here, found it to end before; it has lost"
@@ -266,15 +265,15 @@ class Transfer:
         if checks is None or file is None:
             return
         listed = checks.listed
-        before = self._before if listed is None else self._before | listed
-        self._before = before | checks.gtids()
-        self._links = True
+        earlier = self._earlier_gtids if listed is None else self._earlier_gtids | listed
+        self._earlier_gtids = earlier | checks.gtids()
+        self._is_linked = False
         # MySQL clears the in-use mark after a crash when it restarts; MariaDB leaves it.
         if checks.is_closed or checks.description.flavour is Flavour.MYSQL:
             file.finish()
         file.synchronize()
         file.close()
-        self._settle()
+        self._synchronize()
         self._file = self._checks = None
         self._progress.closed += 1
 
@@ -282,10 +281,10 @@ class Transfer:
         """Whether written events should be synced although more are waiting."""
         if self._arrivals.wants_acknowledgement:
             return True
-        late = monotonic() - self._synchronized > _SYNCHRONIZE_SECONDS
-        return late or self._behind > _SYNCHRONIZE_BYTES
+        is_late = monotonic() - self._synchronized > _SYNCHRONIZE_SECONDS
+        return is_late or self._unsynced > _SYNCHRONIZE_BYTES
 
-    def _settle(self) -> None:
+    def _synchronize(self) -> None:
         """Sync what was written, and acknowledge it."""
         checks, file, progress = self._checks, self._file, self._progress
         if checks is None or file is None or self._is_comparing:
@@ -294,13 +293,13 @@ class Transfer:
         waits = self._interval and monotonic() - self._synchronized < _SYNCHRONIZE_SECONDS
         if file.is_dirty and (is_wanted or not waits):
             file.synchronize()
-            self._synchronized, self._behind = monotonic(), 0
+            self._synchronized, self._unsynced = monotonic(), 0
         if not file.is_dirty:
-            progress.log, progress.position = checks.log, checks.whole
+            progress.log, progress.position = checks.log, checks.whole_end
             progress.last = checks.last or progress.last
             if is_wanted:
-                self._arrivals.acknowledge(checks.log, checks.whole)
-                progress.acknowledged = LogPlace.of(checks.log, checks.whole)
+                self._arrivals.acknowledge(checks.log, checks.whole_end)
+                progress.acknowledged = LogPosition.of(checks.log, checks.whole_end)
         progress.bytes += self._arrivals.bytes
         self._arrivals.bytes = 0
         self._tick()
@@ -320,10 +319,10 @@ class Transfer:
         if checks is None or file is None:
             return
         try:
-            if self._whole >= file.stored and file.path.exists():
-                file.cut(self._whole)
+            if self._whole_end >= file.stored and file.path.exists():
+                file.cut(self._whole_end)
                 file.synchronize()
-                self._progress.log, self._progress.position = checks.log, self._whole
+                self._progress.log, self._progress.position = checks.log, self._whole_end
         finally:
             file.close()
 
@@ -347,9 +346,9 @@ def first_log(server: Server, silence: float) -> str:
         if not arrivals.receive():
             arrivals.wait(_WAIT_SECONDS)
             continue
-        found = arrivals.unpack()
-        if isinstance(found, SpecialEvent) and found.header.type == EventType.ROTATE:
-            name = _named_log(found.body(checksums=server.facts.checksums))
+        event = arrivals.unpack()
+        if isinstance(event, SpecialEvent) and event.header.type == EventType.ROTATE:
+            name = _named_log(event.body(checksums=server.facts.checksums))
             if _LOG_NAME.fullmatch(name):
                 return name
     raise ServerError("the server did not say which log has the first transaction", server=server.name)

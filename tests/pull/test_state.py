@@ -27,7 +27,7 @@ from binx.pull.checks import LogChecks
 from binx.pull.follow import Pull, PullRequest, explained
 from binx.pull.login import Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.mirror import DiskFullError, LogFile
-from binx.pull.server import LogPlace, ServerFacts, server_error
+from binx.pull.server import LogPosition, ServerFacts, server_error
 from binx.pull.state import LOCK, STATE, Chain, PullState, read_state, read_status
 from binx.storage.store import hold_lock
 from tests.conftest import TESTDATA
@@ -75,7 +75,7 @@ def test_a_state_that_cannot_be_understood_is_an_error(tmp_path: Path) -> None:
 
 
 def test_places_are_ordered_as_logs_are() -> None:
-    places = [LogPlace.of("b.000002", 5), LogPlace.of("b.000010", 4), LogPlace.of("b.1000000", 4)]
+    places = [LogPosition.of("b.000002", 5), LogPosition.of("b.000010", 4), LogPosition.of("b.1000000", 4)]
     assert sorted(places) == places
 
 
@@ -114,14 +114,14 @@ def test_lost_connections_are_made_again_and_damage_is_believed_in_the_end(tmp_p
     told: list[str] = []
     pull = Pull(request, told.append)
     lost, damage = ConnectionLostError("gone", server="db1"), DamagedError("bad", path="a.000001", offset=4)
-    assert not pull._goes_on(lost, 1)
+    assert not pull._may_retry(lost, 1)
     pull._connected = True
-    assert all(pull._goes_on(lost, failures) for failures in range(100))
-    assert [pull._goes_on(damage, 1) for _ in range(3)] == [True, True, False]
+    assert all(pull._may_retry(lost, failures) for failures in range(100))
+    assert [pull._may_retry(damage, 1) for _ in range(3)] == [True, True, False]
     ends = Pull(replace(request, follow=False), told.append)
     ends._connected = True
-    assert not ends._goes_on(lost, 50)
-    assert not ends._goes_on(DiskFullError("full"), 1)
+    assert not ends._may_retry(lost, 50)
+    assert not ends._may_retry(DiskFullError("full"), 1)
 
 
 def test_a_full_disk_is_told_and_what_was_there_stays(
@@ -168,7 +168,7 @@ def fed(log: bytes, checks: LogChecks, piece: int = 1 << 30) -> int:
 @pytest.mark.parametrize("piece", [100, 5000, 1 << 30])
 def test_a_log_passes_in_any_pieces(name: str, piece: int) -> None:
     log, checks = read(name)
-    assert fed(log, checks, piece) == len(log) == checks.whole
+    assert fed(log, checks, piece) == len(log) == checks.whole_end
     assert checks.is_closed
     assert checks.last is not None
     assert checks.gtids().count > 0
@@ -196,15 +196,15 @@ def test_a_transaction_is_whole_only_at_its_end() -> None:
     wholes = set()
     for one in list(events_of(log))[1:]:
         checks.take(memoryview(one))
-        wholes.add(checks.whole)
-        assert checks.whole == checks.position or one[4] not in (16, 4)
+        wholes.add(checks.whole_end)
+        assert checks.whole_end == checks.position or one[4] not in (16, 4)
     assert len(wholes) < checks.position / 100
 
 
 def test_an_event_in_another_place_is_damage() -> None:
     log, checks = read(LOGS[0])
     events = list(events_of(log))
-    with pytest.raises(DamagedError, match="tells its own place"):
+    with pytest.raises(DamagedError, match="tells its own position"):
         checks.take(memoryview(b"".join([events[1], *events[40:]])))
 
 
@@ -244,7 +244,7 @@ def test_a_log_must_list_what_was_pulled_before() -> None:
 def test_a_gtid_that_comes_twice_is_damage() -> None:
     log, checks = read(LOGS[0])
     fed(log, checks)
-    checks._runs = [*checks._runs, *checks._runs[:1]]
+    checks._intervals = [*checks._intervals, *checks._intervals[:1]]
     with pytest.raises(DamagedError, match="once"):
         checks.gtids()
 

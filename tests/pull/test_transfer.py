@@ -13,7 +13,7 @@ from binx.errors import BinxError, ConnectionLostError, DamagedError, RefusedErr
 from binx.event.header import EventFlag
 from binx.kernels.packets import PacketStop, PacketStream
 from binx.pull.mirror import read_tail
-from binx.pull.server import LogPlace
+from binx.pull.server import LogPosition
 from binx.pull.transfer import Progress, Transfer
 from tests.conftest import TESTDATA
 from tests.pull.wire import PACKET_MAXIMUM, Sender, Wire, event, events_of, heartbeat, rotate
@@ -29,7 +29,7 @@ def logs_of(folder: str) -> list[bytes]:
 
 
 def pulled(
-    data: bytes, to: Path, until: LogPlace | None, *, semi_sync: bool = False, ends: bool = False
+    data: bytes, to: Path, until: LogPosition | None, *, semi_sync: bool = False, ends: bool = False
 ) -> tuple[Progress, bytes]:
     """Take what a server sends, behind what is there; how far it came, and what the server heard."""
     progress = Progress()
@@ -39,8 +39,8 @@ def pulled(
     return progress, sender.heard
 
 
-def end_of(log: bytes, name: str) -> LogPlace:
-    return LogPlace.of(name, len(log))
+def end_of(log: bytes, name: str) -> LogPosition:
+    return LogPosition.of(name, len(log))
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

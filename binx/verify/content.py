@@ -55,7 +55,7 @@ class ContentCheck:
         self._scan.scanner.checks_sessions = True
         self._checksums = checksums
         self._transactions = self._bytes = self._by_length = 0
-        self._reached = 0
+        self._last_sequence = 0
         self._faults: dict[ProblemKind, tuple[int, int, str | None]] = {}
         self._repeated = GtidSet()
         self._error: BinxError | None = None
@@ -68,8 +68,8 @@ class ContentCheck:
                 progress(self._scan.position)
         except (DamagedError, UnsupportedError) as error:
             self._error = error
-        self.problems.extend(self._found())
-        self.notes += [f"{self._file.path}: {note}" for note in self._note()]
+        self.problems.extend(self._all_problems())
+        self.notes += [f"{self._file.path}: {note}" for note in self._file_notes()]
         return self._report()
 
     def _take(self, table: TransactionTable) -> None:
@@ -79,7 +79,7 @@ class ContentCheck:
         sizes = memoryview(table.column("bytes")).cast("q")
         self._bytes += sum(sizes)
         self._count(ProblemKind.LENGTH, table, *flagged(table, FLAG_LENGTH_WRONG))
-        faults, first, self._reached = clock_faults(table, self._reached)
+        faults, first, self._last_sequence = clock_faults(table, self._last_sequence)
         self._count(ProblemKind.CLOCK, table, faults, first)
         incidents = table.mask()
         table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
@@ -87,37 +87,37 @@ class ContentCheck:
         for index in table.marked(incidents):
             if not self._is_known_incident(table, index):
                 self._count(ProblemKind.STRUCTURE, table, 1, index)
-        runs = marked_gtids(table, table.mask())
-        if runs:
-            gtids = GtidSet(runs)
-            if gtids.count != sum(last - first + 1 for _, first, last in runs):
-                self._repeated |= _repeated_in(runs)
+        intervals = marked_gtids(table, table.mask())
+        if intervals:
+            gtids = GtidSet(intervals)
+            if gtids.count != sum(last - first + 1 for _, first, last in intervals):
+                self._repeated |= _repeated_in(intervals)
             if not gtids.isdisjoint(self.gtids):
                 self._repeated |= gtids & self.gtids
             self.gtids |= gtids
 
     def _is_known_incident(self, table: TransactionTable, index: int) -> bool:
         """Whether an incident has a number that servers write."""
-        place = table.value("start", index), table.value("end", index)
+        span = table.value("start", index), table.value("end", index)
         try:
-            events = [event for _, event in transaction_events(self._file, *place, table.format)]
+            events = [event for _, event in transaction_events(self._file, *span, table.format)]
         except (DamagedError, UnsupportedError):
             return False
         return all(event.is_known for event in events if isinstance(event, Incident))
 
     def _count(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
         if count:
-            known, start, gtid = self._faults.get(kind, (0, table.value("start", first), table.gtid(first)))
-            self._faults[kind] = (known + count, start, gtid)
+            earlier, start, gtid = self._faults.get(kind, (0, table.value("start", first), table.gtid(first)))
+            self._faults[kind] = (earlier + count, start, gtid)
 
-    def _found(self) -> Iterator[Problem]:
+    def _all_problems(self) -> Iterator[Problem]:
         if self._error is not None:
             yield self._unreadable(self._error)
         for damage in self._scan.damage:
             yield _damaged(self._file.path, damage)
         for kind, (count, start, gtid) in self._faults.items():
             yield self._problem(kind, _FAULTS[kind] + _and_more(count, "transaction"), start, gtid=gtid)
-        yield from self._about_table_maps()
+        yield from self._table_map_problems()
         scanner = self._scan.scanner
         if scanner.bad_sessions:
             yield self._problem(
@@ -127,8 +127,8 @@ class ContentCheck:
                 scanner.first_bad_session,
             )
         if not self._is_relay_log:
-            yield from self._about_positions()
-            yield from self._about_the_end()
+            yield from self._position_problems()
+            yield from self._end_problems()
         repeated = self._repeated | (self.gtids & (self._ends.previous_gtids or GtidSet()))
         if repeated:
             yield self._problem(
@@ -154,7 +154,7 @@ class ContentCheck:
         start = self._scan.accounted if kind is ProblemKind.ENCRYPTED else MAGIC_SIZE
         return self._problem(kind, error.message, start, self._file.size)
 
-    def _about_table_maps(self) -> Iterator[Problem]:
+    def _table_map_problems(self) -> Iterator[Problem]:
         """Parse what decoding rows does not need: column names, and the optional metadata."""
         for number, body in self._scan.table_maps():
             if number < 0:
@@ -165,36 +165,36 @@ class ContentCheck:
                 if unknown is None:
                     parse_kept_map(body, self._file.format)
             except (DamagedError, UnsupportedError) as error:
-                words = f"a table map of {name} cannot be read completely: {error.message}"
-                yield self._problem(ProblemKind.STRUCTURE, words)
+                message = f"a table map of {name} cannot be read completely: {error.message}"
+                yield self._problem(ProblemKind.STRUCTURE, message)
                 continue
             if unknown is not None:
-                words = f"column {unknown[0]} of {name} has the type {unknown[1]}, which is unknown to binx"
-                yield self._problem(ProblemKind.UNKNOWN_EVENT, f"{words}: its rows were not checked")
+                message = f"column {unknown[0]} of {name} has the type {unknown[1]}, which is unknown to binx"
+                yield self._problem(ProblemKind.UNKNOWN_EVENT, f"{message}: its rows were not checked")
 
-    def _about_positions(self) -> Iterator[Problem]:
+    def _position_problems(self) -> Iterator[Problem]:
         scanner, description = self._scan.scanner, self._file.format
         if scanner.misplaced:
             count = counted(scanner.misplaced, "event")
-            words = f"the position in the header is not the event's end in {count}"
-            yield self._problem(ProblemKind.POSITION, words, scanner.first_misplaced)
+            message = f"the position in the header is not the event's end in {count}"
+            yield self._problem(ProblemKind.POSITION, message, scanner.first_misplaced)
         zeros = description.flavour is Flavour.MARIADB and description.version >= _ZERO_POSITIONS_SINCE
         if scanner.unplaced and not zeros:
             count = counted(scanner.unplaced, "event")
             yield self._problem(ProblemKind.POSITION, f"the position in the header is 0 in {count}")
 
-    def _about_the_end(self) -> Iterator[Problem]:
+    def _end_problems(self) -> Iterator[Problem]:
         size = self._file.size
         for number, position, length in self._scan.control_events:
             end = position + length
             if number in _ENDS and end < size:
-                words = (
+                message = (
                     f"expected {EventType(number).name} as the last event, found {size - end} bytes after it"
                 )
-                yield self._problem(ProblemKind.BEHIND_THE_END, words, end, size)
+                yield self._problem(ProblemKind.BEHIND_THE_END, message, end, size)
                 return
 
-    def _note(self) -> Iterator[str]:
+    def _file_notes(self) -> Iterator[str]:
         """Yield notes on what is normal but looks odd."""
         file, scan = self._file, self._scan
         if self._is_relay_log:
@@ -229,10 +229,10 @@ class ContentCheck:
     def _ending(self) -> str:
         """How the file ends; a relay log continued in the next one counts as closed."""
         file, ending = self._file, self._scan.ending
-        goes_on = file.own_size < file.size or (
+        is_continued = file.own_size < file.size or (
             file.resumption is not None and file.resumption.position >= file.size
         )
-        if goes_on and self._ends.next_file is not None:
+        if is_continued and self._ends.next_file is not None:
             return "closed"
         return "damaged" if ending is None else ending.value
 
@@ -278,19 +278,19 @@ def _and_more(count: int, noun: str) -> str:
 
 def _damaged(path: str, damage: Damage) -> Problem:
     lost = damage.transactions
-    words = f"{damage.message} (at {damage.offset:,})"
+    message = f"{damage.message} (at {damage.offset:,})"
     if lost:
-        what = f"{counted(lost, 'transaction')} lost"
-        words += f"; {what}, its end is missing" if damage.cut and lost == 1 else f"; {what}"
+        losses = f"{counted(lost, 'transaction')} lost"
+        message += f"; {losses}, its end is missing" if damage.cut and lost == 1 else f"; {losses}"
     gtids = str(damage.lost) if damage.lost else damage.gtid
-    return Problem(_KINDS[damage.cause], path, words, damage.start, damage.end, gtids, lost)
+    return Problem(_KINDS[damage.cause], path, message, damage.start, damage.end, gtids, lost)
 
 
-def _repeated_in(runs: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:
-    """Return the GTIDs that are in several of the runs."""
+def _repeated_in(intervals: Sequence[tuple[GtidSource, int, int]]) -> GtidSet:
+    """Return the GTIDs that are in several of the intervals."""
     seen, repeated = GtidSet(), GtidSet()
-    for run in runs:
-        one = GtidSet([run])
-        repeated |= seen & one
-        seen |= one
+    for interval in intervals:
+        gtids = GtidSet([interval])
+        repeated |= seen & gtids
+        seen |= gtids
     return repeated

@@ -71,10 +71,10 @@ def verify(
         def reached(position: int) -> None:
             progress(done + position, total)
 
-        for one in ends:
-            check = ContentCheck(one, checksums=checksums)
+        for file_ends in ends:
+            check = ContentCheck(file_ends, checksums=checksums)
             reports.append(check.run(reached))
-            done += one.file.size
+            done += file_ends.file.size
             reached(0)
             problems += check.problems
             notes += check.notes
@@ -106,12 +106,12 @@ def _unreadable(path: str, error: BinxError) -> Problem:
 def link_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet]) -> Iterator[Problem]:
     """Yield the problems between consecutive files."""
     for (before, content), (after, later) in pairwise(zip(ends, contents, strict=True)):
-        found = ends_problems([before, after], [content, later])
-        for problem in found:
-            about = before if problem.kind in _WITHOUT_END else after
-            yield Problem(_KINDS[problem.kind], about.file.path, problem.message)
+        links = ends_problems([before, after], [content, later])
+        for link in links:
+            subject = before if link.kind in _WITHOUT_END else after
+            yield Problem(_KINDS[link.kind], subject.file.path, link.message)
         # A log without an end, as after a crash, is still compared with the next one.
-        if before.chain == after.chain and all(one.kind in _WITHOUT_END for one in found):
+        if before.chain == after.chain and all(link.kind in _WITHOUT_END for link in links):
             yield from _gtid_problems(before, content, after)
             repeated = content & later
             if repeated and after.previous_gtids is None:
@@ -156,7 +156,7 @@ def gap_notes(
     logged = GtidSet()
     for content in contents:
         logged |= content
-    missing = missing_gtids(logged, [one.previous_gtids for one in ends])
+    missing = missing_gtids(logged, [file_ends.previous_gtids for file_ends in ends])
     for problem in problems:
         if problem.gtid is not None and problem.transactions:
             missing -= GtidSet.parse(problem.gtid)

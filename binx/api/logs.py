@@ -62,7 +62,7 @@ class Transactions:
         for part in search.walk(Level.LEVEL_TABLES):
             for index in part.table.marked(part.mask):
                 yield transaction_record(part.scan, part.table, index)
-        _tell(search)
+        _warn(search)
 
     def index(self) -> pa.Table:
         """Return the transaction index: one row per transaction, with the columns of ``transactions``.
@@ -80,17 +80,17 @@ class Transactions:
         search = self._search()
         batches = []
         for part in search.walk(Level.LEVEL_TABLES):
-            wanted = part.table.marked(part.mask)
-            if not wanted:
+            selected = part.table.marked(part.mask)
+            if not selected:
                 continue
             batch = index_batch(
                 part.scan.file, part.scan, part.table, epoch=part.epoch, first_seqno=part.first_seqno
             )
             if not part.is_numbered:
-                place = batch.schema.get_field_index("seqno")
-                batch = batch.set_column(place, batch.schema.field(place), pa.nulls(len(batch), pa.int64()))
-            batches.append(batch.take(pa.array(wanted, pa.int64())))
-        _tell(search)
+                column = batch.schema.get_field_index("seqno")
+                batch = batch.set_column(column, batch.schema.field(column), pa.nulls(len(batch), pa.int64()))
+            batches.append(batch.take(pa.array(selected, pa.int64())))
+        _warn(search)
         return pa.Table.from_batches(batches, schema=index_schema())
 
     def tables(self) -> list[tuple[str, str]]:
@@ -112,7 +112,7 @@ class Transactions:
                 if mark == TAKE:
                     seen[part.scan.table_name(number)] = None
             uncounted |= dict.fromkeys(part.scan.uncounted_tables())
-        _tell(search)
+        _warn(search)
         return list(seen | uncounted)
 
     def changes(self, table: str, *, batch_rows: int | None = None) -> pa.RecordBatchReader:
@@ -146,7 +146,7 @@ class Transactions:
                 f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
                 " tables() lists the tables that have some"
             )
-        schema = with_one_dictionary(united_schema([one.schema for one in versions]), versions)
+        schema = with_one_dictionary(united_schema([version.schema for version in versions]), versions)
         options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
         return pa.RecordBatchReader.from_batches(schema, self._batches(name, schema, options))
 
@@ -192,10 +192,10 @@ class Transactions:
         catalog = self._catalog()
         search = self._search(verify=versions is None)
         parts = search.selected(rolled_back=False)
-        for file, own in groupby(parts, attrgetter("file")):
+        for file, file_parts in groupby(parts, attrgetter("file")):
             decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == wanted, options)
             decoder.resolve_only = versions is not None
-            for part in own:
+            for part in file_parts:
                 for item in decoder.decode(part.table, part.mask):
                     if isinstance(item, ChangeBatch):
                         yield item
@@ -203,7 +203,7 @@ class Transactions:
             if versions is not None:
                 versions += decoder.tables
         if versions is None:
-            _tell(search)
+            _warn(search)
         else:
             search.check_columns()
 
@@ -211,7 +211,7 @@ class Transactions:
         return Catalog() if self._known is None else self._known.copy()
 
 
-def _tell(search: Search) -> None:
+def _warn(search: Search) -> None:
     """Warn about versions of tables to which the condition does not apply.
 
     Raises:

@@ -50,17 +50,17 @@ def open(  # noqa: A001 - it is called as binx.open
         raise UsageError("expected at least one binary log to open, found none")
     dump = None if schema is None else _dump(schema)
     keys = None
-    if any(given is not None for given in (keyring, key_file, identity)):
+    if any(option is not None for option in (keyring, key_file, identity)):
         keys = given_keys(
-            _listed(keyring),
+            _path_list(keyring),
             None if key_file is None else fspath(key_file),
-            _listed(identity),
+            _path_list(identity),
         )
     chain = order_ends(map(known_ends, open_named([fspath(path) for path in paths], keys)))
     return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
 
 
-def _listed(paths: Path | Sequence[Path] | None) -> list[str]:
+def _path_list(paths: Path | Sequence[Path] | None) -> list[str]:
     if paths is None:
         return []
     return [fspath(path) for path in ([paths] if isinstance(paths, str | PathLike) else paths)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from binx.errors import UsageError
@@ -79,8 +79,8 @@ def _texts(texts: Texts) -> tuple[str, ...]:
 
 
 def _numbers(numbers: Numbers) -> tuple[int, ...]:
-    wanted: Iterable[int] = (numbers,) if isinstance(numbers, int) else numbers
-    for number in (found := tuple(wanted)):
+    listed = (numbers,) if isinstance(numbers, int) else tuple(numbers)
+    for number in listed:
         if not isinstance(number, int) or not 0 <= number <= _LARGEST:
             raise UsageError(f"expected a whole number of at most 64 bits, found {number!r}")
-    return found
+    return listed

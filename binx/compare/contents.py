@@ -70,13 +70,13 @@ def statement_facts(statement: Statement) -> list[object]:
 
 def _line_digests(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the digest of each line of a text."""
-    begun = blake2b(digest_size=DIGEST_BYTES)
+    digest = blake2b(digest_size=DIGEST_BYTES)
     for chunk in chunks:
         first, *lines = chunk.split(_END)
-        begun.update(first)
+        digest.update(first)
         for line in lines:
-            yield begun.digest()
-            begun = blake2b(line, digest_size=DIGEST_BYTES)
+            yield digest.digest()
+            digest = blake2b(line, digest_size=DIGEST_BYTES)
 
 
 class _Lines:
@@ -109,16 +109,16 @@ class GtidKeys:
         """Return the partition of a GTID and its binary key."""
         cut = max(gtid.rfind(":"), gtid.rfind("-")) + 1
         source, number = gtid[:cut], int(gtid[cut:])
-        place = self._numbers.get(source)
-        if place is None:
-            place = self._numbers[source] = len(self._sources)
+        source_number = self._numbers.get(source)
+        if source_number is None:
+            source_number = self._numbers[source] = len(self._sources)
             self._sources.append(source)
-        return number % _PARTS, _KEY.pack(place, number)
+        return number % _PARTS, _KEY.pack(source_number, number)
 
     def gtid(self, key: bytes) -> str:
         """Return the GTID of a binary key."""
-        place, number = _KEY.unpack(key)
-        return f"{self._sources[place]}{number}"
+        source_number, number = _KEY.unpack(key)
+        return f"{self._sources[source_number]}{number}"
 
 
 class Digests:
@@ -131,38 +131,38 @@ class Digests:
 
     def add(self, gtid: str, digest: bytes) -> None:
         """Add a transaction's digest."""
-        part, key = self._keys.key(gtid)
-        keys, digests = self._waiting[part]
+        partition, key = self._keys.key(gtid)
+        keys, digests = self._waiting[partition]
         keys.append(key)
         digests.append(digest)
         if len(keys) == _BLOCK:
-            self._close(part)
+            self._close(partition)
 
     def different(self, others: Digests) -> Iterator[str]:
         """Yield the GTIDs that both sides have with different digests; a GTID may be repeated."""
-        for part in range(_PARTS):
-            one, other = self._table(part), others._table(part)
+        for partition in range(_PARTS):
+            left, right = self._table(partition), others._table(partition)
             # In both directions: a GTID may occur several times, and index_in finds only the first.
-            for digests, known in ((one, other), (other, one)):
+            for digests, known in ((left, right), (right, left)):
                 yield from map(self._keys.gtid, _differing(digests, known))
 
-    def _table(self, part: int) -> pa.Table:
-        self._close(part)
-        return pa.Table.from_batches(self._blocks[part], _SCHEMA)
+    def _table(self, partition: int) -> pa.Table:
+        self._close(partition)
+        return pa.Table.from_batches(self._blocks[partition], _SCHEMA)
 
-    def _close(self, part: int) -> None:
-        keys, digests = self._waiting[part]
+    def _close(self, partition: int) -> None:
+        keys, digests = self._waiting[partition]
         if keys:
             columns = [pa.array(keys, _SCHEMA.types[0]), pa.array(digests, _SCHEMA.types[1])]
-            self._blocks[part].append(pa.record_batch(columns, schema=_SCHEMA))
+            self._blocks[partition].append(pa.record_batch(columns, schema=_SCHEMA))
             keys.clear()
             digests.clear()
 
 
 def _differing(digests: pa.Table, others: pa.Table) -> list[bytes]:
     """Return the keys whose digest differs from the first one with the same key in another table."""
-    places = pc.index_in(digests["key"], value_set=others["key"].combine_chunks())
-    found = digests.filter(pc.is_valid(places))
-    differs = pc.not_equal(found["digest"], others["digest"].take(places.drop_null()))
-    keys: list[bytes] = found.filter(differs)["key"].to_pylist()
+    indexes = pc.index_in(digests["key"], value_set=others["key"].combine_chunks())
+    common = digests.filter(pc.is_valid(indexes))
+    differs = pc.not_equal(common["digest"], others["digest"].take(indexes.drop_null()))
+    keys: list[bytes] = common.filter(differs)["key"].to_pylist()
     return keys

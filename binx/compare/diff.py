@@ -100,7 +100,7 @@ class LogDiff:
     @property
     def equal(self) -> bool:
         """Whether no transaction is missing on one side or differs."""
-        lacking = [one.gtids - one.unlogged for one in (self.only_left, self.only_right)]
+        lacking = [side.gtids - side.unlogged for side in (self.only_left, self.only_right)]
         return not any([self.different, *lacking])
 
     @property
@@ -157,22 +157,22 @@ def diff_logs(
                 "the logs have no transactions with GTIDs, which are needed to compare them",
                 path=chain[0].file.path,
             )
-    one, other = facts
-    found = _compared(sides[0], sides[1]) if contents else {verdict: GtidSet() for verdict in Verdict}
-    different = found[Verdict.DIFFERENT]
+    left_side, right_side = facts
+    verdicts = _compared(sides[0], sides[1]) if contents else {verdict: GtidSet() for verdict in Verdict}
+    different = verdicts[Verdict.DIFFERENT]
     return LogDiff(
-        left=one,
-        right=other,
-        only_left=_lacking(one, other),
-        only_right=_lacking(other, one),
-        common=(one.gtids & other.gtids).count,
+        left=left_side,
+        right=right_side,
+        only_left=_lacking(left_side, right_side),
+        only_right=_lacking(right_side, left_side),
+        common=(left_side.gtids & right_side.gtids).count,
         compared=contents,
         different=different,
-        differences=tuple(_looked_into(sides[0], sides[1], _first(different, most))),
-        other_columns=found[Verdict.OTHER_COLUMNS],
-        statements=found[Verdict.NOT_COMPARED],
+        differences=tuple(_details(sides[0], sides[1], _first(different, most))),
+        other_columns=verdicts[Verdict.OTHER_COLUMNS],
+        statements=verdicts[Verdict.NOT_COMPARED],
         not_compared=tuple(sorted(unreadable)),
-        missing=one.missing & other.missing,
+        missing=left_side.missing & right_side.missing,
     )
 
 
@@ -198,19 +198,19 @@ def _lacking(side: Side, other: Side) -> Lacking:
     oldest: dict[object, int] = {}
     youngest: dict[object, int] = {}
     for source, first, last in known:
-        place = _place(source)
-        oldest[place] = min(oldest.get(place, first), first)
-        youngest[place] = max(youngest.get(place, 0), last)
+        series = _series(source)
+        oldest[series] = min(oldest.get(series, first), first)
+        youngest[series] = max(youngest.get(series, 0), last)
     servers = {source.uuid for source, _, _ in known if isinstance(source, UuidSource)}
     passed, before = [], []
     for source, first, last in gtids:
-        place = _place(source)
+        series = _series(source)
         heard_of = isinstance(source, UuidSource) and source.uuid in servers
-        end = min(last, youngest.get(place, 0)) if place in youngest or heard_of else last
+        end = min(last, youngest.get(series, 0)) if series in youngest or heard_of else last
         if first <= end:
             passed.append((source, first, end))
-        if first < oldest.get(place, 0):
-            before.append((source, first, min(last, oldest[place] - 1)))
+        if first < oldest.get(series, 0):
+            before.append((source, first, min(last, oldest[series] - 1)))
     purged = GtidSet(before)
     unlogged = GtidSet(
         interval for interval in GtidSet(passed) & side.without_rows if isinstance(interval[0], DomainSource)
@@ -218,7 +218,7 @@ def _lacking(side: Side, other: Side) -> Lacking:
     return Lacking(gtids, GtidSet(passed) - purged - unlogged, purged, unlogged - purged)
 
 
-def _place(source: GtidSource) -> object:
+def _series(source: GtidSource) -> object:
     """Return what the server numbers transactions by."""
     return source.domain if isinstance(source, DomainSource) else source
 
@@ -226,7 +226,7 @@ def _place(source: GtidSource) -> object:
 def _compared(left: SideReading, right: SideReading) -> dict[Verdict, GtidSet]:
     """Classify the transactions whose digests differ."""
     waiting = GtidSet.parse(",".join(set(left.digests.different(right.digests))))
-    found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    verdicts: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
     while waiting:
         ours = left.effects(GtidSet.parse(",".join(_first(waiting, BATCH))))
         theirs = right.effects(GtidSet.parse(",".join(ours)))
@@ -236,43 +236,42 @@ def _compared(left: SideReading, right: SideReading) -> dict[Verdict, GtidSet]:
             if needs_rows:
                 pairs = zip_longest(left.changes(gtid), right.changes(gtid), fillvalue={"type": None})
                 verdict = Verdict.OTHER_COLUMNS if all(starmap(agree, pairs)) else Verdict.DIFFERENT
-            found[verdict].append(gtid)
+            verdicts[verdict].append(gtid)
         if not done:
             raise AssertionError(f"transactions with digests are not in the logs: {waiting}")
         waiting -= GtidSet.parse(",".join(done))
-    return {verdict: GtidSet.parse(",".join(gtids)) for verdict, gtids in found.items()}
+    return {verdict: GtidSet.parse(",".join(gtids)) for verdict, gtids in verdicts.items()}
 
 
 def _first(gtids: GtidSet, most: int) -> list[str]:
     """Return the first GTIDs of a set."""
-    each = (
+    singles = (
         str(GtidSet([(source, number, number)]))
         for source, first, last in gtids
         for number in range(first, last + 1)
     )
-    return list(islice(each, most))
+    return list(islice(singles, most))
 
 
-def _looked_into(left: SideReading, right: SideReading, gtids: Sequence[str]) -> Iterator[Difference]:
+def _details(left: SideReading, right: SideReading, gtids: Sequence[str]) -> Iterator[Difference]:
     if not gtids:
         return
     wanted = GtidSet.parse(",".join(gtids))
-    ours, theirs = left.rows(wanted), right.rows(wanted)
+    left_rows, right_rows = left.rows(wanted), right.rows(wanted)
     for gtid in gtids:
-        one, other = ours.get(gtid, []), theirs.get(gtid, [])
-        only_one, only_other = unmatched([row.stored for row in one], [row.stored for row in other])
-        yield Difference(
-            gtid, tuple(_paired([one[place] for place in only_one], [other[place] for place in only_other]))
-        )
+        ours, theirs = left_rows.get(gtid, []), right_rows.get(gtid, [])
+        only_ours, only_theirs = unmatched([row.stored for row in ours], [row.stored for row in theirs])
+        pairs = _paired([ours[index] for index in only_ours], [theirs[index] for index in only_theirs])
+        yield Difference(gtid, tuple(pairs))
 
 
 def _paired(left: list[ShownChange], right: list[ShownChange]) -> Iterator[ChangePair]:
     """Pair changes of the same row, or of the same kind if no keys are known."""
     rest = list(right)
-    for one in left:
-        found = next((other for other in rest if one.row == other.row), None)
-        if found is not None:
-            rest.remove(found)
-        yield ChangePair(one, found)
-    for other in rest:
-        yield ChangePair(None, other)
+    for change in left:
+        match = next((candidate for candidate in rest if change.row == candidate.row), None)
+        if match is not None:
+            rest.remove(match)
+        yield ChangePair(change, match)
+    for change in rest:
+        yield ChangePair(None, change)

@@ -42,20 +42,20 @@ def statement_form(statement: Statement) -> Form | None:
         return _of_transaction(statement)
     context = statement.context or DEFAULT_CONTEXT
     try:
-        read = list(tokens(statement.sql, context))
+        sql_tokens = list(tokens(statement.sql, context))
     except NotUnderstoodError:
         return Form((), (statement.db, statement.sql))
-    asked = parse(statement.sql, context)
-    if (isinstance(asked, CreateTable) and asked.temporary) or _is_drop_of_temporary(read):
+    parsed = parse(statement.sql, context)
+    if (isinstance(parsed, CreateTable) and parsed.temporary) or _is_drop_of_temporary(sql_tokens):
         return None
-    if isinstance(asked, DropTables):
-        return Form(tuple(sorted(_named(asked.tables, statement.db))), ("DROP",))
-    targets = _targets(asked)
+    if isinstance(parsed, DropTables):
+        return Form(tuple(sorted(_named(parsed.tables, statement.db))), ("DROP",))
+    targets = _targets(parsed)
     if not targets:
-        return Form((), (statement.db, *map(_word, read)))
+        return Form((), (statement.db, *map(_word, sql_tokens)))
     tables = _named(targets, statement.db)
-    makes_rows = isinstance(asked, CreateTable) and asked.select
-    return Form(tables, tuple(_without_databases(read, {db for db, _ in tables})), makes_rows)
+    makes_rows = isinstance(parsed, CreateTable) and parsed.select
+    return Form(tables, tuple(_without_databases(sql_tokens, {db for db, _ in tables})), makes_rows)
 
 
 def _of_transaction(statement: Statement) -> Form | None:
@@ -66,11 +66,11 @@ def _of_transaction(statement: Statement) -> Form | None:
     return Form((), tuple(statement.sql.split()))
 
 
-def _targets(asked: object) -> tuple[TableName, ...]:
-    if isinstance(asked, CreateTable | AlterTable):
-        return (asked.table,)
-    if isinstance(asked, RenameTables):
-        return tuple(name for pair in asked.pairs for name in pair)
+def _targets(parsed: object) -> tuple[TableName, ...]:
+    if isinstance(parsed, CreateTable | AlterTable):
+        return (parsed.table,)
+    if isinstance(parsed, RenameTables):
+        return tuple(name for pair in parsed.pairs for name in pair)
     return ()
 
 
@@ -78,22 +78,22 @@ def _named(names: tuple[TableName, ...], default: str) -> tuple[tuple[str, str],
     return tuple((default if name.db is None else name.db, name.name) for name in names)
 
 
-def _is_drop_of_temporary(read: list[Token]) -> bool:
-    return [token.upper for token in read[:2]] == ["DROP", "TEMPORARY"]
+def _is_drop_of_temporary(sql_tokens: list[Token]) -> bool:
+    return [token.upper for token in sql_tokens[:2]] == ["DROP", "TEMPORARY"]
 
 
-def _without_databases(read: list[Token], databases: set[str]) -> list[str]:
+def _without_databases(sql_tokens: list[Token], databases: set[str]) -> list[str]:
     """Return a statement's words without the database qualifiers of its tables."""
     words = []
-    place = 0
-    while place < len(read):
-        token = read[place]
+    index = 0
+    while index < len(sql_tokens):
+        token = sql_tokens[index]
         is_name = token.kind in (TokenKind.WORD, TokenKind.NAME) and token.text in databases
-        if is_name and place + 1 < len(read) and read[place + 1].text == ".":
-            place += 2
+        if is_name and index + 1 < len(sql_tokens) and sql_tokens[index + 1].text == ".":
+            index += 2
             continue
         words.append(_word(token))
-        place += 1
+        index += 1
     return words
 
 
@@ -173,7 +173,7 @@ class TableEffect:
         """Whether the before images of updates have all columns of their after images."""
         updates = [(image, set(columns)) for kind, image, columns in self.shapes if kind == "update"]
         before = [columns for image, columns in updates if image == "before"]
-        return all(one >= columns for one in before for image, columns in updates if image != "before")
+        return all(old >= columns for old in before for image, columns in updates if image != "before")
 
 
 class Effect:
@@ -218,23 +218,23 @@ class Comparison(NamedTuple):
     needs_rows: bool = False
 
 
-def compared(one: Effect, other: Effect) -> Comparison:
+def compared(left: Effect, right: Effect) -> Comparison:
     """Compare two accounts of one transaction."""
-    if one.definitions != other.definitions:
-        return Comparison(_of_definitions(one.definitions, other.definitions))
-    if one.texts != other.texts:
+    if left.definitions != right.definitions:
+        return Comparison(_of_definitions(left.definitions, right.definitions))
+    if left.texts != right.texts:
         # If a side has rows too, the other may have logged the same change either way.
-        alike = bool(one.texts) == bool(other.texts) and not one.tables and not other.tables
-        loads = any("LOAD" in text[1][:5].upper() for text in (*one.texts, *other.texts))
+        alike = bool(left.texts) == bool(right.texts) and not left.tables and not right.tables
+        loads = any("LOAD" in text[1][:5].upper() for text in (*left.texts, *right.texts))
         return Comparison(Verdict.DIFFERENT if alike and not loads else Verdict.NOT_COMPARED)
     verdict = Verdict.SAME
-    for name in one.tables.keys() | other.tables.keys():
-        ours, theirs = one.tables.get(name) or TableEffect(), other.tables.get(name) or TableEffect()
+    for name in left.tables.keys() | right.tables.keys():
+        ours, theirs = left.tables.get(name) or TableEffect(), right.tables.get(name) or TableEffect()
         if _is_same(ours, theirs):
             continue
         if ours.shapes == theirs.shapes or not (ours.count and theirs.count):
             return Comparison(Verdict.DIFFERENT)
-        if not (one.is_kept and other.is_kept):
+        if not (left.is_kept and right.is_kept):
             return Comparison(Verdict.NOT_COMPARED, needs_rows=True)
         if not _match(ours, theirs):
             return Comparison(Verdict.DIFFERENT)
@@ -242,61 +242,61 @@ def compared(one: Effect, other: Effect) -> Comparison:
     return Comparison(verdict)
 
 
-def _of_definitions(one: Sequence[Form], other: Sequence[Form]) -> Verdict:
+def _of_definitions(left: Sequence[Form], right: Sequence[Form]) -> Verdict:
     """Compare definitions: CREATE TABLE … SELECT as text may be rows on the other side."""
-    made = {form.tables for form in (*one, *other) if form.makes_rows}
-    rest = [[form for form in forms if form.tables not in made] for forms in (one, other)]
-    return Verdict.NOT_COMPARED if made and rest[0] == rest[1] else Verdict.DIFFERENT
+    created = {form.tables for form in (*left, *right) if form.makes_rows}
+    rest = [[form for form in forms if form.tables not in created] for forms in (left, right)]
+    return Verdict.NOT_COMPARED if created and rest[0] == rest[1] else Verdict.DIFFERENT
 
 
-def _is_same(one: TableEffect, other: TableEffect) -> bool:
-    if one.ordered == other.ordered:
+def _is_same(left: TableEffect, right: TableEffect) -> bool:
+    if left.ordered == right.ordered:
         return True
-    if len(one.columns | other.columns) <= 1:
+    if len(left.columns | right.columns) <= 1:
         # All images have the same columns, so removed and added rows cancel out.
-        return one.net == other.net
-    return one.changes == other.changes and one.has_whole_before
+        return left.net == right.net
+    return left.changes == right.changes and left.has_whole_before
 
 
-def _match(one: TableEffect, other: TableEffect) -> bool:
+def _match(left: TableEffect, right: TableEffect) -> bool:
     """Whether the rows of a table are equal in the columns that both sides have."""
-    if one.count != other.count:
+    if left.count != right.count:
         return False
-    if all(map(agree, one.rows, other.rows)):
+    if all(map(agree, left.rows, right.rows)):
         return True
-    if one.count > _MATCHED_ROWS or not (one.has_whole_before or other.has_whole_before):
+    if left.count > _MATCHED_ROWS or not (left.has_whole_before or right.has_whole_before):
         return False
-    return not unmatched(one.rows, other.rows)[0]
+    return not unmatched(left.rows, right.rows)[0]
 
 
-def unmatched(one: Iterable[dict[str, Any]], other: Iterable[dict[str, Any]]) -> tuple[list[int], list[int]]:
+def unmatched(left: Iterable[dict[str, Any]], right: Iterable[dict[str, Any]]) -> tuple[list[int], list[int]]:
     """Return the indexes of each side's rows that agree with no row of the other."""
-    left: list[int] = []
-    rest = dict(enumerate(other))
-    for place, row in enumerate(one):
-        found = next((number for number, candidate in rest.items() if agree(row, candidate)), None)
-        if found is None:
-            left.append(place)
+    only_left: list[int] = []
+    rest = dict(enumerate(right))
+    for index, row in enumerate(left):
+        match = next((number for number, candidate in rest.items() if agree(row, candidate)), None)
+        if match is None:
+            only_left.append(index)
         else:
-            del rest[found]
-    return left, list(rest)
+            del rest[match]
+    return only_left, list(rest)
 
 
-def agree(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def agree(left: dict[str, Any], right: dict[str, Any]) -> bool:
     """Whether two row changes are equal in everything that both sides logged."""
-    if any(one.get(name) != other.get(name) for name in ("type", "db", "table", "statement")):
+    if any(left.get(name) != right.get(name) for name in ("type", "db", "table", "statement")):
         return False
     for image in _IMAGES:
-        ours, theirs = one.get(image) or {}, other.get(image) or {}
+        ours, theirs = left.get(image) or {}, right.get(image) or {}
         if any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys()):
             return False
-    return one["type"] != "update" or (_has_changes_of(one, other) and _has_changes_of(other, one))
+    return left["type"] != "update" or (_has_changes_of(left, right) and _has_changes_of(right, left))
 
 
-def _has_changes_of(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _has_changes_of(update: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether an update has every column that the other one changed."""
     before, after = other.get("before") or {}, other.get("after") or {}
-    has = (one.get("after") or {}).keys() | (one.get("json_diff") or {}).keys()
+    has = (update.get("after") or {}).keys() | (update.get("json_diff") or {}).keys()
     return all(name in has for name in before.keys() & after.keys() if before[name] != after[name])
 
 

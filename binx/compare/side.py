@@ -122,10 +122,10 @@ class SideReading:
             DamagedError, UnsupportedError: a file cannot be read.
         """
         search = self._search(self._selection)
-        found = _Found()
+        collected = _SideGtids()
         for run in search.runs():
-            found.take(run.table, run.mask)
-        return self._side(found, search)
+            collected.take(run.table, run.mask)
+        return self._side(collected, search)
 
     def contents(self) -> Side:
         """Read which transactions there are, with content digests.
@@ -135,34 +135,34 @@ class SideReading:
         """
         search = self._search(self._selection)
         self.digests = Digests(self._keys)
-        found = _Found()
+        collected = _SideGtids()
         for gtid, digest in digested(
-            found.through(search.selected()), self._catalog.copy(), self._unreadable
+            collected.through(search.selected()), self._catalog.copy(), self._unreadable
         ):
             if gtid is not None:
                 self.digests.add(gtid, digest)
-        return self._side(found, search)
+        return self._side(collected, search)
 
     def effects(self, gtids: GtidSet) -> dict[str, Effect]:
         """Return some transactions' effects, without those that start once ``ROOM`` changes are kept."""
-        found: dict[str, Effect] = {}
-        kept = 0
+        effects: dict[str, Effect] = {}
+        kept_rows = 0
         gtid: str | None = None
         for item in self._items(gtids, as_stored=True):
             if isinstance(item, Begin):
-                if kept >= ROOM:
+                if kept_rows >= ROOM:
                     break
                 gtid = item.facts["gtid"]
-                found.setdefault(gtid, Effect())
+                effects.setdefault(gtid, Effect())
             elif gtid is None:
                 continue
             elif isinstance(item, Statement):
-                _take_statement(found[gtid], item)
+                _take_statement(effects[gtid], item)
             else:
-                before = found[gtid].kept
-                found[gtid].take_row(item)
-                kept += found[gtid].kept - before
-        return found
+                before = effects[gtid].kept
+                effects[gtid].take_row(item)
+                kept_rows += effects[gtid].kept - before
+        return effects
 
     def changes(self, gtid: str) -> Iterator[dict[str, Any]]:
         """Yield the row changes of one transaction in order, by column number."""
@@ -175,11 +175,11 @@ class SideReading:
         named: dict[str, list[dict[str, Any]]] = {}
         stored: dict[str, list[dict[str, Any]]] = {}
         decoders: list[ChangeDecoder] = []
-        for kept, as_stored in ((stored, True), (named, False)):
+        for changes, as_stored in ((stored, True), (named, False)):
             current: list[dict[str, Any]] = []
             for item in self._items(gtids, as_stored=as_stored, decoders=decoders):
                 if isinstance(item, Begin):
-                    current = kept.setdefault(item.facts["gtid"], [])
+                    current = changes.setdefault(item.facts["gtid"], [])
                 elif len(current) >= ROWS_KEPT:
                     continue
                 elif isinstance(item, Statement):
@@ -218,8 +218,8 @@ class SideReading:
         )
         for item in items:
             if isinstance(item, RowTexts):
-                for place in range(item.first, item.last):
-                    yield _plain(json.loads(b"".join(item.piece.text(place, place + 1))))
+                for index in range(item.first, item.last):
+                    yield _plain(json.loads(b"".join(item.piece.text(index, index + 1))))
             elif isinstance(item, Begin | Statement):
                 yield item
 
@@ -228,7 +228,7 @@ class SideReading:
         search.leave_out_undecodable(self._catalog)
         return search
 
-    def _side(self, found: _Found, search: Search) -> Side:
+    def _side(self, collected: _SideGtids, search: Search) -> Side:
         before = self._purged
         if self._chain:
             first = self._chain[0]
@@ -238,23 +238,23 @@ class SideReading:
             )
         return Side(
             files=len(self._chain),
-            gtids=found.gtids,
+            gtids=collected.gtids,
             before=before,
             transactions=search.taken,
-            anonymous=search.taken - found.known,
+            anonymous=search.taken - collected.count,
             missing=search.selector.missing(),
-            without_rows=found.without_rows,
-            empty=found.empty,
+            without_rows=collected.without_rows,
+            empty=collected.empty,
             damage=tuple(search.damage),
         )
 
 
-class _Found:
+class _SideGtids:
     """Collects the GTIDs of the selected transactions while they are read."""
 
     def __init__(self) -> None:
         self.gtids = GtidSet()
-        self.known = 0
+        self.count = 0
         self.without_rows = GtidSet()
         self.empty = GtidSet()
 
@@ -267,7 +267,7 @@ class _Found:
     def take(self, table: TransactionTable, mask: Buffer) -> None:
         """Add the GTIDs of the transactions that a mask selects."""
         intervals = marked_gtids(table, mask)
-        self.known += sum(last - first + 1 for _, first, last in intervals)
+        self.count += sum(last - first + 1 for _, first, last in intervals)
         self.gtids |= GtidSet(intervals)
         rowless = bytearray(mask)
         table.keep_values(rowless, "kind", _KINDS_OF_ROWS)
@@ -286,12 +286,12 @@ def _take_statement(effect: Effect, statement: Statement) -> None:
 
 def _statement_row(statement: Statement, *, as_stored: bool) -> dict[str, Any]:
     if as_stored:
-        said = statement_facts(statement) if statement.kind == "dml" else statement_form(statement)
-        return {"type": "statement", "statement": said}
+        content = statement_facts(statement) if statement.kind == "dml" else statement_form(statement)
+        return {"type": "statement", "statement": content}
     return {"type": "statement", "db": statement.db, "sql": statement.sql}
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row change without its location in the log."""
-    kept = ("type", "db", "table", "before", "after", "json_diff")
-    return {name: row[name] for name in kept if name in row}
+    members = ("type", "db", "table", "before", "after", "json_diff")
+    return {name: row[name] for name in members if name in row}

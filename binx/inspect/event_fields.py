@@ -185,19 +185,19 @@ def hex_lines(header: EventHeader, data: memoryview, checksum_size: int) -> Iter
     )
     for (offset, size), meaning in zip(_FIELDS, meanings, strict=True):
         yield HexLine(offset, bytes(data[offset : offset + size]), meaning)
-    left = header.size - len(data)
-    end = len(data) if left else len(data) - checksum_size
+    missing = header.size - len(data)
+    end = len(data) if missing else len(data) - checksum_size
     for offset in range(HEADER_SIZE, end, _WIDTH):
-        part = bytes(data[offset : min(offset + _WIDTH, end)])
-        yield HexLine(offset, part, "|" + "".join(chr(b) if b in _PRINTABLE else "." for b in part) + "|")
-    if left:
-        yield HexLine(end, b"", f"{left} more bytes of the payload")
+        chunk = bytes(data[offset : min(offset + _WIDTH, end)])
+        yield HexLine(offset, chunk, "|" + "".join(chr(b) if b in _PRINTABLE else "." for b in chunk) + "|")
+    if missing:
+        yield HexLine(end, b"", f"{missing} more bytes of the payload")
     elif checksum_size:
         stored = bytes(data[end:])
         expected = zlib.crc32(data[:end])
-        right = int.from_bytes(stored, "little") == expected
+        is_right = int.from_bytes(stored, "little") == expected
         meaning = f"checksum {int.from_bytes(stored, 'little'):#010x}"
-        yield HexLine(end, stored, f"{meaning}, right" if right else f"{meaning}, WRONG: {expected:#010x}")
+        yield HexLine(end, stored, f"{meaning}, right" if is_right else f"{meaning}, WRONG: {expected:#010x}")
 
 
 def _flag_names(header: EventHeader) -> str:

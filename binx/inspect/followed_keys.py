@@ -91,18 +91,18 @@ class FollowedKeys:
 
     def _columns(self, table: ResolvedTable) -> list[str]:
         """Return the key's columns, case-folded."""
-        keyed = [table.columns[place] for place in key_positions(table.columns)]
+        keyed = [table.columns[index] for index in key_positions(table.columns)]
         name = f"{table.db}.{table.name}"
         if not keyed:
             raise RefusedError(
                 f"the primary key of {name} is not known: {table.why_unknown}; or use --where instead of --pk"
             )
         names = [column.source_name.casefold() for column in keyed]
-        given = len(self._keys[0].parts)
-        if len(names) != given:
+        count = len(self._keys[0].parts)
+        if len(names) != count:
             raise UsageError(
                 f"the primary key of {name} is ({', '.join(names)}): expected"
-                f" {counted(len(names), 'value')}, found {given}; repeat --pk for each column, in this"
+                f" {counted(len(names), 'value')}, found {count}; repeat --pk for each column, in this"
                 " order"
             )
         return names
@@ -138,13 +138,13 @@ def _part(column: Operand, index: int) -> Literal | pa.Scalar:
 
 def _with_key(frame: Frame, names: list[str], key: RowKey) -> pa.BooleanArray:
     """Return a mask of the images that have the key; images without the key's columns do not."""
-    found = pa.repeat(pa.scalar(True), frame.size)
+    mask = pa.repeat(pa.scalar(True), frame.size)
     for name, part in zip(names, key.parts, strict=True):
         operand = frame.operand(ColumnName(None, name))
         if operand is None:
             return pa.repeat(pa.scalar(False), frame.size)
-        found = pc.and_(found, pc.fill_null(_equal(operand, part, name), False))
-    return found
+        mask = pc.and_(mask, pc.fill_null(_equal(operand, part, name), False))
+    return mask
 
 
 def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.BooleanArray:
@@ -158,10 +158,10 @@ def _equal(operand: Operand, part: Literal | pa.Scalar, name: str) -> pa.Boolean
     return pc.equal(values, wanted)
 
 
-def _same_key(key: RowKey, other: RowKey) -> bool:
+def _same_key(left: RowKey, right: RowKey) -> bool:
     """Whether two keys have the same text."""
 
     def plain(part: Literal | pa.Scalar) -> str:
         return str(part.value if isinstance(part, Literal) else part.as_py())
 
-    return [plain(part) for part in key.parts] == [plain(part) for part in other.parts]
+    return [plain(part) for part in left.parts] == [plain(part) for part in right.parts]

@@ -73,8 +73,8 @@ class ShownEvent:
 
 def document(text: Iterable[bytes]) -> dict[str, Any]:
     """Parse a row change's JSON."""
-    read: dict[str, Any] = json.loads(b"".join(text))
-    return read
+    row: dict[str, Any] = json.loads(b"".join(text))
+    return row
 
 
 class Showing:
@@ -142,9 +142,9 @@ class Showing:
         """Yield the transactions to show; skip files that are not needed for column names."""
         selection = self.search.selector.selection
         if selection.gtids is not None and selection.limit is None:
-            found = self._named_by_themselves()
-            if found is not None:
-                yield from found
+            selected = self._named_by_themselves()
+            if selected is not None:
+                yield from selected
                 return
             self.search = self._new_search(selection)
         yield from self.search.selected()
@@ -155,15 +155,15 @@ class Showing:
         Otherwise earlier DDL may name the columns, and all files up to the last wanted transaction must be
         read.
         """
-        found: list[Selected] = []
+        selected: list[Selected] = []
         for part in self.search.walk(Level.LEVEL_TABLES):
             if part.file.format.flavour is not Flavour.MYSQL:
                 return None
             if part.mask.count(1):
-                found.append(part)
-                if len(found) > _PAGES or not _names_columns(part):
+                selected.append(part)
+                if len(selected) > _PAGES or not _names_columns(part):
                     return None
-        return found
+        return selected
 
 
 def _names_columns(selected: Selected) -> bool:

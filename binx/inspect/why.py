@@ -90,7 +90,7 @@ class _Written(NamedTuple):
     moved: bool = False
 
 
-_Found = tuple[RowChange, Iterator[bytes]]
+_ChangeLine = tuple[RowChange, Iterator[bytes]]
 """A change without its row, and the row's JSON line in chunks."""
 
 
@@ -130,7 +130,7 @@ class RowLife:
         self._decoder: ChangeDecoder | None = None
         self._render = JsonRows(lines=True, values=ReadableValues() if readable else None)
         self._tables = TableFilter(selection.databases, selection.tables)
-        self._is_met = False
+        self._is_table_found = False
         self._text: Statement | None = None
         """The last logged statement text; its rows come next."""
 
@@ -149,41 +149,41 @@ class RowLife:
                 condition.
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
-        for change, text in self._all():
+        for change, text in self._changes():
             yield replace(change, row=document(text))
 
-    def lines(self) -> Iterator[_Found]:
+    def lines(self) -> Iterator[_ChangeLine]:
         """Yield the changes without their rows, each with its JSON line in chunks.
 
         Take the chunks before the next change. A line has the members of ``extract --format json --rows``,
         then ``file``, ``start`` and who made the change.
         """
-        for change, text in self._all():
+        for change, text in self._changes():
             yield change, _line(change, text)
 
-    def _all(self) -> Iterator[_Found]:
+    def _changes(self) -> Iterator[_ChangeLine]:
         """Yield the changes; hold back leading statements that change no row until something else follows."""
-        held: list[_Found] = []
+        pending: list[_ChangeLine] = []
         is_begun = False
-        for change, text in self._each():
-            held.append((change, text))
+        for change, text in self._read_changes():
+            pending.append((change, text))
             is_begun = is_begun or change.uncertain or "sql" not in change.row
             if is_begun:
-                yield from held
-                held.clear()
+                yield from pending
+                pending.clear()
 
-    def _each(self) -> Iterator[_Found]:
+    def _read_changes(self) -> Iterator[_ChangeLine]:
         for part in self.search.walk(Level.LEVEL_TABLES):
             part.table.mark_work(part.mask)
             if any(part.mask):
                 yield from self._of_table(part.file, part.table, part.mask)
-        if not self._is_met:
-            meant = ", ".join(self.search.selector.selection.tables)
-            raise AbsentError(f"no changes of {meant} in the files; binx stats lists the tables")
+        if not self._is_table_found:
+            tables = ", ".join(self.search.selector.selection.tables)
+            raise AbsentError(f"no changes of {tables} in the files; binx stats lists the tables")
         if self._condition is not None:
             self._condition.check()
 
-    def _of_table(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_Found]:
+    def _of_table(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[_ChangeLine]:
         if self._decoder is None or self._decoder.file is not file:
             options = DecoderOptions(texts=True)
             self._decoder = ChangeDecoder(file, self._catalog, self.search.selector.takes_table, options)
@@ -199,12 +199,12 @@ class RowLife:
 
     def _of_statement(
         self, statement: Statement, file: BinlogFile, table: TransactionTable, index: int
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_ChangeLine]:
         """Yield a statement if it concerns the table."""
         effect = table_effect(statement, self._tables)
         if effect is None:
             return
-        self._is_met = True
+        self._is_table_found = True
         row = {
             "transaction": statement.transaction,
             "commit_version": statement.commit_version,
@@ -225,17 +225,17 @@ class RowLife:
 
     def _of_rows(
         self, batches: list[ChangeBatch], file: BinlogFile, table: TransactionTable
-    ) -> Iterator[_Found]:
+    ) -> Iterator[_ChangeLine]:
         """Yield the selected changes of some batches in log order."""
-        found: dict[ChangePlace, _Written] = {}
+        written: dict[ChangePlace, _Written] = {}
         for batch in batches:
-            self._is_met = True
-            found |= self._of_batch(batch, file)
-        if not found:
+            self._is_table_found = True
+            written |= self._of_batch(batch, file)
+        if not written:
             return
         starts = {table.value("start", index): index for index in range(len(table))}
         text = self._text
-        for place, (piece, number, ordinal, moved) in sorted(found.items()):
+        for place, (piece, number, ordinal, moved) in sorted(written.items()):
             change = _at_place(file, table, starts[place.version & _OFFSET])
             logged = text is not None and (text.commit_version, text.ordinal) == (place.version, ordinal)
             statement = text.sql if text is not None and logged else None
@@ -249,21 +249,21 @@ class RowLife:
             passing = self._condition.ask(images) or ()
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return self._rendered(batch, rows, file)
-        found: dict[ChangePlace, _Written] = {}
+        changes: dict[ChangePlace, _Written] = {}
         for touched in self._keys.touched(images):
             for place, written in self._rendered(batch, touched.rows, file).items():
                 if place > touched.since:
-                    found[place] = written._replace(moved=place in touched.moved)
-        return found
+                    changes[place] = written._replace(moved=place in touched.moved)
+        return changes
 
     def _rendered(self, batch: ChangeBatch, rows: list[int], file: BinlogFile) -> dict[ChangePlace, _Written]:
         """Write rows of a batch in the form of ``extract --format json --rows``."""
         if not rows:
             return {}
-        part = batch.take(pa.array(sorted(rows), pa.int64()))
-        piece = Piece(self._render(part, file))
+        matching = batch.take(pa.array(sorted(rows), pa.int64()))
+        piece = Piece(self._render(matching, file))
         names = ("_commit_version", "_row", "_statement")
-        columns = (part.batch.column(name).to_pylist() for name in names)
+        columns = (matching.batch.column(name).to_pylist() for name in names)
         # An update has two images.
         places = {ChangePlace(version, row): number for version, row, number in zip(*columns, strict=True)}
         return {
@@ -287,13 +287,13 @@ def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChang
 
 def _line(change: RowChange, text: Iterator[bytes]) -> Iterator[bytes]:
     """Return a change as a line of JSON."""
-    more = {name: getattr(change, name) for name in _OF_TRANSACTION}
-    more["statement_text"] = change.statement
-    more |= {name: getattr(change, name) for name in ("moved", "uncertain", "restored_by")}
-    held = b""
+    members = {name: getattr(change, name) for name in _OF_TRANSACTION}
+    members["statement_text"] = change.statement
+    members |= {name: getattr(change, name) for name in ("moved", "uncertain", "restored_by")}
+    previous = b""
     for chunk in text:
-        yield held
-        held = chunk
+        yield previous
+        previous = chunk
     # The row's line ends in a brace and a line feed.
-    yield held.removesuffix(_LINE_END)
-    yield f", {json_text(more)[1:]}\n".encode()
+    yield previous.removesuffix(_LINE_END)
+    yield f", {json_text(members)[1:]}\n".encode()

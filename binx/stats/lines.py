@@ -67,7 +67,7 @@ class LineWriter:
         self.unread: list[str] = []
         self._json = as_json
         self._texts = TransactionTexts(
-            [(_lead(place, name, as_json), COLUMNS.index(name), b"") for place, name in enumerate(chosen)],
+            [(_lead(index, name, as_json), COLUMNS.index(name), b"") for index, name in enumerate(chosen)],
             b"}\n" if as_json else b"\n",
             as_json,
             b"null" if as_json else b"-",
@@ -116,11 +116,11 @@ class LineWriter:
         )
 
 
-def _lead(place: int, name: str, as_json: bool) -> bytes:
+def _lead(index: int, name: str, as_json: bool) -> bytes:
     """Return what precedes a field: its name in JSON, else a tab between fields."""
     if as_json:
-        return f'{", " if place else "{"}"{name}": '.encode()
-    return b"\t" if place else b""
+        return f'{", " if index else "{"}"{name}": '.encode()
+    return b"\t" if index else b""
 
 
 def _plain_name(db: str, table: str) -> str:

@@ -64,10 +64,10 @@ class GroupSums:
         self._measures = measures_of(self._by)
         # Statement texts take more memory than other keys.
         self._share = _STATEMENTS_SHARE if self._statements else 1
-        self._of_rows = any(one.of_rows for one in self._by)
+        self._of_rows = any(dimension.of_rows for dimension in self._by)
         self._of_databases = Dimension.DB in self._by and Dimension.TABLE not in self._by
         self._floors = {
-            one.value: time_floor(one, zone_offset(zone)) for one in (Dimension.HOUR, Dimension.DAY)
+            unit.value: time_floor(unit, zone_offset(zone)) for unit in (Dimension.HOUR, Dimension.DAY)
         }
         self._numbers: dict[object, int] = {}
         self._scan: TransactionScan | None = None
@@ -85,11 +85,11 @@ class GroupSums:
         self._parts.append(sums)
         self._part_rows += sums.num_rows
         if self._part_rows > _PART_ROWS_MAXIMUM // self._share or len(self._parts) >= _PARTS_MAXIMUM:
-            self._put_together()
+            self._combine()
 
     def breakdown(self) -> dict[str, Any]:
         """Return all groups: in time order if the first dimension is a time, else the largest first."""
-        self._put_together()
+        self._combine()
         groups: list[dict[str, Any]] = []
         if self._parts:
             sums = self._parts.pop()
@@ -103,15 +103,16 @@ class GroupSums:
                 measures = {name: row[name] for name in self._measures} | unknown
                 groups.append({name: keys[name] for name in self._columns} | measures)
         complete = self._complete and (self._statements is None or self._statements.complete)
-        return {"by": [one.value for one in self._by], "groups": groups, "complete": complete}
+        return {"by": [dimension.value for dimension in self._by], "groups": groups, "complete": complete}
 
     def _rows(self, part: Selected) -> pa.Table:
         """Return one row per transaction, or per transaction and table, or per transaction and statement."""
         rows = TransactionRows(part.scan.file, part.scan, part.table, part.epoch, part.first_seqno)
         if self._statements is not None:
-            places, numbers, sums = self._statements.of(part)
-            parents = arrow_array(places, _INT64)
-            measures = [pa.repeat(_integer(1), len(places)), *(arrow_array(one, _INT64) for one in sums)]
+            indexes, numbers, sums = self._statements.of(part)
+            parents = arrow_array(indexes, _INT64)
+            ones = pa.repeat(_integer(1), len(indexes))
+            measures = [ones, *(arrow_array(values, _INT64) for values in sums)]
             keys = {
                 name: arrow_array(numbers, _INT64)
                 if name == Dimension.STATEMENT.value
@@ -120,7 +121,7 @@ class GroupSums:
             }
             return pa.table(dict(zip(self._measures, measures, strict=True)) | keys)
         offsets = rows.count_offsets
-        inserts, updates, deletes = (rows.counts(which) for which in (_INSERTS, _UPDATES, _DELETES))
+        inserts, updates, deletes = (rows.counts(field) for field in (_INSERTS, _UPDATES, _DELETES))
         changes = len(inserts)
         parents = pc.list_parent_indices(pa.ListArray.from_arrays(offsets, pa.nulls(changes, pa.null())))
         marks = pa.Array.from_buffers(pa.uint8(), len(rows), [None, pa.py_buffer(part.mask)])
@@ -140,13 +141,13 @@ class GroupSums:
         ones = pa.repeat(_integer(1), len(wanted))
         columns = dict(zip(MEASURES, [ones, *sums], strict=True)) | keys
         if self._of_databases:
-            columns["place"] = parents
+            columns["parent"] = parents
         return pa.table(columns).filter(wanted)
 
     def _summed(self, rows: pa.Table) -> pa.Table:
         if self._of_databases:
             # A transaction that changes several tables of a database counts once.
-            rows = self._grouped(rows, [*self._keys, "place"])
+            rows = self._grouped(rows, [*self._keys, "parent"])
             ones = pa.repeat(_integer(1), rows.num_rows)
             rows = rows.set_column(rows.column_names.index("transactions"), "transactions", ones)
         return self._grouped(rows, self._keys)
@@ -156,7 +157,7 @@ class GroupSums:
         sums = rows.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in names])
         return sums.select([*keys, *(f"{name}_sum" for name in names)]).rename_columns([*keys, *names])
 
-    def _put_together(self) -> None:
+    def _combine(self) -> None:
         """Combine the partial sums, and drop the smallest groups if there are too many."""
         if not self._parts:
             return

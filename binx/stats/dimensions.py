@@ -71,7 +71,7 @@ _COLUMNS = {
 
 def key_columns(by: Sequence[Dimension]) -> tuple[str, ...]:
     """Return the columns of several dimensions, each once."""
-    return tuple(dict.fromkeys(column for one in by for column in one.columns))
+    return tuple(dict.fromkeys(column for dimension in by for column in dimension.columns))
 
 
 def measures_of(by: Sequence[Dimension]) -> tuple[str, ...]:
@@ -81,16 +81,16 @@ def measures_of(by: Sequence[Dimension]) -> tuple[str, ...]:
 
 def parse_dimensions(text: str) -> tuple[Dimension, ...]:
     """Parse comma-separated dimensions, such as ``hour,table``."""
-    found = []
+    dimensions = []
     for name in text.split(","):
         try:
-            found.append(Dimension(name.strip().lower()))
+            dimensions.append(Dimension(name.strip().lower()))
         except ValueError:
-            known = ", ".join(one.value for one in Dimension)
+            names = ", ".join(dimension.value for dimension in Dimension)
             raise UsageError(
-                f"expected some of {known}, with commas between, found {name.strip()!r}"
+                f"expected some of {names}, with commas between, found {name.strip()!r}"
             ) from None
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(dimensions))
 
 
 def size_step(bits: int) -> int:
@@ -126,8 +126,8 @@ def largest_groups(groups: list[dict[str, Any]], top: int | None) -> list[dict[s
     """Return the groups with most bytes, in their present order; None for all."""
     if top is None or top >= len(groups):
         return groups
-    order = sorted(range(len(groups)), key=lambda place: (-groups[place]["bytes"], place))
-    return [groups[place] for place in sorted(order[:top])]
+    order = sorted(range(len(groups)), key=lambda index: (-groups[index]["bytes"], index))
+    return [groups[index] for index in sorted(order[:top])]
 
 
 def csv_texts(breakdown: dict[str, Any], top: int | None = None) -> Iterator[str]:
@@ -139,9 +139,9 @@ def csv_texts(breakdown: dict[str, Any], top: int | None = None) -> Iterator[str
     text = io.StringIO()
     writer = csv.DictWriter(text, [*key_columns(by), *measures_of(by)], lineterminator="\n")
     writer.writeheader()
-    for place, group in enumerate(largest_groups(breakdown["groups"], top)):
+    for index, group in enumerate(largest_groups(breakdown["groups"], top)):
         writer.writerow(group)
-        if place % _CSV_LINES == 0:
+        if index % _CSV_LINES == 0:
             yield text.getvalue()
             text.seek(0)
             text.truncate()

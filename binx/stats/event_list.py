@@ -37,7 +37,7 @@ PLAIN_EVENT_COLUMNS = (
 )
 """The fields of a plain line."""
 
-_CHECKSUMS = tuple(one.name.removeprefix("CHECKSUM_").lower() for one in EventChecksum)
+_CHECKSUMS = tuple(checksum.name.removeprefix("CHECKSUM_").lower() for checksum in EventChecksum)
 _LINES = 4096
 _TYPES = 256
 _NUMBER = re.compile(r"\d{1,3}")
@@ -49,17 +49,17 @@ def parse_types(text: str) -> frozenset[int]:
     Raises:
         UsageError: no event type matches.
     """
-    found: set[int] = set()
+    types: set[int] = set()
     for name in text.split(","):
         pattern = name.strip().upper()
         if _NUMBER.fullmatch(pattern) and int(pattern) < _TYPES:
-            found.add(int(pattern))
+            types.add(int(pattern))
             continue
-        matching = [one for one in EventType if fnmatchcase(one.name, pattern)]
+        matching = [kind for kind in EventType if fnmatchcase(kind.name, pattern)]
         if not matching:
             raise UsageError(f"expected an event type such as QUERY, '*_ROWS*' or 30, found {name.strip()!r}")
-        found.update(matching)
-    return frozenset(found)
+        types.update(matching)
+    return frozenset(types)
 
 
 class EventListing:
@@ -99,7 +99,7 @@ class EventListing:
         self._inner = inner
         self._start = start
         self._stop = stop
-        self._left = limit
+        self._remaining = limit
         self._verify = verify
         self._on_damage = on_damage
         self._json = as_json
@@ -107,29 +107,29 @@ class EventListing:
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines, many at a time."""
-        place = self._first
+        first = self._first
         # Start with the log in which the first log's open transaction begins.
-        while place and self._files[place].resumption is not None:
-            place -= 1
+        while first and self._files[first].resumption is not None:
+            first -= 1
         walk = EventWalk(verify=self._verify, inner=self._inner)
-        for number in range(place, self._last + 1):
+        for index in range(first, self._last + 1):
             # Of a log before the first one only the continued transaction matters.
-            size = self._files[number].own_size
-            start = size if number < self._first else self._start if number == self._first else 0
-            stop = size if number != self._last or self._stop is None else min(self._stop, size)
-            if self._files[number].resumption is None:
+            size = self._files[index].own_size
+            start = size if index < self._first else self._start if index == self._first else 0
+            stop = size if index != self._last or self._stop is None else min(self._stop, size)
+            if self._files[index].resumption is None:
                 walk = EventWalk(verify=self._verify, inner=self._inner)
-            yield from self._file_lines(number, walk, start, stop)
-            if self._left == 0:
+            yield from self._file_lines(index, walk, start, stop)
+            if self._remaining == 0:
                 return
 
-    def _file_lines(self, place: int, walk: EventWalk, start: int, stop: int) -> Iterator[bytes]:
-        file = self._files[place]
+    def _file_lines(self, index: int, walk: EventWalk, start: int, stop: int) -> Iterator[bytes]:
+        file = self._files[index]
         name = printable(file.name) if self._json else safe_text(file.name)
         line = self._json_line if self._json else self._plain_line
-        held: list[str] = []
-        following = self._files[place + 1 : place + 2]
-        goes_on = bool(following) and following[0].resumption is not None
+        pending: list[str] = []
+        next_files = self._files[index + 1 : index + 2]
+        goes_on = bool(next_files) and next_files[0].resumption is not None
         begin = MAGIC_SIZE, file.format
         if 0 < start < file.own_size:
             begin = last_transaction(file, start)
@@ -142,61 +142,61 @@ class EventListing:
                     end = walk.position if event.inner is not None else event.position + event.size
                     if not self._wanted[event.type] or end <= start:
                         continue
-                    held.append(line(name, event))
-                    if self._left is not None:
-                        self._left -= 1
-                        if self._left == 0:
+                    pending.append(line(name, event))
+                    if self._remaining is not None:
+                        self._remaining -= 1
+                        if self._remaining == 0:
                             break
-                    if len(held) == _LINES:
-                        yield encoded("".join(held))
-                        held = []
-                yield encoded("".join(held))
+                    if len(pending) == _LINES:
+                        yield encoded("".join(pending))
+                        pending = []
+                yield encoded("".join(pending))
                 self._note_problems(file, walk)
-                if walk.position < stop == file.own_size and self._left != 0:
+                if walk.position < stop == file.own_size and self._remaining != 0:
                     self.notes.append(
                         f"{file.path}: its last {stop - walk.position:,} bytes are an incomplete event: the"
                         " server is writing it, or was when it crashed"
                     )
                 return
             except BinxError as error:
-                yield encoded("".join(held))
-                held = []
+                yield encoded("".join(pending))
+                pending = []
                 self._note_problems(file, walk)
-                found = self._behind_damage(file, walk, error.at(path=file.path))
-                if found is None:
+                next_position = self._after_damage(file, walk, error.at(path=file.path))
+                if next_position is None:
                     raise
                 walk.reset()
-                walk.begin(found, walk.format)
+                walk.begin(next_position, walk.format)
 
-    def _behind_damage(self, file: BinlogFile, walk: EventWalk, error: BinxError) -> int | None:
+    def _after_damage(self, file: BinlogFile, walk: EventWalk, error: BinxError) -> int | None:
         """Report damage and return the next event's offset; None if damage ends the listing."""
         if self._on_damage is OnDamage.STOP:
             return None
         damaged = walk.position
-        found = next_event(file, damaged + 1, walk.format.checksum_size)
-        end = file.own_size if found is None else found
+        position = next_event(file, damaged + 1, walk.format.checksum_size)
+        end = file.own_size if position is None else position
         passed_over = f"; bytes {damaged:,} to {end:,} are passed over" if damaged < end else ""
         self.problems.append(f"{error}{passed_over}")
         return end
 
     def _note_problems(self, file: BinlogFile, walk: EventWalk) -> None:
-        for what, (count, first) in sorted(walk.faults.items(), reverse=True):
-            self.problems.append(f"{file.path}: {what}: {count:,}, the first at {first}")
+        for fault, (count, first) in sorted(walk.faults.items(), reverse=True):
+            self.problems.append(f"{file.path}: {fault}: {count:,}, the first at {first}")
 
     def _plain_line(self, name: str, event: ListedEvent) -> str:
         position, inner, kind, size, _, server, second, flags, checksum, transaction, gtid, _ = event
-        place, end = (position, position + size) if inner is None else (f"{position}+{inner}", "-")
+        location, end = (position, position + size) if inner is None else (f"{position}+{inner}", "-")
         return (
-            f"{name}\t{place}\t{_type_name(kind).replace(' ', '_')}\t{size}\t{end}\t{server}"
+            f"{name}\t{location}\t{_type_name(kind).replace(' ', '_')}\t{size}\t{end}\t{server}"
             f"\t{self._second_text(second)}\t{','.join(flag_names(flags)) or '-'}\t{_CHECKSUMS[checksum]}"
             f"\t{'-' if transaction is None else transaction}\t{gtid or '-'}\n"
         )
 
     def _json_line(self, name: str, event: ListedEvent) -> str:
-        position, inner, kind, size, written, server, second, flags, checksum, *rest = event
+        position, inner, kind, size, next_position, server, second, flags, checksum, *rest = event
         end = position + size if inner is None else None
-        place = (position, inner, _type_name(kind), size, end, written, server, self._second_text(second))
-        values = (name, *place, flag_names(flags), _CHECKSUMS[checksum], *rest)
+        header = (position, inner, _type_name(kind), size, end, next_position, server)
+        values = (name, *header, self._second_text(second), flag_names(flags), _CHECKSUMS[checksum], *rest)
         return json.dumps(dict(zip(EVENT_COLUMNS, values, strict=True)), ensure_ascii=False) + "\n"
 
 

@@ -57,10 +57,10 @@ class Evidence(NamedTuple):
 
 def findings(evidence: Evidence) -> list[Record]:
     """Return all findings, losses first; the count is in the message's unit."""
-    found = (*_about_files(evidence), *_about_tables(evidence), *_about_transactions(evidence))
+    results = (*_about_files(evidence), *_about_tables(evidence), *_about_transactions(evidence))
     return [
         {"code": code, "message": printable(message), "count": count}
-        for code, count, message in found
+        for code, count, message in results
         if count
     ]
 
@@ -91,11 +91,11 @@ def _about_files(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         count,
         f"the server recorded in {counted(count, 'place')} that changes are missing from its log",
     )
-    bare = [file["name"] for file in evidence.files if file["checksum"] == "OFF"]
+    unchecked = [file["name"] for file in evidence.files if file["checksum"] == "OFF"]
     yield (
         "no_checksums",
-        len(bare),
-        f"events without checksums, where damage may go unnoticed: {_names(bare)}",
+        len(unchecked),
+        f"events without checksums, where damage may go unnoticed: {_names(unchecked)}",
     )
     count = evidence.missing_gtids.count
     yield (
@@ -158,7 +158,7 @@ def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
     if evidence.transaction_bytes >= _SHARED_BYTES and evidence.transaction_bytes // _HUGE_SHARE < bound:
         # At most three can have over a quarter each.
         bound = evidence.transaction_bytes // _HUGE_SHARE
-        count = sum(one["bytes"] > bound for one in evidence.largest)
+        count = sum(record["bytes"] > bound for record in evidence.largest)
     for worst in evidence.largest[:1]:
         yield (
             "huge_transaction",

@@ -137,15 +137,15 @@ class Listing:
         self._search.check_columns()
 
     def _in_log_order(self) -> Iterator[bytes]:
-        left = self._limit
+        remaining = self._limit
         for part in self._parts():
-            if left is not None:
+            if remaining is not None:
                 indexes = part.table.marked(part.mask)
-                for index in indexes[left:]:
+                for index in indexes[remaining:]:
                     part.mask[index] = 0
-                left -= min(left, len(indexes))
+                remaining -= min(remaining, len(indexes))
             yield self._writer.lines(part)
-            if left == 0:
+            if remaining == 0:
                 self._cut_short = True
                 return
 
@@ -175,11 +175,11 @@ class Listing:
 
             damage = self._take_all(take)
             direction = "ASC" if self._smallest else "DESC"
-            found = database.execute(
+            cursor = database.execute(
                 f"SELECT line FROM lines ORDER BY key {direction}, ordinal LIMIT ?",
                 (-1 if self._limit is None else self._limit,),
             )
-            while rows := found.fetchmany(_LINES_AT_ONCE):
+            while rows := cursor.fetchmany(_LINES_AT_ONCE):
                 yield b"".join(line for (line,) in rows)
         if damage is not None:
             raise damage
@@ -218,27 +218,27 @@ class Ranking:
         self._writer = writer
         self._smallest = smallest
         self._floor = floor
-        self._kept: list[tuple[int, int, bytes]] = []
+        self._best: list[tuple[int, int, bytes]] = []
 
     def take(self, part: Selected) -> None:
         """Add the marked transactions; candidates are formatted at once."""
         sign = 1 if self._smallest else -1
-        if self._kept and len(self._kept) == self._limit:
-            self._floor = sign * self._kept[-1][0]
+        if self._best and len(self._best) == self._limit:
+            self._floor = sign * self._best[-1][0]
         ranked = rank(part.table, part.mask, self._measure, self._smallest, self._limit, self._floor)
         if not ranked:
             return
         ranked.sort(key=lambda pair: pair[1])
         lines = self._writer.each(part, [index for _, index in ranked])
         for (value, index), line in zip(ranked, lines, strict=True):
-            self._kept.append((sign * value, part.first_seqno + index, line))
-        self._kept.sort(key=lambda kept: kept[:2])
-        del self._kept[self._limit :]
+            self._best.append((sign * value, part.first_seqno + index, line))
+        self._best.sort(key=lambda ranked_line: ranked_line[:2])
+        del self._best[self._limit :]
 
     @property
     def lines(self) -> list[bytes]:
         """The lines of the best transactions, the best first."""
-        return [line for _, _, line in self._kept]
+        return [line for _, _, line in self._best]
 
 
 @contextmanager

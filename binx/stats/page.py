@@ -96,15 +96,15 @@ def _tiles(figures: Record) -> Iterator[Markup]:
         texts.append((bytes_text(figures["largest"][0]["bytes"]), "largest transaction"))
     compressed = share(figures["compression"]["bytes"], figures["selected_bytes"])
     checksummed = share(figures["checksummed_bytes"], figures["bytes"])
-    for part, label in ((compressed, "in compressed transactions"), (checksummed, "with checksums")):
-        if part is not None:
-            texts.append((f"{part:.1%}", label))
+    for ratio, label in ((compressed, "in compressed transactions"), (checksummed, "with checksums")):
+        if ratio is not None:
+            texts.append((f"{ratio:.1%}", label))
     for value, label in texts:
         yield element("div", element("b", value), element("span", label), class_="tile")
 
 
 def _warnings(figures: Record) -> Markup:
-    texts = [one["message"] for one in figures["warnings"]]
+    texts = [warning["message"] for warning in figures["warnings"]]
     texts += [
         f"too many {what} to count them all; those with the most bytes were kept"
         for what in incomplete(figures)
@@ -138,19 +138,19 @@ def _table(section: Section) -> Markup:
     largest = 0 if sizes is None else max(row[sizes] for row in section.rows)
 
     def cells(row: Sequence[Any]) -> Iterator[Markup]:
-        for place, (column, value) in enumerate(zip(section.columns, row, strict=True)):
+        for index, (column, value) in enumerate(zip(section.columns, row, strict=True)):
             if column.form.kind == BARS:
                 shown: Child = meter(value.value, value.largest)
             else:
                 shown = "–" if value is None else shortened(column.form.people(value), _CHARACTERS)
             yield element("td", shown, class_=column.form.kind)
-            if place == sizes:
+            if index == sizes:
                 yield element("td", meter(value, largest), class_=BARS)
 
     heads = []
-    for place, column in enumerate(section.columns):
+    for index, column in enumerate(section.columns):
         heads.append(element("th", column.title, class_=column.form.kind))
-        heads += [element("th", class_=BARS)] if place == sizes else []
+        heads += [element("th", class_=BARS)] if index == sizes else []
     table = element(
         "table",
         element("thead", element("tr", *heads)),
@@ -194,50 +194,50 @@ def _time_chart(
     most = max(bucket[name] for bucket in buckets)
     step = step_of(most)
     top = -(-most // step) * step
-    room = _HEIGHT - _TOP - _BOTTOM
-    wide = (_WIDTH - _LEFT - _RIGHT) / len(buckets)
-    each = period_text(histogram["bucket_seconds"])
-    parts = [element("text", f"{title}, each {each}", class_="title", x=0, y=12)]
+    plot_height = _HEIGHT - _TOP - _BOTTOM
+    bar_width = (_WIDTH - _LEFT - _RIGHT) / len(buckets)
+    span = period_text(histogram["bucket_seconds"])
+    parts = [element("text", f"{title}, each {span}", class_="title", x=0, y=12)]
     for level in range(0, top + 1, step):
-        y = _TOP + room - room * level / top
+        y = _TOP + plot_height - plot_height * level / top
         parts.append(element("line", class_="grid", x1=_LEFT, x2=_WIDTH - _RIGHT, y1=y, y2=y))
         parts.append(element("text", text_of(level), x=_LEFT - 8, y=y + 4, text_anchor="end"))
-    for place, bucket in enumerate(buckets):
+    for index, bucket in enumerate(buckets):
         value, start = bucket[name], moment_of(bucket["start"])
         if not value:
             continue
-        height = max(room * value / top, _LEAST)
+        height = max(plot_height * value / top, _LEAST)
         bar = element(
             "rect",
             class_="burst" if any(first <= start < end for first, end in bursts) else "bytes",
-            x=_LEFT + wide * place,
-            y=_TOP + room - height,
-            width=max(wide - min(1.0, wide / 4), 0.5),
+            x=_LEFT + bar_width * index,
+            y=_TOP + plot_height - height,
+            width=max(bar_width - min(1.0, bar_width / 4), 0.5),
             height=height,
         )
         tip = element("title", f"{second_text(start, zone)}: {text_of(value)}")
         parts.append(element("g", tip, bar))
-    parts += _time_labels(histogram, wide, zone)
+    parts += _time_labels(histogram, bar_width, zone)
     size = f"0 0 {_WIDTH} {_HEIGHT}"
     return element("svg", *parts, class_="chart", viewBox=size, role="img", aria_label=f"{title} over time")
 
 
-def _time_labels(histogram: Record, wide: float, zone: tzinfo) -> list[Markup]:
+def _time_labels(histogram: Record, bar_width: float, zone: tzinfo) -> list[Markup]:
     """Render a few times below the bars: dates for long spans, else times of day."""
     buckets = histogram["buckets"]
     count = len(buckets)
-    every = max(-(-count // _LABELS), 1)
-    whole = count * histogram["bucket_seconds"]
+    step = max(-(-count // _LABELS), 1)
+    seconds = count * histogram["bucket_seconds"]
     labels = []
-    for place in range(0, count, every):
-        text = second_text(moment_of(buckets[place]["start"]), zone)
-        if whole > 60 * _DAY:
+    for index in range(0, count, step):
+        text = second_text(moment_of(buckets[index]["start"]), zone)
+        if seconds > 60 * _DAY:
             text = text[:10]
-        elif whole > _DAY:
+        elif seconds > _DAY:
             text = text[5:16]
-        elif place:
+        elif index:
             text = text[11:]
-        x = _LEFT + wide * place
+        x = _LEFT + bar_width * index
         labels.append(
             element("line", class_="grid", x1=x, x2=x, y1=_HEIGHT - _BOTTOM, y2=_HEIGHT - _BOTTOM + 4)
         )

@@ -97,7 +97,7 @@ def _bar_column(width: int, largest: int, spare: int) -> Column:
     def write(bar: Bar) -> str:
         return bar_text(bar, width)
 
-    return Column("", Form(write, write, BARS), lambda one: Bar(one["bytes"], largest), spare, cut=True)
+    return Column("", Form(write, write, BARS), lambda row: Bar(row["bytes"], largest), spare, cut=True)
 
 
 def time_form(zone: tzinfo) -> Form:
@@ -152,15 +152,15 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     tables, databases = figures["tables"] or (), figures["databases"] or ()
     compression = figures["compression"]
     columns: tuple[Column, ...] = (
-        Column("Files", NUMBER, lambda one: len(one["files"])),
+        Column("Files", NUMBER, lambda row: len(row["files"])),
         _SIZE,
         _TRANSACTIONS,
         Column("Events", NUMBER, spare=3),
         _ROWS,
         Column("Statements", NUMBER, spare=2),
-        Column("Compressed", SHARE, lambda one: share(compression["bytes"], one["selected_bytes"]), spare=4),
+        Column("Compressed", SHARE, lambda row: share(compression["bytes"], row["selected_bytes"]), spare=4),
         Column("Ratio", DECIMAL, lambda _: compression["ratio"], spare=5),
-        Column("Checksums", SHARE, lambda one: share(one["checksummed_bytes"], one["bytes"]), spare=1),
+        Column("Checksums", SHARE, lambda row: share(row["checksummed_bytes"], row["bytes"]), spare=1),
     )
     yield _section("Total", [figures], columns)
     columns = (
@@ -172,7 +172,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
         Column("End", TEXT, "ending"),
     )
     yield _section("Files", figures["files"], columns)
-    table = Column("Table", TEXT, lambda one: f"{one['db']}.{one['table']}", cut=True)
+    table = Column("Table", TEXT, lambda row: f"{row['db']}.{row['table']}", cut=True)
     yield _section("Tables", tables, (table, _SIZE, *_CHANGES, _share_of(tables)), top, len(tables))
     columns = (Column("Database", TEXT, "db", cut=True), Column("Tables", NUMBER, spare=8), _SIZE, *_CHANGES)
     yield _section("Databases", databases, (*columns, _share_of(databases)), top, len(databases))
@@ -182,9 +182,9 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
         Column("Transaction", TRANSACTION),
         _SIZE,
         Column("Rows", NUMBER),
-        Column("Duration", DURATION, lambda one: one["duration"] and int(one["duration"][1])),
+        Column("Duration", DURATION, lambda row: row["duration"] and int(row["duration"][1])),
         Column(f"Committed {zoned}", clock, _committed, spare=2),
-        Column("Tables", TEXT, lambda one: tables_text(one["tables"]), spare=1, cut=True),
+        Column("Tables", TEXT, lambda row: tables_text(row["tables"]), spare=1, cut=True),
     )
     yield _section("Largest transactions", figures["largest"], columns)
     yield _section("Longest transactions", figures["longest"], columns)
@@ -199,7 +199,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     )
     yield _section("Bursts", figures["bursts"], columns, top, len(figures["bursts"]))
     bounds = (Column("From", BYTES, "from_bytes"), Column("Below", BYTES, "below_bytes"))
-    sizes = [one for one in figures["sizes"] if one["transactions"]]
+    sizes = [row for row in figures["sizes"] if row["transactions"]]
     yield _section("Sizes of transactions", sizes, (*bounds, _TRANSACTIONS, _SIZE))
     yield _section("Servers", figures["servers"], (_SERVER, *sums), top, len(figures["servers"]))
     connection = Column("Connection", PLAIN, "thread_id")
@@ -211,7 +211,7 @@ def _sections(figures: Record, top: int, zone: tzinfo) -> Iterator[Section]:
     columns = (
         Column(f"Committed {zoned}", clock, _committed),
         Column("Database", TEXT, "db", spare=1),
-        Column("Statement", TEXT, lambda one: " ".join(one["sql"].split())[:_STATEMENT], cut=True),
+        Column("Statement", TEXT, lambda row: " ".join(row["sql"].split())[:_STATEMENT], cut=True),
     )
     yield _section("DDL", figures["ddl_statements"] or (), columns, top, figures["ddl"])
 
@@ -224,7 +224,7 @@ def _section(
     existing: int | None = None,
 ) -> Section:
     """Return the first records as a table, whose title gives their number out of all existing ones."""
-    rows = [[column.of(one) for column in columns] for one in records[:top]]
+    rows = [[column.of(record) for column in columns] for record in records[:top]]
     if existing is not None and existing != len(rows):
         title += f" ({len(rows):,} of {existing:,})"
     return Section(title, columns, rows)
@@ -233,32 +233,32 @@ def _section(
 def _histogram(histogram: Record, zone: tzinfo) -> Section:
     """Return a histogram of at most two dozen bars: neighbouring spans are merged."""
     buckets = histogram["buckets"]
-    together = -(-len(buckets) // _HISTOGRAM_BARS)
+    step = -(-len(buckets) // _HISTOGRAM_BARS)
     spans = []
-    for place in range(0, len(buckets), together):
-        group = buckets[place : place + together]
-        sums = {name: sum(one[name] for one in group) for name in ("transactions", "bytes")}
+    for first in range(0, len(buckets), step):
+        group = buckets[first : first + step]
+        sums = {name: sum(bucket[name] for bucket in group) for name in ("transactions", "bytes")}
         spans.append({"start": group[0]["start"], **sums})
     columns = (
         Column(f"From ({zone_name(zone)})", time_form(zone), "start"),
         _TRANSACTIONS,
         _SIZE,
-        _bar_column(30, max(one["bytes"] for one in spans), 1),
+        _bar_column(30, max(span["bytes"] for span in spans), 1),
     )
-    return _section(f"Over time, each {period_text(histogram['bucket_seconds'] * together)}", spans, columns)
+    return _section(f"Over time, each {period_text(histogram['bucket_seconds'] * step)}", spans, columns)
 
 
 def breakdown_section(breakdown: Record, top: int | None, zone: tzinfo) -> Section:
     """Return the groups with most bytes, without columns of changes that are zero in all of them."""
     by = list(map(Dimension, breakdown["by"]))
     groups = largest_groups(breakdown["groups"], top)
-    whole = sum(group["bytes"] for group in breakdown["groups"])
+    total = sum(group["bytes"] for group in breakdown["groups"])
     columns = (
         *(_key_column(name, zone) for name in key_columns(by) if name != "digest"),
         _TRANSACTIONS._replace(spare=2),
         *(Column(name.capitalize(), NUMBER) for name in measures_of(by)[len(MEASURES) :]),
         _SIZE,
-        Column("Share", SHARE, lambda group: share(group["bytes"], whole), spare=3),
+        Column("Share", SHARE, lambda group: share(group["bytes"], total), spare=3),
         *(column for column in _CHANGES if any(column.of(group) for group in groups)),
         _bar_column(20, max((group["bytes"] for group in groups), default=0), 8),
     )
@@ -275,8 +275,8 @@ def _key_column(name: str, zone: tzinfo) -> Column:
 
 
 def _share_of(records: Sequence[Record]) -> Column:
-    whole = sum(one["bytes"] for one in records)
-    return Column("Share", SHARE, lambda one: share(one["bytes"], whole), spare=1)
+    total = sum(record["bytes"] for record in records)
+    return Column("Share", SHARE, lambda record: share(record["bytes"], total), spare=1)
 
 
 def share(part: int, whole: int) -> float | None:
@@ -284,5 +284,5 @@ def share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _committed(one: Record | None) -> Any:
-    return None if one is None else one["commit_timestamp"]
+def _committed(record: Record | None) -> Any:
+    return None if record is None else record["commit_timestamp"]

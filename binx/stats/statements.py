@@ -31,7 +31,7 @@ _TEXTS = frozenset(
         EventType.MARIADB_QUERY_COMPRESSED,
     }
 )
-_BEFORE = frozenset(
+_PRECEDING = frozenset(
     {
         EventType.INTVAR,
         EventType.RAND,
@@ -76,7 +76,7 @@ class StatementSums:
 
     def keep(self, numbers: Container[int]) -> None:
         """Forget all other digests."""
-        self._digests = {number: one for number, one in self._digests.items() if number in numbers}
+        self._digests = {number: digest for number, digest in self._digests.items() if number in numbers}
         self._numbers = {digest: number for number, (_, digest) in self._digests.items()}
         self._known.clear()
 
@@ -87,17 +87,17 @@ class StatementSums:
             The indexes of the transactions, the numbers of digests, and a sum for each of STATEMENT_MEASURES
             after the number of transactions.
         """
-        places, numbers = array("q"), array("q")
+        indexes, numbers = array("q"), array("q")
         sums = [array("q") for _ in STATEMENT_MEASURES[1:]]
         for index in part.table.marked(part.mask):
             transaction = _Transaction(self, part, index)
-            for found in transaction.read():
-                for number, figures in found.items():
-                    places.append(index)
+            for by_number in transaction.read():
+                for number, figures in by_number.items():
+                    indexes.append(index)
                     numbers.append(number)
                     for column, figure in zip(sums, figures, strict=True):
                         column.append(figure)
-        return places, numbers, sums
+        return indexes, numbers, sums
 
     def number(self, text: str) -> int:
         """Return the number of a text's digest."""
@@ -130,23 +130,23 @@ class _Transaction:
         )
         self._counter: RowCounter | None = None
         self._format = part.table.format
-        self._found: dict[int, list[int]] = {}
+        self._by_number: dict[int, list[int]] = {}
         self._open: list[int] | None = None
         self._timed: list[int] | None = None
-        self._since = 0
-        self._before = 0
+        self._started = 0
+        self._preceding_bytes = 0
 
     def read(self) -> Iterator[dict[int, list[int]]]:
         """Yield the sums by digest, mostly all at once."""
         for raw in self._events:
             self._take(raw)
-            if len(self._found) >= _DIGESTS_AT_ONCE and self._open is None:
+            if len(self._by_number) >= _DIGESTS_AT_ONCE and self._open is None:
                 self._sums.complete = False
                 self._end_time(raw.header.timestamp)
-                yield self._found
-                self._found = {}
+                yield self._by_number
+                self._by_number = {}
         self._end_time(self._committed)
-        yield self._found
+        yield self._by_number
 
     def _take(self, raw: RawEvent) -> None:
         kind, size = raw.header.type, raw.header.size
@@ -158,12 +158,12 @@ class _Transaction:
             query = raw.event.query if isinstance(raw.event, ExecuteLoadQuery) else raw.event
             if first_word(query.text) not in _MARKERS:
                 sums = self._begin(self._sums.number(query.text), raw)
-                sums[_BYTES] += self._before
+                sums[_BYTES] += self._preceding_bytes
                 sums[_SECONDS] += query.execution_time
                 self._open = self._timed = None
-            self._before = 0
-        elif kind in _BEFORE:
-            self._before += size
+            self._preceding_bytes = 0
+        elif kind in _PRECEDING:
+            self._preceding_bytes += size
         elif kind == EventType.TABLE_MAP:
             (self._open or self._begin(_NO_TEXT, raw, 0))[_BYTES] += size
             self._see(raw)
@@ -173,16 +173,16 @@ class _Transaction:
     def _begin(self, number: int, raw: RawEvent, size: int | None = None) -> list[int]:
         """Open a statement; the previous one has ended."""
         self._end_time(raw.header.timestamp)
-        sums = self._found.setdefault(number, [0] * (len(STATEMENT_MEASURES) - 1))
+        sums = self._by_number.setdefault(number, [0] * (len(STATEMENT_MEASURES) - 1))
         sums[_STATEMENTS] += 1
         sums[_BYTES] += raw.header.size if size is None else size
         self._open = self._timed = sums
-        self._since = raw.header.timestamp
+        self._started = raw.header.timestamp
         return sums
 
     def _end_time(self, second: int) -> None:
         if self._timed is not None:
-            self._timed[_SECONDS] += max(second - self._since, 0)
+            self._timed[_SECONDS] += max(second - self._started, 0)
             self._timed = None
 
     def _see(self, raw: RawEvent) -> None:
@@ -196,8 +196,7 @@ class _Transaction:
     def _take_rows(self, raw: RawEvent, sums: list[int]) -> None:
         sums[_BYTES] += raw.header.size
         kind, body = raw.header.type, raw.body
-        at = self._id_bytes(kind)
-        is_last = body[at] & RowsFlag.STATEMENT_END
+        is_last = body[self._id_bytes(kind)] & RowsFlag.STATEMENT_END
         if kind in PLAIN_TYPES:
             body = memoryview(plain_rows_event(raw.data, raw.header, self._format))[HEADER_SIZE:]
         rows = 0

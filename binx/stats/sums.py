@@ -34,8 +34,8 @@ _BURST_SHARE = 100
 
 def records(names: Sequence[str], rows: Iterable[Sequence[Any]], *, quick: bool = False) -> list[Record]:
     """Convert rows to records; in a quick pass the row changes are unknown."""
-    found = [dict(zip(names, row, strict=True)) for row in rows]
-    return [one | {"rows": None} for one in found] if quick else found
+    result = [dict(zip(names, row, strict=True)) for row in rows]
+    return [record | {"rows": None} for record in result] if quick else result
 
 
 def by_kind(tally: Tally, *, quick: bool) -> list[Record]:
@@ -75,7 +75,7 @@ def over_time(tally: Tally, *, quick: bool) -> Record | None:
     if not sums:
         return None
     rows = [
-        (moment_json((first + place * seconds) * MICROSECONDS), *sums[place]) for place in range(len(sums))
+        (moment_json((first + index * seconds) * MICROSECONDS), *sums[index]) for index in range(len(sums))
     ]
     return {"bucket_seconds": seconds, "buckets": records(("start", *_SUMS), rows, quick=quick)}
 
@@ -98,13 +98,13 @@ def bursts(histogram: Record | None) -> list[Record]:
     if len(sizes) < _BURST_SPANS:
         return []
     usual = median(sizes)
-    found = []
+    runs = []
     for above, grouped in groupby(buckets, key=lambda bucket: bucket["bytes"] > _BURST_TIMES * usual):
         run = list(grouped)
         size = sum(bucket["bytes"] for bucket in run)
         if above and histogram is not None and size * _BURST_SHARE >= sum(sizes):
             end = moment_of(run[-1]["start"]) + histogram["bucket_seconds"] * MICROSECONDS
-            found.append(
+            runs.append(
                 {
                     "start": run[0]["start"],
                     "end": moment_json(end),
@@ -113,7 +113,7 @@ def bursts(histogram: Record | None) -> list[Record]:
                     "times_usual": round(size / len(run) / usual, 1),
                 }
             )
-    return sorted(found, key=lambda burst: -burst["bytes"])
+    return sorted(runs, key=lambda burst: -burst["bytes"])
 
 
 TABLES_MAXIMUM = 65_536
@@ -145,11 +145,11 @@ class TableSums:
             sums: by its table numbers: transactions, inserts, updates, deletes, bytes.
         """
         changed = set()
-        for number, (transactions, *more) in enumerate(sums):
+        for number, (transactions, *figures) in enumerate(sums):
             if transactions:
                 changed.add(number)
-                known = self._tables.setdefault(scan.table_name(number), [0, 0, 0, 0])
-                known[:] = map(sum, zip(known, more, strict=True))
+                totals = self._tables.setdefault(scan.table_name(number), [0, 0, 0, 0])
+                totals[:] = map(sum, zip(totals, figures, strict=True))
         self._take_maps(scan, changed)
         if len(self._tables) > 2 * TABLES_MAXIMUM:
             self._forget()
@@ -163,8 +163,8 @@ class TableSums:
         """Return the sums by database, those with most bytes first."""
         databases: dict[str, list[int]] = {}
         for (db, _), sums in self._tables.items():
-            known = databases.setdefault(db, [0] * 5)
-            known[:] = map(sum, zip(known, (1, *sums), strict=True))
+            totals = databases.setdefault(db, [0] * 5)
+            totals[:] = map(sum, zip(totals, (1, *sums), strict=True))
         rows = [(printable(db), *sums) for db, sums in databases.items()]
         return records(("db", "tables", *_CHANGES), sorted(rows, key=lambda row: (-row[-1], row[0])))
 
@@ -189,9 +189,9 @@ class TableSums:
         self.complete = False
         most = sorted(self._tables.items(), key=lambda item: (-item[1][-1], item[0]))[:TABLES_MAXIMUM]
         self._tables = dict(most)
-        kept = {f"{db}.{table}" for db, table in self._tables}
+        kept_names = {f"{db}.{table}" for db, table in self._tables}
         for names in (self.without_names, self.without_key, self.uncounted, *self.unknown_metadata.values()):
-            names.intersection_update(kept)
+            names.intersection_update(kept_names)
 
 
 DDL_LISTED = 200

@@ -157,8 +157,8 @@ def pad_text(text: str, width: int, *, right: bool = False) -> str:
 def tables_text(changes: Sequence[Mapping[str, Any]] | None) -> str:
     """Format table changes: ``shop.orders +3 ~1`` for three inserts and an update, a minus for deletes."""
     texts = []
-    for one in changes or ():
-        signs = (("+", one["inserts"]), ("~", one["updates"]), ("-", one["deletes"]))
+    for change in changes or ():
+        signs = (("+", change["inserts"]), ("~", change["updates"]), ("-", change["deletes"]))
         counts = [f"{sign}{count:,}" for sign, count in signs if count]
-        texts.append(" ".join([safe_text(f"{one['db']}.{one['table']}"), *counts]))
+        texts.append(" ".join([safe_text(f"{change['db']}.{change['table']}"), *counts]))
     return ", ".join(texts)

@@ -248,6 +248,10 @@ class Piece:
         """Bytes of the longest change or statement written so far."""
         return self._texts.longest
 
+    def number_at(self, index: int) -> int:
+        """Return the number in its transaction of the change at an index."""
+        return self._texts.number_at(index)
+
     def text(self, first: int, last: int, ordinal: int = 0) -> Iterator[bytes]:
         """Return the text of a range of changes, in chunks.
 

@@ -93,6 +93,9 @@ def all_rows(server: Server) -> list[list[tuple[str | None, ...]]]:
     [
         "DELETE FROM parent WHERE id < 3",
         "UPDATE parent SET id = 9 WHERE id = 3; DELETE FROM child WHERE id = 10",
+        "BEGIN; UPDATE child SET name = 'x' WHERE id = 10; INSERT INTO child VALUES (13, 2, 'y');"
+        "UPDATE loose SET id = 9 WHERE id = 1; DELETE FROM grandchild WHERE id = 200; DELETE FROM parent"
+        " WHERE id < 3; INSERT INTO parent VALUES (1, 7); INSERT INTO child VALUES (10, 1, 'again'); COMMIT",
     ],
 )
 def test_rows_that_foreign_keys_deleted_or_changed_come_back(server: Server, change: str) -> None:

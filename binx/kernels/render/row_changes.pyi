@@ -148,6 +148,13 @@ class ChangeTexts:
             ValueError: there are fewer texts than transactions.
         """
 
+    def number_at(self, at: int) -> int:
+        """Return the number in its transaction of the change at an index in output order.
+
+        Raises:
+            ValueError: there are fewer changes.
+        """
+
     def step(self) -> int:
         """Write more; return a :class:`~binx.kernels.render.row_changes.State`."""
 

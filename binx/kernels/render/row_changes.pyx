@@ -275,6 +275,15 @@ cdef class ChangeTexts:
         self.run = first_run
         self.head = 0
 
+    def number_at(self, int64_t at):
+        cdef Place place
+        cdef const Group *group
+        if not 0 <= at < self.total:
+            raise ValueError("there are fewer changes")
+        place = self.place_at(at)
+        group = self.group_at(place)
+        return group.numbers[group.rows[place.row] if group.rows != NULL else place.row]
+
     def step(self):
         cdef int state
         with nogil:

@@ -69,7 +69,8 @@ class Cascades:
         self._before = before
         self._keys = ForeignKeys(catalog)
         self._wanted: _Wanted = defaultdict(set)
-        self._undone: set[ChangePlace] = set()
+        # Whether undone changes that foreign keys may have followed are deletes, by version and row.
+        self._undone: dict[int, dict[int, bool]] = defaultdict(dict)
 
     def ties_of(self, db: str, table: str) -> Ties:
         """Return the foreign keys of a table."""
@@ -80,7 +81,15 @@ class Cascades:
         for child in self._keys.to(table.logged):
             for gone in gone_rows(child, images):
                 self._wanted[child].add(child.fold(gone.value))
-                self._undone.add(gone.place)
+                self._undone[gone.place.version][gone.place.row] = gone.deleted
+
+    def restored_behind(self, version: int) -> list[int]:
+        """Return the changes of a transaction behind whose undoing rows are restored.
+
+        Of consecutive deletes it is the first one, so that one statement can insert their rows.
+        """
+        deleted = self._undone.get(version, {})
+        return [row for row in deleted if not deleted.get(row - 1)]
 
     @property
     def found(self) -> bool:
@@ -100,11 +109,11 @@ class Cascades:
             new = {child: left for child, values in found.items() if (left := values - wanted[child])}
         steps = _Steps(wanted, self._databases, check)
         steps.read(every(), known.copy())
-        rows = ReferringRows(wanted, steps.keys, frozenset(self._undone))
+        rows = ReferringRows(wanted, steps.keys, self._behind())
         for _, _, do, arguments in sorted(steps.steps, key=lambda step: step[:2]):
             do(rows, *arguments)
-        for row, version in rows.result.checks.items():
-            rows.result.texts[version].append(row.texts[CHECK])
+        for row, place in rows.result.checks.items():
+            rows.result.texts[place].append(row.texts[CHECK])
         rows.result.warnings = [
             f"rows of {'.'.join(name)} follow what they refer to (ON UPDATE CASCADE); whether they are as"
             " before is checked as far as these logs tell what they were"
@@ -112,6 +121,15 @@ class Cascades:
         ]
         rows.result.unknown = [*self._unknown(rows, steps)]
         return rows.result
+
+    def _behind(self) -> dict[ChangePlace, ChangePlace]:
+        """Return for each undone change the one behind which rows that followed it are restored."""
+        behind: dict[ChangePlace, ChangePlace] = {}
+        for version, deleted in self._undone.items():
+            for row in sorted(deleted):
+                place = ChangePlace(version, row)
+                behind[place] = behind[ChangePlace(version, row - 1)] if deleted.get(row - 1) else place
+        return behind
 
     def _unknown(self, rows: ReferringRows, steps: _Steps) -> Iterator[str]:
         for child, values in rows.result.asked.items():
@@ -304,7 +322,7 @@ class _Steps:
                 taken = zip(images.places(before), keys, strict=True)
                 self.steps += [(place, _BEFORE, ReferringRows.take, (name, key)) for place, key in taken]
             if after is not None and (some := _referring(of, self._wanted, table, images, after)) is not None:
-                rows = self._rows(of, table, images, some, before is None, statements)
+                rows = self._rows(of, table, images, some, statements)
                 put = zip(images.places(some), rows, strict=True)
                 self.steps += [(place, _AFTER, ReferringRows.put, (name, row)) for place, row in put]
 
@@ -314,7 +332,6 @@ class _Steps:
         table: SqlTable,
         images: BatchImages,
         some: Images,
-        inserted: bool,
         statements: RestoringSql,
     ) -> Iterator[ReferringRow]:
         texts: dict[Child | str, list[MarkedText]] = {}
@@ -342,7 +359,6 @@ class _Steps:
             yield ReferringRow(
                 {name: found[number] for name, found in values.items()},
                 place.version,
-                inserted,
                 {action: found[number] for action, found in texts.items()},
             )
 

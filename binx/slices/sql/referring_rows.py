@@ -37,7 +37,6 @@ class ReferringRow:
 
     columns: dict[str, str | None]
     since: int
-    inserted: bool
     texts: Mapping[Child | str, MarkedText]
     followed: bool = False
     doubtful: bool = False
@@ -60,20 +59,20 @@ class CascadeResult:
     """What foreign keys did along with undone changes.
 
     Attributes:
-        texts: the statements that restore rows, by the commit version of the undone transaction.
+        texts: the statements that restore rows, by the change behind whose undoing they stand.
         stale: keys of rows that cannot be restored because a foreign key had changed them before.
         alike: keys of rows for which only a collation decides whether they referred to an undone row.
-        checks: rows that change back when the undone rows do, and the commit version of these.
+        checks: rows that change back when the undone rows do, and the change of these.
         unknown: one sentence for each group of rows that are not restored, or perhaps not all.
         warnings: sentences about rows that change back.
     """
 
-    texts: dict[int, list[MarkedText]] = field(default_factory=lambda: defaultdict(list))
+    texts: dict[ChangePlace, list[MarkedText]] = field(default_factory=lambda: defaultdict(list))
     asked: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     doubts: dict[Child, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     stale: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     alike: dict[Name, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    checks: dict[ReferringRow, int] = field(default_factory=dict)
+    checks: dict[ReferringRow, ChangePlace] = field(default_factory=dict)
     following: dict[Name, None] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -122,12 +121,19 @@ class _Rows:
 
 
 class ReferringRows:
-    """The rows of all tables that are followed."""
+    """The rows of all tables that are followed.
+
+    Args:
+        behind: for each undone change the one behind whose undoing rows that followed it are restored.
+    """
 
     def __init__(
-        self, children: Iterable[Child], keys: Mapping[Name, tuple[str, ...]], undone: frozenset[ChangePlace]
+        self,
+        children: Iterable[Child],
+        keys: Mapping[Name, tuple[str, ...]],
+        behind: Mapping[ChangePlace, ChangePlace],
     ) -> None:
-        self._undone = undone
+        self._behind = behind
         self._to: dict[Name, list[Child]] = defaultdict(list)
         of: dict[Name, list[Child]] = defaultdict(list)
         for child in children:
@@ -163,7 +169,7 @@ class ReferringRows:
         action = child.key.on_delete if gone.deleted else child.key.on_update
         if action == CHANGES_NOTHING:
             return
-        undone = gone.place in self._undone
+        undone = gone.place in self._behind
         follows = action == CASCADE and not gone.deleted
         if undone and follows:
             self.result.following[child.name] = None
@@ -178,7 +184,7 @@ class ReferringRows:
             sure = certain and not row.doubtful and row.value(child.key.columns) == gone.value
             if not sure and id(row) in doubtful:
                 continue
-            if undone and not (row.inserted and row.since == gone.place.version):
+            if undone:
                 self._restore(child, row, key, gone, certain=sure)
             before = self._referred_to(child.name, row)
             now = row
@@ -205,7 +211,7 @@ class ReferringRows:
             # ON UPDATE CASCADE brings the row's image back. Its change in the same transaction is undone
             # after the check, and that statement looks for the row itself.
             if not row.followed and row.since != gone.place.version and not self._doubts[child.name]:
-                self.result.checks[row] = gone.place.version
+                self.result.checks[row] = self._behind[gone.place]
             return
         text = row.texts.get(CASCADE if action == CASCADE else child)
         self.result.checks.pop(row, None)
@@ -214,7 +220,7 @@ class ReferringRows:
         elif row.followed or text is None:
             self.result.stale[child.name][key] = None
         else:
-            self.result.texts[gone.place.version].append(text)
+            self.result.texts[self._behind[gone.place]].append(text)
 
     def _referred_to(self, name: Name, row: ReferringRow) -> dict[Child, str]:
         """Return the row's values that other rows may refer to, by foreign key."""

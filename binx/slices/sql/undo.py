@@ -16,7 +16,7 @@ transactions changed again.
 
 from __future__ import annotations
 
-from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from binx.log.file import BinlogFile
 from binx.log.selection.moments import format_time
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
+from binx.rows.images import ChangePlace
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import Begin, Item, RowTexts, ordered_changes
@@ -129,7 +130,8 @@ class _Undoing:
         self._databases = databases
         self._partial = partial
         self._restored = CascadeResult()
-        self._versions = array("q")
+        self._transactions = 0
+        self._places: dict[int, ChangePlace] = {}
         self._warnings: list[str] = []
         self._obstacles = Obstacles()
         self._statements = UndoStatements(self._obstacles)
@@ -152,14 +154,14 @@ class _Undoing:
     @property
     def _number(self) -> int:
         """The number of the current transaction, among those that are undone."""
-        return len(self._versions) - 1
+        return self._transactions - 1
 
     def take(self, item: Item) -> None:
         if isinstance(item, Begin):
             self._format = self._format or item.file.format
             refuse_other_flavour(self._format.flavour, item)
             self._begin, self._with_rows = item, False
-            self._versions.append(item.version)
+            self._transactions += 1
             if self._again is not None:
                 self._again.take_transaction(item.version)
             return
@@ -183,10 +185,22 @@ class _Undoing:
             self._spool.add([f"\n-- {remark}\n".encode()], self._number)
 
     def _spool_rows(self, rows: RowTexts) -> None:
-        """Append the texts, which are newest first; what is appended last is written first."""
+        """Append the texts, which are newest first; what is appended last is written first.
+
+        A text ends behind each change that rows are restored with, and these will stand there.
+        """
+        assert self._begin is not None
+        version, number_at = self._begin.version, rows.piece.number_at
+        numbers = range(number_at(rows.last - 1), number_at(rows.first) + 1)
+        places = {
+            bisect_right(range(rows.last), -row, rows.first, key=lambda at: -number_at(at)): row
+            for row in self._cascades.restored_behind(version)
+            if row in numbers
+        }
         last = rows.last
-        while last > rows.first:
-            first = rows.first + (last - rows.first - 1) // ROWS_BEFORE_KEYS * ROWS_BEFORE_KEYS
+        for first in sorted({*range(rows.first, last, ROWS_BEFORE_KEYS), *places} - {last}, reverse=True):
+            if last in places:
+                self._places[self._spool.count] = ChangePlace(version, places[last])
             self._spool.add(rows.piece.text(first, last), self._number, rows.mark, last - first)
             last = first
 
@@ -206,7 +220,7 @@ class _Undoing:
             output.write(chunk)
         return UndoReport(
             undone=len(undone),
-            nothing=len(self._versions) - len(undone),
+            nothing=self._transactions - len(undone),
             warnings=(*self._tables.warnings(), *self.sizes.warnings, *self._warnings),
             unknown=tuple(self._restored.unknown),
         )
@@ -217,14 +231,12 @@ class _Undoing:
             return
         session = SqlSession(self._format)
         yield self._head(session, self._format.flavour).encode()
-        rows, last = 0, -1
+        rows, index = 0, self._spool.count
         for transaction, mark, count, text in self._spool.backwards():
+            index -= 1
             if transaction in self._statements.void:
                 continue
             undone.add(transaction)
-            if transaction != last:
-                yield from self._restored_with(last, session)
-            last = transaction
             if rows + count > ROWS_BEFORE_KEYS:
                 yield self._check.print_keys().encode()
                 rows = 0
@@ -232,12 +244,13 @@ class _Undoing:
             if mark != NO_MARK:
                 yield session.for_rows(mark).encode()
             yield from text
-        yield from self._restored_with(last, session)
+            if index in self._places:
+                yield from self._restored_at(self._places[index], session)
         yield self._check.end().encode()
 
-    def _restored_with(self, transaction: int, session: SqlSession) -> Iterator[bytes]:
-        """Restore the rows that foreign keys changed along with a transaction; -1 for none."""
-        texts = None if transaction < 0 else self._restored.texts.get(self._versions[transaction])
+    def _restored_at(self, place: ChangePlace, session: SqlSession) -> Iterator[bytes]:
+        """Restore the rows that foreign keys changed along with those of a change."""
+        texts = self._restored.texts.get(place)
         if texts:
             yield b"-- rows that foreign keys deleted or changed, which the log does not have:\n"
             for mark, text in texts:

@@ -298,14 +298,14 @@ def test_a_prepared_transaction_of_mariadb_that_ends_at_once_is_written() -> Non
 CHILD = Child(
     ("db", "child"), ForeignKey(None, ("p",), "db", "parent", ("k",), "CASCADE", "CASCADE"), (None,)
 )
-MOVED, UNDONE = ChangePlace(2, 0), ChangePlace(3, 0)
+MOVED, UNDONE, LATER = ChangePlace(2, 0), ChangePlace(3, 0), ChangePlace(4, 0)
 INSERT = 0, b"INSERT"
 
 
 def rows_with(value: str) -> ReferringRows:
     """One row, which refers to a value; a change of another value, which may be the same, is not undone."""
-    rows = ReferringRows([CHILD], {CHILD.name: ("id",)}, frozenset({UNDONE}))
-    rows.put(CHILD.name, ReferringRow({"id": "1", "p": value}, 1, True, {"CASCADE": INSERT}))
+    rows = ReferringRows([CHILD], {CHILD.name: ("id",)}, {UNDONE: UNDONE})
+    rows.put(CHILD.name, ReferringRow({"id": "1", "p": value}, 1, {"CASCADE": INSERT}))
     rows.go(CHILD, Gone(MOVED, "A", "B", deleted=False))
     return rows
 
@@ -319,9 +319,9 @@ def test_a_row_that_may_have_followed_a_key_is_listed_with_either(gone: str) -> 
 
 def test_a_row_that_has_an_image_since_is_known_again() -> None:
     rows = rows_with("á")
-    rows.put(CHILD.name, ReferringRow({"id": "1", "p": "á"}, 2, False, {"CASCADE": INSERT}))
+    rows.put(CHILD.name, ReferringRow({"id": "1", "p": "á"}, 2, {"CASCADE": INSERT}))
     rows.go(CHILD, Gone(UNDONE, "á", None, deleted=True))
-    assert (rows.result.texts, dict(rows.result.alike)) == ({UNDONE.version: [INSERT]}, {})
+    assert (rows.result.texts, dict(rows.result.alike)) == ({UNDONE: [INSERT]}, {})
 
 
 def test_a_row_that_is_gone_since_is_not_listed() -> None:
@@ -336,25 +336,25 @@ NUMBERED = CHILD._replace(collations=("binary",))
 
 def numbered_rows(*steps: Gone, since: int = 1) -> ReferringRows:
     """One row, which refers to 1, and what becomes of that."""
-    rows = ReferringRows([NUMBERED], {NUMBERED.name: ("id",)}, frozenset({UNDONE, ChangePlace(4, 0)}))
+    rows = ReferringRows([NUMBERED], {NUMBERED.name: ("id",)}, {UNDONE: UNDONE, LATER: LATER})
     texts: dict[Child | str, MarkedText] = {CHECK: (0, b"CHECK"), "CASCADE": INSERT}
-    rows.put(NUMBERED.name, ReferringRow({"id": "1", "p": "1"}, since, True, texts))
+    rows.put(NUMBERED.name, ReferringRow({"id": "1", "p": "1"}, since, texts))
     for step in steps:
         rows.go(NUMBERED, step)
     return rows
 
 
-BACK, FURTHER = Gone(UNDONE, "1", "2", deleted=False), Gone(ChangePlace(4, 0), "2", "3", deleted=False)
+BACK, FURTHER = Gone(UNDONE, "1", "2", deleted=False), Gone(LATER, "2", "3", deleted=False)
 
 
 def test_a_row_that_follows_back_is_checked_once_and_last() -> None:
     rows = numbered_rows(BACK, FURTHER)
-    assert [*rows.result.checks.values()] == [UNDONE.version]
+    assert [*rows.result.checks.values()] == [UNDONE]
     assert [*rows.result.following] == [NUMBERED.name]
 
 
 def test_a_row_that_cannot_be_restored_is_not_checked_too() -> None:
-    rows = numbered_rows(BACK, Gone(ChangePlace(4, 0), "2", None, deleted=True))
+    rows = numbered_rows(BACK, Gone(LATER, "2", None, deleted=True))
     assert (rows.result.checks, [*rows.result.stale[NUMBERED.name]]) == ({}, ["1"])
 
 

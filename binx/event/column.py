@@ -140,7 +140,6 @@ class Column(NamedTuple):
         geometry_type: 0 any, 1 POINT, 2 LINESTRING, 3 POLYGON, 4 to 6 the same with MULTI,
             7 GEOMETRYCOLLECTION.
         primary_key: position in the primary key, from 0; None if the column is not part of it or if unknown.
-        key_prefix: characters or bytes of the column that are in the key, 0 for all.
         dimensionality: maximum elements of a VECTOR.
     """
 
@@ -153,7 +152,6 @@ class Column(NamedTuple):
     members: tuple[bytes, ...] | None = None
     geometry_type: int | None = None
     primary_key: int | None = None
-    key_prefix: int | None = None
     visible: bool | None = None
     dimensionality: int | None = None
 

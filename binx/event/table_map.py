@@ -142,7 +142,7 @@ def _resolve(
     vectors = _shares(_of(kinds, ColumnType.VECTOR), given("dimensionalities"), "dimensions", reader)
     names = _shares(range(len(kinds)), given("names"), "names", reader)
     visible = _shares(range(len(kinds)), given("visible"), "visibility", reader)
-    key = {index: (place, prefix) for place, (index, prefix) in enumerate(metadata.get("primary_key", ()))}
+    key = {index: place for place, (index, _) in enumerate(metadata.get("primary_key", ()))}
     if any(index >= len(kinds) for index in key):
         raise reader.damaged(f"expected a primary key within {len(kinds)} columns, found column {max(key)}")
     return tuple(
@@ -155,8 +155,7 @@ def _resolve(
             collation=collations.get(index),
             members=members.get(index),
             geometry_type=geometry.get(index),
-            primary_key=key[index][0] if index in key else None,
-            key_prefix=key[index][1] if index in key else None,
+            primary_key=key.get(index),
             visible=visible.get(index),
             dimensionality=vectors.get(index),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from decimal import Decimal
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from binx.spark.lake.at_moment import table_at
+from binx.spark.lake.run import load_status
 from tests.spark.conftest import Load, Loaded
 from tests.spark.dataset import Name, Server
 
@@ -212,8 +212,7 @@ def test_a_type_that_rounds_what_is_there_is_computed(tmp_path: Path, loaded: Lo
 
 
 def complete(output: Path) -> list[str]:
-    state = json.loads((output / "_state.json").read_text())
-    return [record["complete"] for record in state["records"].values()]
+    return [table.complete for table in load_status(str(output)).tables]
 
 
 def test_a_table_whose_beginning_the_logs_lack_is_partial_until_a_log_has_it(

@@ -84,6 +84,9 @@ def test_a_swapped_in_table_brings_its_rows(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
+RENAMED = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
+
+
 def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
     tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
@@ -91,17 +94,15 @@ def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
     server.transaction(insert(1, "a", 1), insert(2, "b", 2))
     loaded(server)
     server.rotate()
-    fields = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
-    server.alter(ORDERS, "ALTER TABLE orders CHANGE COLUMN name title text", fields, {"name": "title"})
-    server.alter(ORDERS, "ALTER TABLE orders DROP amount, LOCK=NONE", fields[:2])
-    server.alter(ORDERS, "ALTER TABLE orders ADD amount int", fields)
+    server.alter(ORDERS, "ALTER TABLE orders CHANGE COLUMN name title text", RENAMED, {"name": "title"})
+    server.alter(ORDERS, "ALTER TABLE orders DROP amount, LOCK=NONE", RENAMED[:2])
+    server.alter(ORDERS, "ALTER TABLE orders ADD amount int", RENAMED)
     server.transaction(("update", ORDERS, (2,), {"amount": 20}))
     loaded(server)
     expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
     assert rows(tmp_path / "out", ORDERS) == expected == server.rows(ORDERS)
 
 
-RENAMED = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
 CHANGED = "CHANGE name title text, DROP amount"
 
 

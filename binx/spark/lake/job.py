@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from binx.spark.lake.history import Arrival, Taken, take_file
 from binx.spark.lake.merge import Merged, Piece, merge
-from binx.spark.lake.model import ChangesFile, LifePlan, Options, Span
+from binx.spark.lake.model import ChangesFile, Options, Span
 from binx.spark.lake.place import Place
 from binx.spark.lake.sources import Keys, Source, see_keys, split
 from binx.spark.lake.work import IN_MEMORY, Cuts, Work, cut
@@ -55,10 +55,10 @@ class Job:
     def run(
         self,
         arrived: Sequence[ChangesFile],
-        plans: Sequence[LifePlan],
+        works: Sequence[Work],
         empty: Mapping[str, tuple[Span, ...]],
-    ) -> tuple[list[Taken], list[Work]]:
-        """Run the plans; return the results for new files and for lives.
+    ) -> list[Taken]:
+        """Do the work of lives; return the results for new files.
 
         ``empty`` are spans, by file, in which the file must have no rows.
         """
@@ -69,9 +69,9 @@ class Job:
         ]
         history = self._each(take_file, arrivals, [file.bytes for file in arrived])
         broken = {one.source.identity: one.error for one in history if one.error}
-        works = [Work.of(plan, self._options) for plan in plans]
         for work in works:
-            files = [unit.file for unit in work.plan.units]
+            work.begin(self._options)
+            files = [unit.file for unit in work.to_apply]
             errors = (_GONE if file.gone else broken.get(file.identity, "") for file in files)
             work.error = next(filter(None, errors), "")
         unused: list[str] = []
@@ -80,7 +80,7 @@ class Job:
             unused += self._stage(waiting)
         Place(self._output).remove(unused)
         self._progress(size, size)
-        return history, works
+        return history
 
     def _stage(self, works: Sequence[Work]) -> list[str]:
         """Run the next stage of each life; return the files that are no longer needed."""
@@ -106,7 +106,7 @@ class Job:
 
     def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
         """Return the sources of the next stage's images, including the state's files if its key changes."""
-        epochs, first = work.plan.epochs, work.stages[0][0]
+        epochs, first = work.epochs, work.stages[0][0]
         make = partial(Source, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
         found = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
         if work.rekeyed:
@@ -137,14 +137,14 @@ class Job:
         }
 
     def _pieces(self, work: Work, cuts: Cuts) -> list[Piece]:
-        plan, state, count = work.plan, work.state, max(cuts.pieces) + 1
+        state, count = work.state, max(cuts.pieces) + 1
         closed = [one.path for one in state.closed] if work.is_anew else []
         found = []
         for number in range(count):
             mine = tuple(place for place, piece in enumerate(cuts.pieces) if piece == number)
             found.append(
                 Piece(
-                    plan.goal, self._output, self._options, plan.epochs, *work.stages[0], state.stored,
+                    work.goal, self._output, self._options, work.epochs, *work.stages[0], state.stored,
                     base=tuple(work.base[place].path for place in mine if work.base),
                     units=tuple(work.units) if work.is_small else (),
                     cuts=mine, lows=cuts.lows, closed=tuple(closed[number::count]),

@@ -344,19 +344,6 @@ class LifeState:
 
 
 @dataclass(frozen=True, slots=True)
-class LifePlan:
-    """The work of a load for one life: apply ``units`` to bring its state from ``former`` to ``goal``.
-
-    ``former`` is None if nothing is loaded or everything is rebuilt; ``goal`` has no files yet.
-    """
-
-    former: LifeState | None
-    goal: LifeState
-    epochs: tuple[Epoch, ...]
-    units: tuple[Unit, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Options:
     """How files are written.
 

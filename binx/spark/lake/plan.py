@@ -10,9 +10,10 @@ from itertools import groupby
 
 from binx.spark.lake.bases import placed_bases
 from binx.spark.lake.chains import once
-from binx.spark.lake.model import ChangesFile, Life, LifePlan, LifeState, Span, TableName, Unit
+from binx.spark.lake.model import ChangesFile, Life, LifeState, Span, TableName, Unit
 from binx.spark.lake.state import State
 from binx.spark.lake.timeline import Timeline
+from binx.spark.lake.work import Work
 
 _KEYLESS = "it has no primary key any more: current/ stays as it was before; give a key with --key"
 _WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows that were alike count once"
@@ -23,13 +24,13 @@ class Plan:
     """All lives, and the work of a load.
 
     Attributes:
-        work: one plan for each life whose state changes.
+        work: for each life whose state changes.
         finished: lives that have ended; their ``current/`` and ``scd2/`` no longer count.
         empty: by file identity, spans of commit versions in which the file must have no rows.
     """
 
     lives: list[Life]
-    work: list[LifePlan]
+    work: list[Work]
     finished: list[str]
     empty: Mapping[str, tuple[Span, ...]]
 
@@ -123,8 +124,8 @@ def _plan(
     *,
     scd2: bool,
     soft_deletes: bool,
-) -> LifePlan | None:
-    """Return the plan that brings a life's state to the life's end; None if nothing is to be done."""
+) -> Work | None:
+    """Return the work that brings a life's state to the life's end; None if nothing is to be done."""
     assert life.name is not None
     units = list(life.units)
     if former is not None and (scd2 > former.scd2 or soft_deletes > former.soft_deletes):
@@ -152,7 +153,7 @@ def _plan(
         life.id, life.name, life.name.folder, count, len(life.epochs), digest,
         columns=last.columns, key=last.key, withheld=withheld, scd2=scd2, soft_deletes=soft_deletes,
     )  # fmt: skip
-    return LifePlan(former, goal, tuple(life.epochs), tuple(units))
+    return Work(former, goal, tuple(life.epochs), tuple(units))
 
 
 def applied(life: Life) -> tuple[int, str]:

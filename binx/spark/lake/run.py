@@ -21,7 +21,6 @@ from binx.spark.lake.plan import Plan, plan_load
 from binx.spark.lake.state import LifeRecord, Loss, Output, State
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.views import has_views, write_views
-from binx.spark.lake.work import Work
 from binx.spark.session import spark_errors
 
 if TYPE_CHECKING:
@@ -150,14 +149,13 @@ class _Load:
         self.output.folders = {file.table.folder for file in arrivals.files}
         self.output.folders |= {one.goal.folder for one in plan.work}
         history: list[Taken] = []
-        works: list[Work] = []
         if self.output.folders:
             session = spark()
             with spark_errors(options.output):
-                history, works = self._run_job(session)
+                history = self._run_job(session)
         stopped = dict(arrivals.wrong)
         self._take_history(history, stopped)
-        self._take_lives(works, stopped)
+        self._take_lives(stopped)
         self._note(stopped)
         if options.keep_history is not None:
             expire(state, str(datetime.now(UTC).date() - timedelta(days=options.keep_history)))
@@ -165,7 +163,7 @@ class _Load:
             self.output.folders |= {file.table.folder for file in state.history}
             compact(state, self._place)
         changed = (
-            bool(works or history or arrivals.new_manifests or plan.finished)
+            bool(plan.work or history or arrivals.new_manifests or plan.finished)
             or bool(options.rebuild or options.keys or options.at or options.compact or options.accept_losses)
             or self._before != _noted(state)
         )
@@ -226,7 +224,7 @@ class _Load:
                 listed = listed_tables(names)
                 raise AbsentError(f"{option} {pattern}: the data contains only {listed}")
 
-    def _run_job(self, spark: SparkSession) -> tuple[list[Taken], list[Work]]:
+    def _run_job(self, spark: SparkSession) -> list[Taken]:
         version = tuple(int(part) for part in spark.version.split(".")[:2])
         if version < (4, 1):
             # Older versions lose rows silently.
@@ -255,11 +253,11 @@ class _Load:
             kept = [one for one in self._state.history if one.table not in stopped]
             self._state.history = kept + [one for one in self._history if one.table in stopped]
 
-    def _take_lives(self, works: Sequence[Work], stopped: Mapping[TableName, str]) -> None:
+    def _take_lives(self, stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
         state, options, ranks = self._state, self._options, self._state.ranks
         plan, arrivals = self._plan, self._arrivals
-        by_life = {one.life: one for one in works}
+        by_life = {one.life: one for one in plan.work}
         cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
         for life in plan.lives:
@@ -269,7 +267,7 @@ class _Load:
             if not options.wants(life.name):
                 records |= {life.id: former} if former is not None else {}
                 continue
-            is_anew = work is not None and work.plan.former is None
+            is_anew = work is not None and work.former is None
             losses = [] if former is None or is_anew else list(former.losses)
             reasons = []
             error = _problem_of(life, stopped)

@@ -26,14 +26,13 @@ Reader = Callable[[Any], Any]
 
 
 def to_json(record: Any) -> bytes:
-    """Return a record as JSON; its property ``derived`` adds values that are only for readers."""
+    """Return a record as JSON."""
     return json.dumps(record, ensure_ascii=False, default=_plain).encode()
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        found = {one.name: _with_text_keys(getattr(value, one.name)) for one in fields(value) if one.init}
-        return {**found, **getattr(value, "derived", {})}
+        return {one.name: _with_text_keys(getattr(value, one.name)) for one in fields(value) if one.init}
     if isinstance(value, set):
         return sorted(value)
     if isinstance(value, GtidSet):
@@ -148,11 +147,6 @@ class LifeRecord:
         if not self.whole:
             return "partial (no base, no CREATE)"
         return "partial" if self.told else "yes"
-
-    @property
-    def derived(self) -> dict[str, Any]:
-        """Additional values in the state file, for readers."""
-        return {"complete": self.complete, "told": self.told}
 
     @property
     def is_accepted(self) -> bool:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from binx.spark.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.spark.lake.merge import Merged
-from binx.spark.lake.model import Epoch, LifePlan, LifeState, Options, RangeFile, Unit
+from binx.spark.lake.model import Epoch, LifeState, Options, RangeFile, Unit
 from binx.spark.lake.sources import Keys
 
 IN_MEMORY = 5
@@ -98,9 +98,12 @@ def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
 
 @dataclass(slots=True)
 class Work:
-    """A life on its way through stages, each of which merges some epochs with the same key.
+    """The work of a load for one life: apply ``units`` to bring its state from ``former`` to ``goal``.
+
+    It goes through stages, each of which merges some epochs with the same key.
 
     Attributes:
+        former: None if nothing is loaded or everything is rebuilt; ``goal`` has no files yet.
         stages: the first and last epoch of each remaining stage; a change of key begins a new stage.
         state: the state after the finished stages.
         lost: columns with values that became unknown through a change of type.
@@ -108,31 +111,34 @@ class Work:
         written: the files that this load wrote.
     """
 
-    plan: LifePlan
-    stages: list[tuple[int, int]]
-    state: LifeState
+    former: LifeState | None
+    goal: LifeState
+    epochs: tuple[Epoch, ...]
+    to_apply: tuple[Unit, ...]
+    stages: list[tuple[int, int]] = field(default_factory=list)
+    state: LifeState = field(init=False)
     lost: set[str] = field(default_factory=set)
     error: str = ""
     is_small: bool = False
     rekeyed: bool = False
     written: set[str] = field(default_factory=set)
 
-    @classmethod
-    def of(cls, plan: LifePlan, options: Options) -> Work:
-        """Return the work for a plan."""
-        epochs, last = plan.epochs, len(plan.epochs) - 1
-        state = plan.former or replace(plan.goal, epochs=1)
-        first = state.epochs - 1
-        size, held = sum(unit.file.bytes for unit in plan.units), sum(one.bytes for one in state.ranges)
-        if len(state.ranges) <= 1 and size <= options.small_bytes and held <= options.range_bytes:
-            return cls(plan, [(first, last)], state, is_small=True)
-        keyed = [place for place in range(first + 1, last + 1) if _rekeys(epochs, place)]
-        return cls(plan, [(one, end - 1) for one, end in pairwise([first, *keyed, last + 1])], state)
+    def __post_init__(self) -> None:
+        self.state = self.former or replace(self.goal, epochs=1)
+
+    def begin(self, options: Options) -> None:
+        """Divide the work into stages."""
+        first, last, ranges = self.state.epochs - 1, len(self.epochs) - 1, self.state.ranges
+        size, held = sum(unit.file.bytes for unit in self.to_apply), sum(one.bytes for one in ranges)
+        self.is_small = len(ranges) <= 1 and size <= options.small_bytes and held <= options.range_bytes
+        places = () if self.is_small else range(first + 1, last + 1)
+        keyed = [place for place in places if _rekeys(self.epochs, place)]
+        self.stages = [(one, end - 1) for one, end in pairwise([first, *keyed, last + 1])]
 
     @property
     def life(self) -> str:
         """The life's id."""
-        return self.plan.goal.life
+        return self.goal.life
 
     @property
     def base(self) -> tuple[RangeFile, ...]:
@@ -143,13 +149,13 @@ class Work:
     def units(self) -> list[Unit]:
         """The units of the next stage."""
         first, last = self.stages[0]
-        return [unit for unit in self.plan.units if first <= unit.epoch <= last]
+        return [unit for unit in self.to_apply if first <= unit.epoch <= last]
 
     @property
     def is_anew(self) -> bool:
         """Whether all files of the state are rewritten, as their columns or their folder change."""
-        former = self.plan.former
-        if former is None or self.rekeyed or former.folder != self.plan.goal.folder:
+        former = self.former
+        if former is None or self.rekeyed or former.folder != self.goal.folder:
             return True
         return self.stages[0][1] >= former.epochs
 
@@ -185,9 +191,9 @@ class Work:
             found += [(from_text(low) if low else begin, file, held) for low, file, held in by_cut[place]]
         full = [one for one in found if one[1].rows] or found[:1]
         _, last = self.stages.pop(0)
-        epoch = self.plan.epochs[last]
+        epoch = self.epochs[last]
         self.state = replace(
-            self.plan.goal,
+            self.goal,
             epochs=last + 1,
             ranges=tuple(file for _, file, _ in full),
             lows=to_text(joined([begin for begin, _, _ in full[1:] if begin is not None])),

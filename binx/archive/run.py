@@ -82,7 +82,7 @@ class ArchiveRun:
             # A log whose manifest is unreadable is archived again if the source still has it.
             yield from map(self._failed, content.errors)
             yield from self._archive_all(logs, content, store, begun)
-            self.report.held = len(content.logs) + content.others
+            self.report.held = len(content.logs) + content.unread
             if request.parquet is not None and not request.dry_run:
                 yield from self._export(store, content.logs, request.parquet)
             if request.prune_days is not None:
@@ -233,13 +233,13 @@ class ArchiveContent:
     Attributes:
         logs: those with a readable manifest and all objects; extended by a run.
         lost: those that lack an object.
-        others: number of logs whose manifests did not have to be read.
+        unread: number of logs whose manifests did not have to be read.
     """
 
     logs: list[ArchivedLog]
     lost: list[ArchivedLog]
     errors: list[BinxError]
-    others: int
+    unread: int
 
     def lost_for_good(self, pending: Sequence[FileEnds]) -> list[ArchivedLog]:
         """Return the logs that lack an object and are neither archived again nor pending."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import starmap
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import zstandard
 
-from binx.errors import DamagedError, SourceError, UnsupportedError
+from binx.errors import DamagedError, UnsupportedError
 from binx.kernels.text.tuples import TupleColumns
+from binx.log.backup_position import reading_backup
 from binx.rows.ddl.dump import StatementEnds
 from binx.source.magic import is_gzip, is_zstd
 
@@ -183,20 +184,19 @@ class DumpText:
                 return self._start < len(self._window)
 
     def _insert(self) -> Insert | None:
-        while _INSERT_WORD.match(self._window, self._start) or self._is_cut_short():
+        # The window may end inside the first word.
+        while _INSERT_WORD.match(self._window, self._start) or (
+            len(self._window) - self._start < len("REPLACE ") and self._read_more()
+        ):
             match = _INSERT.match(self._window, self._start)
             if match is not None:
                 offset, self._start = self.position, match.end()
                 db = None if match[1] is None and match[2] is None else _name(match[1], match[2])
-                columns = None if match[5] is None else tuple(map(_column, _COLUMN.finditer(match[5])))
+                columns = None if match[5] is None else tuple(starmap(_name, _COLUMN.findall(match[5])))
                 return Insert(db, _name(match[3], match[4]), columns, offset)
             if len(self._window) - self._start > _STATEMENT_BYTES or not self._read_more():
                 return None
         return None
-
-    def _is_cut_short(self) -> bool:
-        """Whether the window had too little of a statement to recognize it, and more was read."""
-        return len(self._window) - self._start < len("REPLACE ") and self._read_more()
 
     def _statement(self) -> Sql | None:
         size = _STATEMENT_BYTES
@@ -229,7 +229,7 @@ class DumpText:
                 path=self.path,
                 offset=self.position,
             )
-        with _reading(self.path):
+        with reading_backup(self.path):
             data = self._text.read(max(_READ_BYTES, rest))
         self._offset += self._start
         del self._window[: self._start]
@@ -248,12 +248,8 @@ class DumpText:
 
 
 def _name(quoted: bytes | None, plain: bytes | None) -> str:
-    name = (plain or b"") if quoted is None else quoted.replace(b"``", b"`")
+    name = quoted.replace(b"``", b"`") if quoted else plain or b""
     return name.decode("utf-8", "surrogateescape")
-
-
-def _column(match: re.Match[bytes]) -> str:
-    return _name(match[1], match[2])
 
 
 class _Hashed:
@@ -278,7 +274,7 @@ def open_text(path: str) -> Iterator[DumpText]:
     Raises:
         SourceError: it cannot be read.
     """
-    with _reading(path), Path(path).open("rb") as file:
+    with reading_backup(path), Path(path).open("rb") as file:
         magic = file.read(4)
         file.seek(0)
         raw: Any = _Hashed(file)
@@ -315,15 +311,3 @@ class FolderFiles:
     def sha256(self) -> str:
         """The digest of the names and digests of the files read."""
         return self._digest.hexdigest()
-
-
-@contextmanager
-def _reading(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, gzip.BadGzipFile):
-            raise DamagedError(f"expected compressed text, found it damaged ({error})", path=path) from error
-        raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from error
-    except (EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise DamagedError(f"expected compressed text, found it damaged ({error})", path=path) from error

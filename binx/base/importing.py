@@ -22,9 +22,9 @@ from binx.base.source import Backup, BaseSource, Name
 from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.errors import AbsentError, SourceError, UnsupportedError, UsageError
+from binx.errors import AbsentError, UnsupportedError, UsageError
 from binx.event.gtid.sources import DomainSource
-from binx.log.backup_position import BackupPosition, read_backup_position
+from binx.log.backup_position import BackupPosition, read_backup_position, reading_backup
 
 _HEAD_BYTES = 65_536
 MYDUMPER, MYSQL_SHELL, PARQUET = "mydumper", "MySQL Shell", "Parquet"
@@ -80,7 +80,10 @@ def import_bases(
             raise UsageError(
                 "expected Parquet files with --schema or --as, found another backup", path=entry.backup.path
             )
-    text = None if schema is None else _schema_text(schema)
+    text = None
+    if schema is not None:
+        with reading_backup(schema):
+            text = Path(schema).read_text("utf-8", "surrogateescape")
     further = {} if table is None else {"as": ".".join(table)}
     if text is not None:
         further["schema"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -94,7 +97,7 @@ def import_bases(
             notes = (head or (text or "")[:_HEAD_BYTES]).lower()
             is_mariadb = "mariadb" in notes or any(isinstance(key, DomainSource) for key in gtid_sources)
             source.context = source.context._replace(mariadb=is_mariadb)
-            report = source.find_kept()
+            report = source.find_committed()
             if report is None:
                 readers: dict[str, Callable[..., None]] = {
                     MYDUMPER: _read_mydumper,
@@ -114,13 +117,6 @@ class _Input(NamedTuple):
     backup: Backup
     head: str = ""
     parts: Sequence[ParquetPart] = ()
-
-
-def _schema_text(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8", "surrogateescape")
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror or error}", path=path) from error
 
 
 def _parquet_input(

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from binx.base.source import Name
 from binx.errors import DamagedError, RefusedError, SourceError, UsageError
+from binx.log.backup_position import reading_backup
 
 STATE_METADATA = b"binx.table"
 """Key in the footer metadata of files from ``binx state``: the table and its definition statements."""
@@ -24,9 +25,9 @@ _FOOT_BYTES = 64 * 1024
 _READ_BYTES = 1 << 20
 _CODEC = re.compile(r"\.(?:snappy|gz|gzip|zstd|zst|lz4|lz4_raw|lz4raw|brotli|uncompressed)$", re.IGNORECASE)
 _NOT_FILES = {
-    "_delta_log": "a Delta table, which says elsewhere what files count: write its rows as plain Parquet",
-    "_temporary": "what a job of Spark has not finished",
-    "_manifest": "a data set of binx to-parquet, which is none",
+    "_delta_log": "a Delta table, whose log says which files count: write its rows as plain Parquet",
+    "_temporary": "the output of a Spark job that has not finished",
+    "_manifest": "a data set of binx to-parquet, which is no backup",
     "_state.json": "what binx load wrote: write its tables with binx state",
 }
 
@@ -52,11 +53,8 @@ def is_parquet(path: Path) -> bool:
     Raises:
         SourceError: it cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
+    with reading_backup(path), path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def parquet_parts(path: str, table: Name | None, *, by_folders: bool) -> list[ParquetPart]:
@@ -144,13 +142,10 @@ def size_and_digest(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
     digest = hashlib.sha256()
     total = 0
     for name, path, _ in parts:
-        try:
-            with path.open("rb") as file:
-                size = file.seek(0, 2)
-                file.seek(max(0, size - _FOOT_BYTES))
-                digest.update(repr((name, path.name, size)).encode("utf-8", "replace") + file.read())
-        except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
+        with reading_backup(path), path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _FOOT_BYTES))
+            digest.update(repr((name, path.name, size)).encode("utf-8", "replace") + file.read())
         total += size
     return total, digest.digest()
 

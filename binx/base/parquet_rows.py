@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from binx.base.parquet import ParquetPart, open_parquet
@@ -217,7 +216,7 @@ class _Rows:
 
     def _own_column(self, batch: pa.RecordBatch, name: str) -> dict[int, Any]:
         """Return the values, by row, of a column that ``binx state`` added; NULLs are omitted."""
-        if not self._is_own or name not in batch.schema.names or not _has_values(batch.column(name)):
+        if not self._is_own or name not in batch.schema.names or batch.column(name).null_count == len(batch):
             return {}
         return {row: value for row, value in enumerate(batch.column(name).to_pylist()) if value is not None}
 
@@ -251,7 +250,3 @@ class _Rows:
                     " zero dates, from a dump"
                 )
         return array
-
-
-def _has_values(values: pa.Array) -> bool:
-    return bool(pc.any(values.is_valid()).as_py())

@@ -117,7 +117,7 @@ class BaseSource:
         self._batch: ChangeBatch | None = None
         self._files: SourceFiles | None = None
 
-    def find_kept(self) -> SourceReport | None:
+    def find_committed(self) -> SourceReport | None:
         """Return the report of an earlier commit by the same request, or None."""
         known = None if self._options.force else self._dataset.manifest(self.backup.source)
         if known is None or known["contract"] != CONTRACT or known.get("request") != self._request():

@@ -11,6 +11,8 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -125,20 +127,33 @@ def _of_file(path: Path) -> BackupPosition:
     """Return the position recorded in one file, if any."""
     readers = {"@.json": _of_shell, "metadata": _of_mydumper}
     try:
-        if path.name not in NOTES:
-            found = position_in_dump(*_ends_of_dump(path))
-        elif path.name in readers:
-            found = readers[path.name](_read(path, _NOTE_MAXIMUM))
-        else:
-            read = _of_binlog_info if path.name.endswith("binlog_info") else _of_backup_info
-            found = read(_read(path, _NOTE_MAXIMUM))
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
-    except (EOFError, zlib.error, zstandard.ZstdError) as error:
-        raise DamagedError(f"expected compressed text, found it damaged ({error})", path=str(path)) from error
+        with reading_backup(path):
+            if path.name not in NOTES:
+                position = position_in_dump(*_ends_of_dump(path))
+            elif path.name in readers:
+                position = readers[path.name](_read(path, _NOTE_MAXIMUM))
+            else:
+                read = _of_binlog_info if path.name.endswith("binlog_info") else _of_backup_info
+                position = read(_read(path, _NOTE_MAXIMUM))
     except BinxError as error:
         raise error.at(path=str(path)) from error.__cause__
-    return found._replace(noted_in=str(path))
+    return position._replace(noted_in=str(path))
+
+
+@contextmanager
+def reading_backup(path: str | Path) -> Iterator[None]:
+    """Convert errors of reading a backup's file, within the block, to errors that name it.
+
+    Raises:
+        DamagedError: compressed text is damaged.
+        SourceError: the file cannot be read.
+    """
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+        raise DamagedError(f"expected compressed text, found it damaged ({error})", path=str(path)) from error
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror or error}", path=str(path)) from error
 
 
 def _read(path: Path, size: int) -> str:

@@ -279,10 +279,8 @@ class Transfer:
 
     def _is_due(self) -> bool:
         """Whether written events should be synced although more are waiting."""
-        if self._arrivals.wants_acknowledgement:
-            return True
         is_late = monotonic() - self._synchronized > _SYNCHRONIZE_SECONDS
-        return is_late or self._unsynced > _SYNCHRONIZE_BYTES
+        return self._arrivals.wants_acknowledgement or is_late or self._unsynced > _SYNCHRONIZE_BYTES
 
     def _synchronize(self) -> None:
         """Sync what was written, and acknowledge it."""

@@ -118,8 +118,8 @@ class SqlRows:
                 path=text.path,
                 offset=insert.offset,
             )
-        rows.cut.begin()
-        while not text.rows(rows.cut, *self._source.batch_limits):
+        rows.tuples.begin()
+        while not text.rows(rows.tuples, *self._source.batch_limits):
             self._source.take(rows)
             progress(text.read)
 

@@ -149,7 +149,7 @@ class _Lines:
         Raises:
             BinxError: it cannot be read, or a line is not a row of the table.
         """
-        while not text.lines(self._rows.cut, *self._source.batch_limits):
+        while not text.lines(self._rows.tuples, *self._source.batch_limits):
             self._source.take(self._rows)
             progress(text.read)
 

@@ -304,9 +304,9 @@ class BaseSource:
         """Add the parsed rows."""
         name = (rows.table.db, rows.table.name)
         if name in self._left_out:
-            rows.cut.finish()
+            rows.tuples.finish()
             return
-        if not rows.cut.rows:
+        if not rows.tuples.rows:
             return
         try:
             batch = rows.batch()

@@ -113,7 +113,7 @@ class TableRows:
         self._options = options
         self._version = version
         self._columns = [DumpColumn(columns[index].type, options, raw=raw) for index in self._indexes]
-        self.cut = TupleColumns([encodings.get(name, Encoding.PLAIN) for name in listed])
+        self.tuples = TupleColumns([encodings.get(name, Encoding.PLAIN) for name in listed])
         self.has_key = all(
             column.primary_key_position is None or index in self._indexes
             for index, column in enumerate(columns)
@@ -133,11 +133,11 @@ class TableRows:
             DamagedError: a value is not of its column's type.
             UnsupportedError: a column's text exceeds what a batch can hold.
         """
-        rows, cut = self.cut.finish()
+        rows, text_columns = self.tuples.finish()
         columns = self.table.resolved.columns
         row_misfits: dict[int, list[tuple[str, str]]] = {}
         arrays: list[Any] = [pa.nulls(rows, arrow_type(column.type, self._options)) for column in columns]
-        for index, column, texts in zip(self._indexes, self._columns, cut, strict=True):
+        for index, column, texts in zip(self._indexes, self._columns, text_columns, strict=True):
             try:
                 arrays[index], misfits = column.array(texts, rows)
             except (BinxError, pa.ArrowInvalid) as error:

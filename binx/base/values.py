@@ -42,21 +42,21 @@ class DumpColumn:
         self._logical = logical
         self._type: pa.DataType = arrow_type(logical, options)
         charset = (logical.charset if raw else None) or "utf8mb4"
-        self._text = ColumnArrays(LogicalType(Kind.TEXT, "text", charset=charset), ArrowOptions())
-        self._own = ColumnArrays(logical, ArrowOptions())
+        self._text_arrays = ColumnArrays(LogicalType(Kind.TEXT, "text", charset=charset), ArrowOptions())
+        self._arrays = ColumnArrays(logical, ArrowOptions())
 
     @property
     def undecodable(self) -> int:
         r"""Number of values that are invalid in their character set; they contain ``\xNN`` escapes."""
-        return self._text.undecodable
+        return self._text_arrays.undecodable
 
-    def array(self, cut: tuple[Any, int, Any, Any], rows: int) -> tuple[pa.Array, list[Misfit]]:
+    def array(self, text_column: tuple[Any, int, Any, Any], rows: int) -> tuple[pa.Array, list[Misfit]]:
         """Convert texts to the column's values.
 
         Raises:
             DamagedError, ArrowInvalid: a value is not of the column's type.
         """
-        validity, nulls, offsets, data = cut
+        validity, nulls, offsets, data = text_column
         texts = ColumnBuffers(offsets, data, None, validity, nulls)
         kind = self._logical.kind
         if kind in _MOMENTS:
@@ -72,10 +72,10 @@ class DumpColumn:
         if kind is Kind.TIME:
             return _times(texts.array(pa.string(), rows)).cast(self._type)
         if kind is Kind.GEOMETRY:
-            return _decoded(self._own, _with_srids(texts, texts.array(pa.binary(), rows)), rows)
+            return _decoded(self._arrays, _with_srids(texts, texts.array(pa.binary(), rows)), rows)
         if kind in (Kind.BINARY, Kind.VECTOR):
-            return _decoded(self._own, texts, rows)
-        text = _decoded(self._text, texts, rows)
+            return _decoded(self._arrays, texts, rows)
+        text = _decoded(self._text_arrays, texts, rows)
         if kind is Kind.ENUM:
             # Indices have 32 bits, as in rows decoded from logs.
             return text.dictionary_encode()

@@ -117,7 +117,7 @@ class _Archiving:
             self._folder = folder
             self._begin()
 
-    def tend(self, closed: int) -> None:
+    def poll(self, closed: int) -> None:
         """Start a run if logs were closed since the last one."""
         if self._process is not None and self._process.poll() is not None:
             self._join()
@@ -339,7 +339,7 @@ class Pull:
     def _tick(self) -> None:
         now = monotonic()
         if self._archiving is not None:
-            self._archiving.tend(self.progress.closed)
+            self._archiving.poll(self.progress.closed)
         if now - self._lag_time > _LAG_SECONDS:
             self._lag_time = now
             self._query_lag()

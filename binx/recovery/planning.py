@@ -95,7 +95,7 @@ class _Planner:
         if target.gtids and (not self._unreached or (held and target.kind is TargetKind.BEFORE)):
             self._refuse(f"the backup holds {held} already; take an older backup")
             return
-        start = self._start()
+        start = self._start_index()
         if start is None:
             return
         content = GtidSet()
@@ -107,10 +107,10 @@ class _Planner:
                 return
         self._check_end(self._logs[-1])
 
-    def _start(self) -> int | None:
+    def _start_index(self) -> int | None:
         """Return the index of the log where replay begins; None if it is missing."""
         if not self._held.by_gtid:
-            return self._start_by_position()
+            return self._start_index_by_position()
         listed = [listed_before(ends) for ends in self._logs]
         for index in reversed(range(len(listed))):
             gtids = listed[index]
@@ -118,7 +118,7 @@ class _Planner:
                 return index
         first = next((gtids for gtids in listed if gtids is not None), None)
         if first is None:
-            return self._start_by_position()
+            return self._start_index_by_position()
         self.plan.missing_gtids = self._held.missing(first)
         self._add_logs_missing_before(self._logs[0])
         self._refuse(
@@ -127,7 +127,7 @@ class _Planner:
         )
         return None
 
-    def _start_by_position(self) -> int | None:
+    def _start_index_by_position(self) -> int | None:
         file, offset = self._backup.file, self._backup.offset
         if self._log_index is not None:
             log = self._logs[self._log_index].file
@@ -178,8 +178,8 @@ class _Planner:
                     f"the backup's position {self._backup.file}:{self._backup.offset} and its GTIDs disagree"
                     " about these logs, as where they are of another server; its GTIDs are followed"
                 )
-            stop = self._stop(table, held)
-            self._take(ends, table, held, len(table) if stop is None else stop)
+            stop = self._stop_index(table, held)
+            self._add_transactions(ends, table, held, len(table) if stop is None else stop)
             if stop is not None and stop < len(table):
                 self.plan.next = self._edge(ends, table, stop, "start")
                 self._note_late(table, stop)
@@ -191,7 +191,7 @@ class _Planner:
             )
         return GtidSet(content), self._target.kind is TargetKind.GTIDS and not self._unreached
 
-    def _stop(self, table: TransactionTable, held: bytearray) -> int | None:
+    def _stop_index(self, table: TransactionTable, held: bytearray) -> int | None:
         """Return the index of the first transaction not to replay; None if the target comes later."""
         mask = table.mask()
         if self._target.kind is TargetKind.END:
@@ -223,7 +223,7 @@ class _Planner:
         held = gtid or "transactions"
         self._refuse(f"the backup already holds {held} after the target; take an older backup")
 
-    def _take(self, ends: FileEnds, table: TransactionTable, held: bytearray, stop: int) -> None:
+    def _add_transactions(self, ends: FileEnds, table: TransactionTable, held: bytearray, stop: int) -> None:
         """Add the transactions before an index that are not in the backup."""
         taken = [index for index in range(stop) if not held[index]]
         first = 0

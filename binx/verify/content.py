@@ -64,7 +64,7 @@ class ContentCheck:
         """Read and check the file."""
         try:
             for table in self._scan:
-                self._take(table)
+                self._check_table(table)
                 progress(self._scan.position)
         except (DamagedError, UnsupportedError) as error:
             self._error = error
@@ -72,21 +72,21 @@ class ContentCheck:
         self.notes += [f"{self._file.path}: {note}" for note in self._file_notes()]
         return self._report()
 
-    def _take(self, table: TransactionTable) -> None:
+    def _check_table(self, table: TransactionTable) -> None:
         """Check a table of whole transactions."""
         self._transactions += len(table)
         self._by_length += flagged(table, FLAG_BY_LENGTH)[0]
         sizes = memoryview(table.column("bytes")).cast("q")
         self._bytes += sum(sizes)
-        self._count(ProblemKind.LENGTH, table, *flagged(table, FLAG_LENGTH_WRONG))
+        self._add_fault(ProblemKind.LENGTH, table, *flagged(table, FLAG_LENGTH_WRONG))
         faults, first, self._last_sequence = clock_faults(table, self._last_sequence)
-        self._count(ProblemKind.CLOCK, table, faults, first)
+        self._add_fault(ProblemKind.CLOCK, table, faults, first)
         incidents = table.mask()
         table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
-        self._count(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
+        self._add_fault(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
         for index in table.marked(incidents):
             if not self._is_known_incident(table, index):
-                self._count(ProblemKind.STRUCTURE, table, 1, index)
+                self._add_fault(ProblemKind.STRUCTURE, table, 1, index)
         intervals = marked_gtids(table, table.mask())
         if intervals:
             gtids = GtidSet(intervals)
@@ -105,7 +105,7 @@ class ContentCheck:
             return False
         return all(event.is_known for event in events if isinstance(event, Incident))
 
-    def _count(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
+    def _add_fault(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
         if count:
             earlier, start, gtid = self._faults.get(kind, (0, table.value("start", first), table.gtid(first)))
             self._faults[kind] = (earlier + count, start, gtid)

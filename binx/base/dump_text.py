@@ -203,7 +203,7 @@ class DumpText:
         while True:
             # In latin-1, each character is one byte.
             head = self._window[self._start : self._start + size].decode("latin-1")
-            ends = self._ends.behind(head, 0)
+            ends = self._ends.find(head, 0)
             is_last = self._is_at_end and self._start + len(head) == len(self._window)
             if ends is not None and (ends[1] < len(head) or head.endswith((";", "\n")) or is_last):
                 break

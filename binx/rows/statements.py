@@ -237,7 +237,7 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
         client=query.charset.name,
         failed=query.error_code != 0,
         committed=bool(query.status.ddl_xid or query.status.mariadb_xid),
-        place=(log, header.position),
+        position=(log, header.position),
         connection=(header.server_id, query.thread_id),
         uses_temporary=bool(header.flags & EventFlag.THREAD_SPECIFIC),
     )

@@ -254,7 +254,7 @@ class StatementContext(NamedTuple):
         committed: whether an engine committed its changes, which MySQL logs since 8.0 and MariaDB since 10.6;
             False if unknown.
         connection: server ID and connection ID; None if unknown.
-        place: the log's name with its identity, and the offset of the statement's event; None if it is not
+        position: the log's name with its identity, and the offset of the statement's event; None if it is not
             from a log.
         uses_temporary: whether it uses a temporary table, or something else that only its connection has.
     """
@@ -270,7 +270,7 @@ class StatementContext(NamedTuple):
     failed: bool = False
     committed: bool = False
     connection: tuple[int, int] | None = None
-    place: tuple[str, int] | None = None
+    position: tuple[str, int] | None = None
     uses_temporary: bool = False
 
     # Bits of sql_mode: MySQL's sql/sql_const.h and MariaDB's sql/sql_class.h agree on these.

@@ -117,7 +117,7 @@ def _clause(reader: TokenReader) -> list[AlterAction]:
     if word in _COLUMNLESS:
         reader.next()
         reader.skip_to_comma()
-        # ORDER BY a, b: its commas cannot be told from the statement's, but nothing may follow it.
+        # ORDER BY a, b: its commas look like the statement's, but nothing may follow it.
         while word == "ORDER" and not reader.at_end:
             reader.next()
         return []
@@ -266,7 +266,7 @@ def _table_option(reader: TokenReader) -> list[AlterAction]:
     if name.upper() in {"DATA", "INDEX"} and reader.accept("DIRECTORY"):
         name = "DIRECTORY"
     if not reader.accept("=") and name.upper() not in _OPTIONS:
-        raise reader.not_understood(f"= behind {name}")
+        raise reader.not_understood(f"= after {name}")
     if reader.at("("):
         reader.skip_parentheses()
         return []

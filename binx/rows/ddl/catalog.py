@@ -19,7 +19,7 @@ from binx.rows.columns.schema import (
     StatementContext,
     TableDefinition,
 )
-from binx.rows.ddl.catalog_statements import StatementAtWork
+from binx.rows.ddl.catalog_statements import Applier
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import (
     AlterTable,
@@ -33,7 +33,7 @@ from binx.rows.ddl.statements import (
     TruncateTable,
 )
 
-_Place = tuple[str, int]
+_LogPosition = tuple[str, int]
 
 Names = frozenset[tuple[str, str]]
 """(database, name) of a connection's temporary tables, in lower case."""
@@ -44,7 +44,7 @@ def folded(db: str, name: str) -> tuple[str, str]:
     return db.casefold(), name.casefold()
 
 
-class Parts(NamedTuple):
+class Split(NamedTuple):
     """A statement split by whether it applies to its connection's temporary tables or to other tables.
 
     A part is None if the statement has no such tables. For the connection that created it, a temporary
@@ -57,7 +57,7 @@ class Parts(NamedTuple):
     lasting: Statement | None
 
 
-def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementContext) -> Parts:
+def split_statement(parsed: Statement, own: Names, default_db: str, context: StatementContext) -> Split:
     """Split a statement into its parts for temporary and for other tables.
 
     Args:
@@ -69,16 +69,16 @@ def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementC
 
     match parsed:
         case CreateTable(temporary=True) | DropTables(temporary=True) | NotUnderstood(temporary=True):
-            return Parts(parsed, None)
+            return Split(parsed, None)
         case AlterTable() if context.uses_temporary:
             # If a temporary table was created before the first log, only this flag shows that it is one.
-            return Parts(parsed, None)
+            return Split(parsed, None)
         case TruncateTable() if context.uses_temporary and key(parsed.table) in own:
-            return Parts(parsed, None)
+            return Split(parsed, None)
         case DropTables() if context.uses_temporary:
-            mine = tuple(table for table in parsed.tables if key(table) in own)
-            others = tuple(table for table in parsed.tables if key(table) not in own)
-            return Parts(DropTables(mine) if mine else None, DropTables(others) if others else None)
+            temporary = tuple(table for table in parsed.tables if key(table) in own)
+            lasting = tuple(table for table in parsed.tables if key(table) not in own)
+            return Split(*(DropTables(tables) if tables else None for tables in (temporary, lasting)))
         case RenameTables() if context.mariadb:
             pairs: dict[bool, list[tuple[TableName, TableName]]] = {True: [], False: []}
             for old, new in parsed.pairs:
@@ -86,8 +86,8 @@ def parts_of(parsed: Statement, own: Names, default_db: str, context: StatementC
                 is_own = key(old) in own
                 own = own - {key(old)} | {key(new)} if is_own else own
                 pairs[is_own].append((old, new))
-            return Parts(*(RenameTables(tuple(pairs[own])) if pairs[own] else None for own in (True, False)))
-    return Parts(None, parsed)
+            return Split(*(RenameTables(tuple(pairs[own])) if pairs[own] else None for own in (True, False)))
+    return Split(None, parsed)
 
 
 class Followed(NamedTuple):
@@ -112,7 +112,7 @@ class Catalog:
         databases: character sets of databases, by name.
         temporary: temporary tables, by (server ID, connection ID).
         statements: number of statements that may have changed the catalog.
-        expected: definitions to add later, by the place of the statement after which they are valid.
+        expected: definitions to add later, by the position of the statement after which they are valid.
     """
 
     def __init__(self) -> None:
@@ -120,19 +120,19 @@ class Catalog:
         self.statements = 0
         self.databases: dict[str, Charset] = {}
         self.temporary: dict[tuple[int, int], Catalog] = {}
-        self.expected: dict[_Place, tuple[TableDefinition, ...]] = {}
+        self.expected: dict[_LogPosition, tuple[TableDefinition, ...]] = {}
 
     def copy(self) -> Catalog:
         """Return an independent copy."""
-        other = Catalog()
-        other.become(self)
-        return other
+        copied = Catalog()
+        copied.become(self)
+        return copied
 
-    def become(self, other: Catalog) -> None:
+    def become(self, catalog: Catalog) -> None:
         """Replace the contents with a copy of another catalog's."""
-        self._tables, self.statements = dict(other._tables), other.statements
-        self.databases = dict(other.databases)
-        self.temporary, self.expected = dict(other.temporary), dict(other.expected)
+        self._tables, self.statements = dict(catalog._tables), catalog.statements
+        self.databases = dict(catalog.databases)
+        self.temporary, self.expected = dict(catalog.temporary), dict(catalog.expected)
 
     def clear(self) -> None:
         """Forget everything, as statements may have been missed."""
@@ -151,8 +151,8 @@ class Catalog:
         """Return hex digits that are equal for catalogs with the same columns in the same tables."""
         digest = hashlib.sha256()
         for table in sorted(self, key=lambda table: (table.db, table.name)):
-            known = (table.db, table.name, table.columns, table.row_key, table.unknown)
-            digest.update(repr(known).encode("utf-8", "replace"))
+            facts = (table.db, table.name, table.columns, table.row_key, table.unknown)
+            digest.update(repr(facts).encode("utf-8", "replace"))
         return digest.hexdigest()[:16]
 
     def lookup(self, db: str, table: str) -> TableDefinition | None:
@@ -161,8 +161,8 @@ class Catalog:
         Tables from a dump without database names are found in every database.
         If the definition's ``unknown`` is set, only the table's existence is known.
         """
-        found = self.find(db, table)
-        return found if found is not None or not db else self.find("", table)
+        definition = self.find(db, table)
+        return definition if definition is not None or not db else self.find("", table)
 
     def find(self, db: str, table: str) -> TableDefinition | None:
         """Like :meth:`lookup`, but without the tables from a dump without database names."""
@@ -176,8 +176,8 @@ class Catalog:
         """Return a database's name as in ``databases``; the given one if it is not there."""
         if name in self.databases:
             return name
-        same = [known for known in self.databases if known.casefold() == name.casefold()]
-        return same[0] if len(same) == 1 else name
+        matches = [db for db in self.databases if db.casefold() == name.casefold()]
+        return matches[0] if len(matches) == 1 else name
 
     def apply(
         self,
@@ -209,26 +209,26 @@ class Catalog:
         own = Catalog() if connection is None else self.temporary.get(connection, Catalog()).copy()
         own.databases = self.databases
         names = frozenset(folded(table.db, table.name) for table in own)
-        parts = parts_of(parsed, names, default_db, context)
+        split = split_statement(parsed, names, default_db, context)
         models = (own, self) if context.uses_temporary else (self,)
-        if parts.temporary is not None:
-            StatementAtWork(own, statement, default_db, context, provenance, models).do(parts.temporary)
+        if split.temporary is not None:
+            Applier(own, statement, default_db, context, provenance, models).apply(split.temporary)
             if connection is not None:
                 self.temporary[connection] = own
                 if not len(own):
                     del self.temporary[connection]
-        if parts.lasting is None:
+        if split.lasting is None:
             return Followed(None, [])
-        changes = StatementAtWork(self, statement, default_db, context, provenance, models).do(parts.lasting)
-        for table in self.expected.get(context.place or ("", 0), ()):
+        changes = Applier(self, statement, default_db, context, provenance, models).apply(split.lasting)
+        for table in self.expected.get(context.position or ("", 0), ()):
             before = self.find(table.db, table.name)
             changes.append(Change(ChangeKind.ALTERED, table.db, table.name, table, before))
             self.put(table)
-        return Followed(parts.lasting, changes)
+        return Followed(split.lasting, changes)
 
-    def expect(self, place: _Place, table: TableDefinition) -> None:
-        """Add a table's definition once the statement at this place in the logs is applied."""
-        self.expected[place] = (*self.expected.get(place, ()), table)
+    def expect(self, position: _LogPosition, table: TableDefinition) -> None:
+        """Add a table's definition once the statement at this position of the logs is applied."""
+        self.expected[position] = (*self.expected.get(position, ()), table)
 
     def load_dump(self, text: str) -> list[Change]:
         """Apply a dump of ``mysqldump --no-data``; tables before any USE are valid for every database."""
@@ -248,7 +248,7 @@ class Catalog:
     def put(self, table: TableDefinition) -> None:
         """Add a table, replacing the one with exactly this name."""
         key = folded(table.db, table.name)
-        others = (one for one in self._tables.get(key, ()) if (one.db, one.name) != (table.db, table.name))
+        others = (old for old in self._tables.get(key, ()) if (old.db, old.name) != (table.db, table.name))
         self._tables[key] = (*others, table)
 
     def remove(self, table: TableDefinition) -> None:

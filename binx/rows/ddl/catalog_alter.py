@@ -45,13 +45,13 @@ from binx.rows.ddl.statements import (
     SystemVersioning,
 )
 from binx.rows.ddl.table_keys import (
+    not_null,
     on_columns,
     renamed_index,
     same_name,
     settled_indexes,
     with_foreign_keys,
     with_index,
-    with_period,
     without_index,
     without_period,
 )
@@ -76,15 +76,10 @@ GENERATED_KEY = "my_row_id"
 def with_key(
     table: TableDefinition, columns: tuple[ColumnDefinition, ...], key: tuple[str, ...]
 ) -> TableDefinition:
-    """The table with these columns and key; MariaDB makes the end of a row's period a part of its key."""
+    """Return the table with these columns and key; MariaDB adds the end of a row's period to the key."""
     ends = [column.name for column in columns if column.generated == "row_end" and column.name not in key]
     key = (*key, *ends) if key else ()
-    required = {name.casefold() for name in key}
-    columns = tuple(
-        column._replace(nullable=column.nullable and column.name.casefold() not in required)
-        for column in columns
-    )
-    return table._replace(columns=columns, primary_key=key)
+    return table._replace(columns=not_null(columns, key), primary_key=key)
 
 
 @dataclass(eq=False)
@@ -122,7 +117,7 @@ class _Alteration:
         ends = {column.name for column in table.columns if column.generated == "row_end"}
         self.key = [name for name in table.primary_key if name not in ends]
         self.indexes = table.indexes
-        self.foreign = table.foreign_keys
+        self.foreign_keys = table.foreign_keys
         self.period = table.period
 
     def result(self) -> TableDefinition:
@@ -132,7 +127,7 @@ class _Alteration:
             self.key = []
         moved = self._change_in_place()
         self._follow_columns(moved)
-        self._put(moved)
+        self._arrange(moved)
         self._set_period()
         for action in self.actions:
             if isinstance(action, AddKey):
@@ -147,7 +142,7 @@ class _Alteration:
             columns += VERSIONING_COLUMNS
         table = self.table._replace(
             indexes=settled_indexes(self.indexes, columns),
-            foreign_keys=self.foreign,
+            foreign_keys=self.foreign_keys,
             period=self.period,
             charset=self.charset.charset,
             collation=self.charset.collation,
@@ -158,7 +153,7 @@ class _Alteration:
         for action in self.actions:
             if isinstance(action, SetPeriod) and not (action.if_not_exists and self.period):
                 self.period = action.period
-        columns = with_period([entry.column for entry in self.entries], self.period)
+        columns = not_null((entry.column for entry in self.entries), self.period[1:])
         for entry, column in zip(self.entries, columns, strict=True):
             entry.column = column
 
@@ -173,18 +168,18 @@ class _Alteration:
                 for entry in self.entries:
                     entry.column = convert_column(entry.column, self.charset)
         if declared is not None and self.context.mariadb:
-            # Beside CONVERT it is the default all the same; MySQL refuses two that differ.
+            # It is the default even beside CONVERT; MySQL refuses two that differ.
             self.charset = declared
 
-    def _was_there(self, name: str) -> bool:
-        return any(same_name(one, name) for one in self.names_before)
+    def _existed(self, name: str) -> bool:
+        return any(same_name(old_name, name) for old_name in self.names_before)
 
     def _find_old(self, name: str, if_exists: bool) -> list[_Entry]:
         """Return the column with this old name; an empty list if it is missing and ``if_exists``."""
-        found = [entry for entry in self.entries if same_name(entry.old_name, name)]
-        if not found and not if_exists:
+        matches = [entry for entry in self.entries if same_name(entry.old_name, name)]
+        if not matches and not if_exists:
             raise AlterError(f"refers to the column {name!r}, which is not in the known definition")
-        return found[:1]
+        return matches[:1]
 
     def _change_in_place(self) -> _Moved:
         """Drop, rename and redefine by old names; returns the columns to move."""
@@ -197,7 +192,7 @@ class _Alteration:
                 case DropColumn():
                     dropped += self._find_old(action.name, action.if_exists)
                 case RenameColumn():
-                    renames += [(one, action.new) for one in self._find_old(action.old, action.if_exists)]
+                    renames += [(entry, action.new) for entry in self._find_old(action.old, action.if_exists)]
                 case ChangeColumn():
                     if not self._changes_added(action, moved):
                         for entry in self._find_old(action.old, action.if_exists):
@@ -209,7 +204,7 @@ class _Alteration:
                 case AddColumn():
                     # IF NOT EXISTS leaves out a column that was there, or is declared before it.
                     name = action.column.name
-                    is_there = self._was_there(name) or any(same_name(one, name) for one in declared)
+                    is_there = self._existed(name) or any(same_name(other, name) for other in declared)
                     if not (action.if_not_exists and is_there):
                         moved.append((_Entry(None, self._added(action.column)), action.position))
                     declared.append(name)
@@ -223,7 +218,7 @@ class _Alteration:
         return moved
 
     def _added(self, spec: ColumnSpec) -> ColumnDefinition:
-        """A column that is added, with what the rows that are there get in it."""
+        """Return an added column, with the value that existing rows get in it."""
         column = self._resolve(spec)
         for action in self.actions if self._adds(spec.name) else ():
             if isinstance(action, AlterColumn) and same_name(action.name, spec.name):
@@ -231,17 +226,17 @@ class _Alteration:
         return column._replace(added=given_default(spec, column))
 
     def _adds(self, name: str) -> bool:
-        """Whether the statement adds a column, which MariaDB's ALTER COLUMN in it is about too."""
-        adds = (one.column.name for one in self.actions if isinstance(one, AddColumn))
-        return self.context.mariadb and any(same_name(one, name) for one in adds)
+        """Whether the statement adds a column, to which MariaDB's ALTER COLUMN in it then applies."""
+        columns = (action.column.name for action in self.actions if isinstance(action, AddColumn))
+        return self.context.mariadb and any(same_name(column, name) for column in columns)
 
     def _changes_added(self, action: ChangeColumn, moved: _Moved) -> bool:
         """Whether it redefines a column that the same statement adds, as MariaDB lets it; if so, do it."""
-        if not self.context.mariadb or action.if_exists or self._was_there(action.old):
+        if not self.context.mariadb or action.if_exists or self._existed(action.old):
             return False
-        for place, (entry, _) in enumerate(moved):
+        for index, (entry, _) in enumerate(moved):
             if entry.old_name is None and same_name(entry.column.name, action.old):
-                del moved[place]
+                del moved[index]
                 moved.append((_Entry(None, self._added(action.column)), action.position))
                 return True
         return False
@@ -256,69 +251,71 @@ class _Alteration:
         return resolve_column(spec, self.charset, self.context)
 
     def _follow_columns(self, moved: _Moved) -> None:
-        """Drop and rename keys by their old names, and follow the columns that all keys are made of.
+        """Drop and rename keys by their old names, and rename the columns in all keys.
 
         A column that is added in the place of one that is dropped takes its place in keys too.
         """
-        named = [(entry.old_name, entry.column.name) for entry in self.entries]
-        named += [(entry.column.name, entry.column.name) for entry, _ in moved if entry.old_name is None]
+        renames = [(entry.old_name, entry.column.name) for entry in self.entries]
+        renames += [(entry.column.name, entry.column.name) for entry, _ in moved if entry.old_name is None]
 
-        def name_now(old: str) -> str | None:
-            return next((now for before, now in named if same_name(before, old)), None)
+        def new_name(old: str) -> str | None:
+            return next((new for old_name, new in renames if same_name(old_name, old)), None)
 
-        self.key = [name for name in map(name_now, self.key) if name is not None]
+        self.key = [name for name in map(new_name, self.key) if name is not None]
         for action in self.actions:
             if isinstance(action, RenameKey):
                 self.indexes = renamed_index(self.indexes, action.old, action.new)
             elif isinstance(action, DropKey):
                 if action.what not in {"KEY", "INDEX"}:
-                    self.foreign = tuple(key for key in self.foreign if not same_name(key.name, action.name))
+                    self.foreign_keys = tuple(
+                        key for key in self.foreign_keys if not same_name(key.name, action.name)
+                    )
                 if action.what != "FOREIGN KEY":
                     self.indexes = without_index(self.indexes, action.name, action.if_exists)
-        self.indexes = on_columns(self.indexes, name_now)
-        self.period = (*self.period[:1], *(name_now(name) or name for name in self.period[1:]))
-        self.foreign = tuple(
-            key._replace(columns=tuple(name_now(name) or name for name in key.columns))
-            for key in self.foreign
+        self.indexes = on_columns(self.indexes, new_name)
+        self.period = (*self.period[:1], *(new_name(name) or name for name in self.period[1:]))
+        self.foreign_keys = tuple(
+            key._replace(columns=tuple(new_name(name) or name for name in key.columns))
+            for key in self.foreign_keys
         )
 
-    def _put(self, moved: _Moved) -> None:
-        key = self._key_of_server()
+    def _arrange(self, moved: _Moved) -> None:
+        first = self._generated_key()
         for entry, position in moved:
-            key = None if entry is key else key
+            first = None if entry is first else first
             self.entries = [other for other in self.entries if other is not entry]
             if position is None:
                 self.entries.append(entry)
             elif position.after is None:
                 self.entries.insert(0, entry)
             else:
-                self.entries.insert(self._place_behind(position.after), entry)
-        if key is not None:
-            self.entries = [key, *(other for other in self.entries if other is not key)]
+                self.entries.insert(self._index_after(position.after), entry)
+        if first is not None:
+            self.entries = [first, *(other for other in self.entries if other is not first)]
         names = [entry.column.name.casefold() for entry in self.entries]
         if len(set(names)) != len(names):
             raise AlterError("adds a column that already exists in the known definition")
 
-    def _key_of_server(self) -> _Entry | None:
+    def _generated_key(self) -> _Entry | None:
         """The first column, if it is the key that MySQL generates, which stays first in the end."""
         if not self.entries or self.key != [GENERATED_KEY] or self.context.mariadb:
             return None
         first = self.entries[0]
         return first if first.column.name == GENERATED_KEY and first.column.invisible else None
 
-    def _place_behind(self, name: str) -> int:
-        for place, entry in enumerate(self.entries):
+    def _index_after(self, name: str) -> int:
+        for index, entry in enumerate(self.entries):
             if same_name(entry.column.name, name):
-                return place + 1
+                return index + 1
         raise AlterError(f"puts a column after {name!r}, which is not in the known definition")
 
     def _add_key(self, key: Key) -> None:
         """Add a key, which goes by the new names."""
         if key.references is not None:
             # With IF NOT EXISTS, the references of a column that exists are ignored too.
-            if not (key.if_not_exists and self._was_there(key.columns[0])):
-                table = self.table._replace(foreign_keys=self.foreign)
-                self.foreign = with_foreign_keys(table, [key]).foreign_keys
+            if not (key.if_not_exists and self._existed(key.columns[0])):
+                table = self.table._replace(foreign_keys=self.foreign_keys)
+                self.foreign_keys = with_foreign_keys(table, [key]).foreign_keys
         elif not key.primary:
             self.indexes = with_index(self.indexes, key)
         elif not (key.if_not_exists and self.table.primary_key):
@@ -330,7 +327,7 @@ class _Alteration:
 
 
 def given_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
-    """What the rows that are there get in a column that is added."""
+    """Return the value that existing rows get in an added column."""
     if spec.numbered or column.generated is not None:
         return Default("", DefaultKind.EXPRESSION)
     if column.default is not None:
@@ -351,7 +348,7 @@ def alter(
     database: Charset,
     context: StatementContext,
 ) -> TableDefinition:
-    """The table after an ALTER TABLE; renaming the table itself is the catalog's.
+    """Return the table after an ALTER TABLE, but not renamed: that is the catalog's part.
 
     Args:
         database: what CONVERT TO CHARACTER SET DEFAULT means.

@@ -35,8 +35,8 @@ def catalog_record(catalog: Catalog) -> bytes:
             for connection, own in sorted(catalog.temporary.items(), key=itemgetter(0))
         ],
         "expected": [
-            [*place, [_facts(table) for table in tables]]
-            for place, tables in sorted(catalog.expected.items())
+            [*position, [_facts(table) for table in tables]]
+            for position, tables in sorted(catalog.expected.items())
         ],
     }
     return json.dumps(document, separators=(",", ":")).encode("ascii")
@@ -82,7 +82,7 @@ def _plain(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
-        return _facts(value) if hasattr(value, "_fields") else [_plain(one) for one in value]
+        return _facts(value) if hasattr(value, "_fields") else [_plain(item) for item in value]
     return value
 
 
@@ -91,13 +91,13 @@ def _with_tuples(facts: _Facts) -> _Facts:
 
 
 def _table(facts: _Facts) -> TableDefinition:
-    found: _Facts = {
+    nested: _Facts = {
         "columns": tuple(map(_column, facts.get("columns", ()))),
-        "indexes": tuple(IndexDefinition(**_with_tuples(one)) for one in facts.get("indexes", ())),
-        "foreign_keys": tuple(ForeignKey(**_with_tuples(one)) for one in facts.get("foreign_keys", ())),
+        "indexes": tuple(IndexDefinition(**_with_tuples(index)) for index in facts.get("indexes", ())),
+        "foreign_keys": tuple(ForeignKey(**_with_tuples(key)) for key in facts.get("foreign_keys", ())),
         "provenance": Provenance(facts.get("provenance", Provenance.DDL)),
     }
-    return TableDefinition(**(_with_tuples(facts) | found))
+    return TableDefinition(**(_with_tuples(facts) | nested))
 
 
 def _column(facts: _Facts) -> ColumnDefinition:

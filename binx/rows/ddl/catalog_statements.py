@@ -26,11 +26,11 @@ from binx.rows.ddl.statements import (
 )
 from binx.rows.ddl.table_keys import (
     Indexes,
+    not_null,
     renamed_foreign_keys,
     settled_indexes,
     with_foreign_keys,
     with_index,
-    with_period,
     without_period,
 )
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
 
 
-class StatementAtWork:
-    """One statement at work on a catalog.
+class Applier:
+    """Applies one statement to a catalog.
 
     Args:
-        models: where the table is looked for that one is made LIKE, in this order.
+        models: the catalogs in which the table of LIKE is looked up, in this order.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class StatementAtWork:
         self.provenance = provenance
         self.models = models
 
-    def do(self, parsed: Statement) -> list[Change]:
-        """Apply the statement to the catalog, and return the changes."""
+    def apply(self, parsed: Statement) -> list[Change]:
+        """Apply the parsed statement, and return the changes."""
         match parsed:
             case CreateTable():
                 return self._create(parsed)
@@ -93,7 +93,7 @@ class StatementAtWork:
     def _database_charset(self, db: str) -> Charset:
         return self.catalog.databases.get(self.catalog.database(db), Charset())
 
-    def _made(self, table: TableName) -> TableDefinition:
+    def _stub(self, table: TableName) -> TableDefinition:
         return TableDefinition(
             self._db(table),
             table.name,
@@ -103,7 +103,7 @@ class StatementAtWork:
         )
 
     def _unknown(self, table: TableName, reason: str) -> TableDefinition:
-        definition = self._made(table)._replace(unknown=reason)
+        definition = self._stub(table)._replace(unknown=reason)
         self.catalog.put(definition)
         return definition
 
@@ -118,7 +118,7 @@ class StatementAtWork:
         if parsed.like is not None:
             definition = self._like(parsed.table, parsed.like)
         elif parsed.select:
-            definition = self._made(parsed.table)._replace(unknown="some of its columns come from a query")
+            definition = self._stub(parsed.table)._replace(unknown="some of its columns come from a query")
         else:
             definition = self._from_columns(parsed)
         if may_exist and self.provenance is Provenance.DDL and not parsed.temporary:
@@ -129,44 +129,44 @@ class StatementAtWork:
         return [Change(ChangeKind.CREATED, definition.db, definition.name, definition, previous)]
 
     def _from_columns(self, parsed: CreateTable) -> TableDefinition:
-        made = self._made(parsed.table)
-        charset = complete_charset(parsed.charset, self._database_charset(made.db))
-        made = made._replace(charset=charset.charset, collation=charset.collation)
+        definition = self._stub(parsed.table)
+        charset = complete_charset(parsed.charset, self._database_charset(definition.db))
+        definition = definition._replace(charset=charset.charset, collation=charset.collation)
         columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
         if parsed.versioned and not any(column.generated == "row_end" for column in columns):
             columns += VERSIONING_COLUMNS
         known = {column.name.casefold(): column.name for column in columns}
         if len(known) != len(columns):
-            return made._replace(unknown="its statement names a column twice")
+            return definition._replace(unknown="its statement names a column twice")
         keys = [without_period(key, parsed.period) for key in parsed.keys]
-        columns = with_period(columns, parsed.period)
+        columns = not_null(columns, parsed.period[1:])
         primary = next((key.columns for key in keys if key.primary), ())
         indexes: Indexes = ()
         for key in keys:
             if not key.primary and key.references is None:
                 indexes = with_index(indexes, key)
-        made = made._replace(indexes=settled_indexes(indexes, columns), period=parsed.period)
-        made = with_foreign_keys(made, keys)
-        return with_key(made, columns, tuple(known.get(name.casefold(), name) for name in primary))
+        definition = definition._replace(indexes=settled_indexes(indexes, columns), period=parsed.period)
+        definition = with_foreign_keys(definition, keys)
+        return with_key(definition, columns, tuple(known.get(name.casefold(), name) for name in primary))
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
-        made = self._made(table)
-        known = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
-        found = next((one for one in known if one is not None), None)
-        if found is None:
-            return made._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
-        return found._replace(
-            db=made.db,
-            name=made.name,
-            columns=tuple(column._replace(added=None) for column in found.columns),
+        definition = self._stub(table)
+        candidates = (catalog.lookup(self._db(model), model.name) for catalog in self.models)
+        source = next((candidate for candidate in candidates if candidate is not None), None)
+        if source is None:
+            return definition._replace(unknown=f"it was created LIKE {model.name!r}, which is not known")
+        return source._replace(
+            db=definition.db,
+            name=definition.name,
+            columns=tuple(column._replace(added=None) for column in source.columns),
             foreign_keys=(),
-            provenance=self._behind(found.provenance),
+            provenance=self._provenance_after(source.provenance),
             ddl=self.statement,
         )
 
-    def _behind(self, before: Provenance) -> Provenance:
-        """The origin of a definition that a statement has made of another one."""
-        return before if before is Provenance.IF_NOT_EXISTS else self.provenance
+    def _provenance_after(self, provenance: Provenance) -> Provenance:
+        """Return the provenance of a definition that the statement makes of another one."""
+        return provenance if provenance is Provenance.IF_NOT_EXISTS else self.provenance
 
     def _alter(self, parsed: AlterTable) -> list[Change]:
         db = self._db(parsed.table)
@@ -188,7 +188,7 @@ class StatementAtWork:
         return changes
 
     def _altered(self, previous: TableDefinition, parsed: AlterTable) -> Change:
-        # A dump that names no database describes the table in each; from here on this one is by itself.
+        # A dump without database names describes the table in each; from here on, this one differs.
         db = previous.db or self._db(parsed.table)
         # What CONVERT TO CHARACTER SET DEFAULT means: to MySQL the charset of the session's default database;
         # to MariaDB the table's database's, with the collation that is that charset's default.
@@ -203,18 +203,18 @@ class StatementAtWork:
             reason = f"ALTER TABLE {error}"
             definition = self._unknown(TableName(db, previous.name), reason)
             return Change(ChangeKind.UNPARSED, db, previous.name, definition, previous, reason)
-        provenance = self._behind(previous.provenance)
+        provenance = self._provenance_after(previous.provenance)
         definition = altered._replace(db=db, provenance=provenance, ddl=self.statement)
         self.catalog.put(definition)
         return Change(ChangeKind.ALTERED, db, definition.name, definition, previous)
 
     def _move_partition(self, table: TableDefinition | None, action: MovePartition) -> list[Change]:
-        """The table that a partition becomes, or that becomes one, as MariaDB converts them."""
-        if action.other is None or action.kind is PartitionMove.ROWS:
+        """Create the table that a partition becomes, or drop the one that becomes a partition (MariaDB)."""
+        if action.table is None or action.kind is PartitionMove.ROWS:
             return []
         if action.kind is PartitionMove.TABLE_TAKEN:
-            return [self._drop(action.other)]
-        db, name = self._db(action.other), action.other.name
+            return [self._drop(action.table)]
+        db, name = self._db(action.table), action.table.name
         if table is None:
             return [Change(ChangeKind.CREATED, db, name)]
         definition = table._replace(db=db, name=name, foreign_keys=(), ddl=self.statement)
@@ -232,11 +232,11 @@ class StatementAtWork:
         self.catalog.remove(previous)
         definition = renamed_foreign_keys(previous, new.name)._replace(db=db)
         self.catalog.put(definition)
-        before, now = (self._db(old), old.name), {"db": db, "table": new.name}
+        old_key, new_names = (self._db(old), old.name), {"db": db, "table": new.name}
         for table in [*self.catalog]:
-            if any((key.db, key.table) == before for key in table.foreign_keys):
+            if any((key.db, key.table) == old_key for key in table.foreign_keys):
                 keys = (
-                    key._replace(**now) if (key.db, key.table) == before else key
+                    key._replace(**new_names) if (key.db, key.table) == old_key else key
                     for key in table.foreign_keys
                 )
                 self.catalog.put(table._replace(foreign_keys=tuple(keys)))
@@ -251,9 +251,9 @@ class StatementAtWork:
     def _drop_database(self, db: str) -> list[Change]:
         changes = [Change(ChangeKind.DROPPED, db, None)]
         known = self.catalog.database(db)
-        same = [table for table in self.catalog if table.db.casefold() == db.casefold()]
-        own = [table for table in same if self.catalog.database(table.db) == known]
-        for table in own if own or known in self.catalog.databases else same:
+        candidates = [table for table in self.catalog if table.db.casefold() == db.casefold()]
+        own = [table for table in candidates if self.catalog.database(table.db) == known]
+        for table in own if own or known in self.catalog.databases else candidates:
             self.catalog.remove(table)
             changes.append(Change(ChangeKind.DROPPED, table.db, table.name, None, table))
         self.catalog.databases.pop(known, None)
@@ -280,6 +280,6 @@ class StatementAtWork:
         changes: list[Change] = []
         for table in parsed.tables:
             previous = self._find(table)
-            made = self._unknown(table, f"its statement was not understood: {parsed.reason}")
-            changes.append(Change(ChangeKind.UNPARSED, made.db, made.name, made, previous, parsed.reason))
+            new = self._unknown(table, f"its statement was not understood: {parsed.reason}")
+            changes.append(Change(ChangeKind.UNPARSED, new.db, new.name, new, previous, parsed.reason))
         return changes

@@ -28,11 +28,11 @@ _CHARSET_WORDS = (("CHARSET",), ("CHARACTER", "SET"), ("CHAR", "SET"))
 
 def charset_option(reader: TokenReader) -> Charset | None:
     """Read one of a table's or database's ``[DEFAULT] CHARACTER SET [=] c`` and ``COLLATE [=] c``."""
-    start = reader.place
+    start = reader.index
     reader.accept("DEFAULT")
     collates = reader.accept("COLLATE")
     if not collates and not any(reader.accept(*words) for words in _CHARSET_WORDS):
-        reader.place = start
+        reader.index = start
         return None
     reader.accept("=")
     name = charset_word(reader)
@@ -49,7 +49,7 @@ def charset_word(reader: TokenReader) -> str:
 
 
 def merged(first: Charset, second: Charset | None) -> Charset:
-    """Two charset options of one statement."""
+    """Merge two charset options of one statement."""
     if second is None:
         return first
     return Charset(second.charset or first.charset, second.collation or first.collation)
@@ -101,7 +101,7 @@ def key_or_constraint(reader: TokenReader) -> list[Key]:
     if_not_exists = reader.accept("IF", "NOT", "EXISTS") or if_not_exists
     if not reader.at_any("(", "USING", "TYPE"):
         name = reader.name("a key's name")
-    key = key_behind_name(reader, None if primary else name, unique, if_not_exists)
+    key = key_after_name(reader, None if primary else name, unique, if_not_exists)
     reader.skip_to_comma()
     return [Key(key.columns, primary=True, if_not_exists=if_not_exists) if primary else key]
 
@@ -114,9 +114,9 @@ def _foreign_key(reader: TokenReader, name: str | None) -> Key:
         name = own if name is None else name
     columns = key_columns(reader)
     reader.expect("REFERENCES")
-    found = references(reader)
+    target = references(reader)
     reader.skip_to_comma()
-    return Key(columns, name, if_not_exists=if_not_exists, references=found)
+    return Key(columns, name, if_not_exists=if_not_exists, references=target)
 
 
 def references(reader: TokenReader) -> References:
@@ -144,20 +144,20 @@ def _key_action(reader: TokenReader) -> str:
     return NO_CHANGE
 
 
-def key_behind_name(reader: TokenReader, name: str | None, unique: bool, if_not_exists: bool) -> Key:
+def key_after_name(reader: TokenReader, name: str | None, unique: bool, if_not_exists: bool) -> Key:
     """Read ``[USING kind] (part, …)``."""
     while not reader.at("("):
         if reader.at_end or reader.at_any(",", ")"):
             raise reader.not_understood("a key's columns")
         reader.next()
-    parts = reader.listed(_key_part)
+    key_parts = reader.listed(_key_part)
     return Key(
-        columns=tuple(column for column, _, _ in parts if column is not None),
+        columns=tuple(column for column, _, _ in key_parts if column is not None),
         name=name,
         unique=unique,
-        whole=not any(is_expression for _, _, is_expression in parts),
+        whole=not any(is_expression for _, _, is_expression in key_parts),
         if_not_exists=if_not_exists,
-        prefixes=tuple(prefix for column, prefix, _ in parts if column is not None),
+        prefixes=tuple(prefix for column, prefix, _ in key_parts if column is not None),
     )
 
 
@@ -253,12 +253,12 @@ def _introducer(reader: TokenReader, token: Token) -> str | None:
 
 def _introduced(name: str, literal: str | bytes) -> _Constant:
     """A literal in a character set; what becomes of bytes that are no text there only the server knows."""
-    found = charset(name)
-    if found is None or isinstance(literal, str):
+    known = charset(name)
+    if known is None or isinstance(literal, str):
         return _UNKNOWN
-    if found.is_binary:
+    if known.is_binary:
         return DefaultKind.BYTES, literal.hex()
-    text = found.decode_strictly(literal)
+    text = known.decode_strictly(literal)
     return _UNKNOWN if text is None else (DefaultKind.STRING, text)
 
 

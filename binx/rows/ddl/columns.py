@@ -238,8 +238,9 @@ def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     if reader.accept("ROW", "END"):
         return spec._replace(period="end", nullable=False)
     tokens = reader.skip_parentheses()
-    digest = hashlib.sha256("\0".join(one.upper or one.text for one in tokens).encode()).hexdigest()[:16]
-    names = (one.text.lower() for one in tokens if one.kind in (TokenKind.WORD, TokenKind.NAME))
+    text = "\0".join(token.upper or token.text for token in tokens)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    names = (token.text.lower() for token in tokens if token.kind in (TokenKind.WORD, TokenKind.NAME))
     return spec._replace(generated="virtual", expression=(digest, *dict.fromkeys(names)))
 
 
@@ -261,10 +262,10 @@ def _constraint(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _references(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    found, context = references(reader), reader.context
+    target, context = references(reader), reader.context
     since = REFERENCES_HEEDED_SINCE[context.mariadb]
     is_heeded = context.version is None or context.version >= since
-    return spec._replace(references=found) if is_heeded else spec
+    return spec._replace(references=target) if is_heeded else spec
 
 
 _ATTRIBUTES: dict[str, dict[str, Any] | _Rule] = {

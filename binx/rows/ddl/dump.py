@@ -25,7 +25,7 @@ class StatementEnds:
         self._delimiter = ";"
         self._edge = _edge(";")
 
-    def behind(self, text: str, start: int) -> tuple[int, int] | None:
+    def find(self, text: str, start: int) -> tuple[int, int] | None:
         """Return the end of the statement at ``start``, and the start of the next one.
 
         A DELIMITER command is an empty statement. None if the text ends first: an unclosed quote extends to
@@ -34,24 +34,24 @@ class StatementEnds:
         position = start
         executable = False
         while match := self._edge.search(text, position):
-            found = match.group()
+            symbol = match.group()
             position = match.end()
-            if found in _QUOTED:
-                quoted = _QUOTED[found].match(text, match.start())
+            if symbol in _QUOTED:
+                quoted = _QUOTED[symbol].match(text, match.start())
                 if quoted is None:
                     return None
                 position = quoted.end()
-            elif found in {"/*!", "/*M!"}:
+            elif symbol in {"/*!", "/*M!"}:
                 executable = True
-            elif found == "*/":
+            elif symbol == "*/":
                 executable = False
-            elif found == "/*":
+            elif symbol == "/*":
                 closed = text.find("*/", position)
                 position = len(text) if closed < 0 else closed + 2
-            elif found in {"#", "--"}:
+            elif symbol in {"#", "--"}:
                 comment = _LINE_COMMENT.match(text, match.start())
                 position = comment.end() if comment else position
-            elif found == self._delimiter:
+            elif symbol == self._delimiter:
                 if not executable:
                     return match.start(), position
             else:
@@ -67,8 +67,8 @@ def statements(text: str) -> Iterator[str]:
     """The statements of a dump, without their delimiters."""
     ends = StatementEnds()
     start = 0
-    while (found := ends.behind(text, start)) is not None:
-        end, following = found
+    while (bounds := ends.find(text, start)) is not None:
+        end, following = bounds
         if end > start:
             yield text[start:end]
         start = following

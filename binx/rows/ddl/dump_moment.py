@@ -34,7 +34,7 @@ class Moment(NamedTuple):
     gtids: GtidSet = GtidSet()
     time: int | None = None
 
-    def is_behind(self, file: str, statement: Statement, names: list[str]) -> bool | None:
+    def is_after(self, file: str, statement: Statement, names: list[str]) -> bool | None:
         """Whether a logged statement precedes the dump; None if unknown.
 
         Args:
@@ -44,7 +44,7 @@ class Moment(NamedTuple):
             return self == END
         if self.time is not None:
             return statement.commit_timestamp <= self.time
-        by_position = self._is_behind_place(file, statement.position, names) if self.file else None
+        by_position = self._is_after_position(file, statement.position, names) if self.file else None
         return self._has(statement.transaction) if by_position is None else by_position
 
     def _has(self, transaction: str) -> bool | None:
@@ -54,14 +54,14 @@ class Moment(NamedTuple):
             return None
         return self.gtids.contains(source, number) if source in self.gtids.sources else None
 
-    def _is_behind_place(self, file: str, position: int, names: list[str]) -> bool | None:
+    def _is_after_position(self, file: str, position: int, names: list[str]) -> bool | None:
         if self.file in names:
-            own, other = names.index(self.file), names.index(file)
-            return other < own or (other == own and position < self.position)
+            own_index, index = names.index(self.file), names.index(file)
+            return index < own_index or (index == own_index and position < self.position)
         base, _, number = self.file.rpartition(".")
         first_base, _, first = names[0].rpartition(".")
         last = names[-1].rpartition(".")[2]
-        is_known = all(one.isdecimal() and len(one) < _MOST_DIGITS for one in (number, first, last))
+        is_known = all(digits.isdecimal() and len(digits) < _MOST_DIGITS for digits in (number, first, last))
         if base != first_base or not is_known:
             return None
         if int(number) < int(first):
@@ -93,7 +93,7 @@ def given_moment(text: str) -> Moment:
         gtids = GtidSet()
     if not gtids:
         raise UsageError(
-            f"expected start, end, a GTID or a time behind the @ of a schema file, found {text!r}; such as"
+            f"expected start, end, a GTID or a time after the @ of a schema file, found {text!r}; such as"
             " schema.sql@start, schema.sql@0-10-1234 or schema.sql@2026-11-21T09:30:00Z"
         )
     return Moment(f"GTID {text}", gtids=gtids)
@@ -102,14 +102,14 @@ def given_moment(text: str) -> Moment:
 def own_moment(dump: str) -> Moment:
     """What mysqldump or mariadb-dump notes with ``--source-data`` or ``--master-data``, or of GTIDs."""
     try:
-        noted = position_in_dump(dump[:_HEAD])
+        position = position_in_dump(dump[:_HEAD])
     except UsageError:
         return UNKNOWN
-    gtids = noted.gtids
+    gtids = position.gtids
     if any(isinstance(source, DomainSource) for source in gtids.sources):
         gtids = _up_to(gtids)
-    if noted.file:
-        return Moment(f"{noted.file}:{noted.offset}", noted.file, noted.offset, gtids)
+    if position.file:
+        return Moment(f"{position.file}:{position.offset}", position.file, position.offset, gtids)
     return Moment(f"GTID {gtids}", gtids=gtids) if gtids else UNKNOWN
 
 

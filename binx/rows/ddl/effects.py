@@ -131,10 +131,10 @@ def statement_effects(
     """
     if followed is not None and followed.parsed is not None:
         return list(_Effects(followed.changes, default_db, context, options).of(followed.parsed))
-    found = _XA.match(sql)
-    if found is None or found["xid"].upper().endswith("ONE PHASE"):
+    match = _XA.match(sql)
+    if match is None or match["xid"].upper().endswith("ONE PHASE"):
         return []
-    return [Effect(_STEPS[found["step"].upper()], xid="".join(found["xid"].upper().split()))]
+    return [Effect(_STEPS[match["step"].upper()], xid="".join(match["xid"].upper().split()))]
 
 
 class _Effects:
@@ -179,7 +179,7 @@ class _Effects:
         return Effect(action, db, name)
 
     def _change(self, kind: ChangeKind) -> Change | None:
-        return next((one for one in self._changes if one.kind is kind), None)
+        return next((change for change in self._changes if change.kind is kind), None)
 
     def _created(self, parsed: CreateTable) -> Iterator[Effect]:
         for change in self._changes:
@@ -211,31 +211,31 @@ class _Effects:
                 yield effect._replace(new_db=new_db, new_table=new_table)
 
     def _moved(self, table: TableName, move: MovePartition) -> Iterator[Effect]:
-        """Rows that came or went, and what MariaDB made of a table or partition that became the other."""
+        """Yield what a clause did that moves rows, or makes a table of a partition or the reverse."""
         effect = self._effect("partitions", table)
-        if move.other is None:
+        if move.table is None:
             yield effect
             return
-        yield effect._replace(new_db=self._db(move.other), new_table=move.other.name)
+        yield effect._replace(new_db=self._db(move.table), new_table=move.table.name)
         if move.kind is PartitionMove.TABLE_TAKEN:
-            yield self._effect("dropped", move.other)
+            yield self._effect("dropped", move.table)
         elif move.kind is PartitionMove.TABLE_MADE:
-            made = self._change(ChangeKind.CREATED)
-            effect = self._effect("created", move.other)._replace(from_query=True)
-            yield self._defined(effect, None if made is None else made.definition, ())
+            created = self._change(ChangeKind.CREATED)
+            effect = self._effect("created", move.table)._replace(from_query=True)
+            yield self._defined(effect, None if created is None else created.definition, ())
 
     def _defined(self, effect: Effect, definition: TableDefinition | None, keys: Sequence[Key]) -> Effect:
         """Return the effect with columns, row key, and the parents of new foreign keys that act."""
-        referred = (key.references for key in keys if key.references is not None)
+        references = (key.references for key in keys if key.references is not None)
         parents = tuple(
             Parent(
-                self._db(one.table),
-                one.table.name,
-                one.on_delete != NO_CHANGE,
-                () if one.on_update == NO_CHANGE else one.columns,
+                self._db(reference.table),
+                reference.table.name,
+                reference.on_delete != NO_CHANGE,
+                () if reference.on_update == NO_CHANGE else reference.columns,
             )
-            for one in referred
-            if (one.on_delete, one.on_update) != (NO_CHANGE, NO_CHANGE)
+            for reference in references
+            if (reference.on_delete, reference.on_update) != (NO_CHANGE, NO_CHANGE)
         )
         if definition is None or definition.unknown is not None:
             return effect._replace(parents=parents)
@@ -247,7 +247,7 @@ class _Effects:
         action: str | None,
         column: ColumnDefinition,
         former: str | None = None,
-        given: Absent | None = None,
+        filled: Absent | None = None,
         known: bool | None = None,
     ) -> ColumnEffect:
         return ColumnEffect(
@@ -258,9 +258,9 @@ class _Effects:
             arrow_type=str(arrow_type(declared_type(column), self._options)),
             charset=column.charset,
             nullable=column.nullable,
-            known=given is not None if action == "added" else known,
-            value=None if given is None else given.value,
-            misfit=None if given is None else given.misfit,
+            known=filled is not None if action == "added" else known,
+            value=None if filled is None else filled.value,
+            misfit=None if filled is None else filled.misfit,
         )
 
     def _column_changes(
@@ -268,23 +268,23 @@ class _Effects:
     ) -> Iterator[ColumnEffect]:
         """What the clauses did to columns; those that IF [NOT] EXISTS made do nothing are left out."""
 
-        def was_there(name: str) -> bool:
+        def existed(name: str) -> bool:
             return previous is None or previous.column(name) is not None
 
         named: list[str] = []
         computed = computed_anew(parsed, previous, after)
         for action in parsed.actions:
             match action:
-                case DropColumn() if was_there(action.name):
+                case DropColumn() if existed(action.name):
                     yield ColumnEffect("dropped", action.name)
                 case RenameColumn():
                     named += [action.old, action.new]
-                    if was_there(action.old):
+                    if existed(action.old):
                         yield ColumnEffect("renamed", action.new, action.old)
                 case ChangeColumn():
                     named.append(action.column.name)
-                    if was_there(action.old):
-                        column = self._behind(action, after)
+                    if existed(action.old):
+                        column = self._result(action, after)
                         former = None if same_name(action.old, column.name) else action.old
                         before = None if previous is None else previous.column(action.old)
                         filled = None if column.nullable else self._filled(before, column)
@@ -294,8 +294,8 @@ class _Effects:
                         yield self._column("retyped", column, former, filled, known)
                 case AddColumn():
                     named.append(action.column.name)
-                    if previous is None or not (action.if_not_exists and was_there(action.column.name)):
-                        column = self._behind(action, after)
+                    if previous is None or not (action.if_not_exists and existed(action.column.name)):
+                        column = self._result(action, after)
                         yield self._column("added", column, None, added_value(column, declared_type(column)))
         if previous is not None and after is not None:
             yield from self._unnamed_changes(named, computed, previous, after)
@@ -336,10 +336,10 @@ class _Effects:
     def _filled(self, before: ColumnDefinition | None, column: ColumnDefinition) -> Absent | None:
         return filled_value(before, column, declared_type(column), mariadb=self._context.mariadb)
 
-    def _behind(self, action: AddColumn | ChangeColumn, after: TableDefinition | None) -> ColumnDefinition:
-        """The column as the statement left it."""
-        found = None if after is None else after.column(action.column.name)
-        if found is not None:
-            return found
+    def _result(self, action: AddColumn | ChangeColumn, after: TableDefinition | None) -> ColumnDefinition:
+        """Return the column as the statement left it."""
+        known = None if after is None else after.column(action.column.name)
+        if known is not None:
+            return known
         column = resolve_column(action.column, Charset(), self._context)
         return column._replace(added=given_default(action.column, column))

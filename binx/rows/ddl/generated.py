@@ -19,7 +19,7 @@ def computed_anew(
     former = {clause.column.name.lower(): clause.old for clause in clauses}
     if previous is None or after is None:
         return {clause.column.name.lower() for clause in clauses if clause.column.expression}
-    found: set[str] = set()
+    computed: set[str] = set()
     changed: set[str] = set()
     for column in after.columns:
         name = column.name.lower()
@@ -27,7 +27,7 @@ def computed_anew(
         if before is None:
             continue
         if column.expression and before.expression != column.expression:
-            found.add(name)
+            computed.add(name)
         elif not _keeps_values(before, column):
             changed |= {name, before.name.lower()}
     # A generated column may read another one.
@@ -35,11 +35,11 @@ def computed_anew(
         readers = {
             column.name.lower()
             for column in after.columns
-            if not (found | changed).isdisjoint(column.expression[1:])
-        } - found
+            if not (computed | changed).isdisjoint(column.expression[1:])
+        } - computed
         if not readers:
-            return found
-        found |= readers
+            return computed
+        computed |= readers
 
 
 def _keeps_values(before: ColumnDefinition, after: ColumnDefinition) -> bool:

@@ -18,7 +18,7 @@ from binx.rows.ddl.alter import alter_table, column_keys, dropped_key
 from binx.rows.ddl.clauses import (
     charset_option,
     is_key_or_constraint,
-    key_behind_name,
+    key_after_name,
     key_or_constraint,
     merged,
     period,
@@ -56,7 +56,7 @@ def is_schema_statement(sql: str) -> bool:
 
     True for some that change none (CREATE VIEW); never False for one that does.
     """
-    match = _FIRST_WORD.match(sql, _behind_lead(sql))
+    match = _FIRST_WORD.match(sql, _lead_end(sql))
     if match is None:
         return False
     # What an executable comment holds depends on the server, so every word counts.
@@ -68,7 +68,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
 
     Empty where it begins with no word, as with an executable comment.
     """
-    match = _WORD.match(sql, _behind_lead(sql))
+    match = _WORD.match(sql, _lead_end(sql))
     word = "" if match is None else match[0].lower()
     if word != "set":
         return word
@@ -80,7 +80,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
     return reader.current.upper.lower()
 
 
-def _behind_lead(sql: str) -> int:
+def _lead_end(sql: str) -> int:
     """Where a statement begins, after white space, parentheses and comments that no server executes.
 
     One expression for all of them would need possessive quantifiers, to be linear where nothing follows, and
@@ -103,11 +103,11 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
     except NotUnderstoodError as error:
         return NotUnderstood((), str(error)) if _ANY_WORD.search(sql) else None
     _skip_set_statement(reader)
-    start = reader.place
+    start = reader.index
     try:
         return _statement(reader)
     except NotUnderstoodError as error:
-        reader.place = start
+        reader.index = start
         temporary = reader.at("CREATE", "TEMPORARY") or reader.at("CREATE", "OR", "REPLACE", "TEMPORARY")
         return NotUnderstood(_tables_touched(reader), str(error), temporary)
 
@@ -165,7 +165,7 @@ def _create_index(reader: TokenReader, unique: bool, replaces: bool) -> AlterTab
             raise reader.not_understood("ON")
         reader.next()
     table = table_name(reader)
-    key = AddKey(key_behind_name(reader, name, unique, if_not_exists))
+    key = AddKey(key_after_name(reader, name, unique, if_not_exists))
     return AlterTable(table, (DropKey(name, if_exists=True), key) if replaces else (key,))
 
 
@@ -218,22 +218,22 @@ _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
 def _create_table(reader: TokenReader, temporary: bool) -> CreateTable:
     """Parse CREATE TABLE after the word TABLE."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
-    made = CreateTable(table_name(reader), temporary=temporary, if_not_exists=if_not_exists)
+    create = CreateTable(table_name(reader), temporary=temporary, if_not_exists=if_not_exists)
     in_parentheses = reader.accept("(", "LIKE")
     if in_parentheses or reader.accept("LIKE"):
-        made = made._replace(like=table_name(reader))
+        create = create._replace(like=table_name(reader))
         if in_parentheses:
             reader.expect(")")
-        return made
+        return create
     if reader.at("(") and reader.ahead().upper not in {*_QUERY_WORDS, "("}:
-        made = _with_columns_and_keys(reader, made)
-    made = _with_options(reader, made)
-    if not made.columns and not made.select:
+        create = _with_columns_and_keys(reader, create)
+    create = _with_options(reader, create)
+    if not create.columns and not create.select:
         raise reader.not_understood("columns, LIKE or a query")
-    return made
+    return create
 
 
-def _with_columns_and_keys(reader: TokenReader, made: CreateTable) -> CreateTable:
+def _with_columns_and_keys(reader: TokenReader, create: CreateTable) -> CreateTable:
     columns: list[ColumnSpec] = []
     keys: list[Key] = []
     periods: list[tuple[str, ...]] = []
@@ -249,10 +249,10 @@ def _with_columns_and_keys(reader: TokenReader, made: CreateTable) -> CreateTabl
             keys.extend(column_keys(columns[-1]))
 
     reader.listed(item)
-    return made._replace(columns=tuple(columns), keys=tuple(keys), period=next(filter(None, periods), ()))
+    return create._replace(columns=tuple(columns), keys=tuple(keys), period=next(filter(None, periods), ()))
 
 
-def _with_options(reader: TokenReader, made: CreateTable) -> CreateTable:
+def _with_options(reader: TokenReader, create: CreateTable) -> CreateTable:
     """Read the table's options and partitions, up to its query or its end.
 
     Only those that matter to columns are known, so that options of engines and versions to come do no harm.
@@ -260,18 +260,18 @@ def _with_options(reader: TokenReader, made: CreateTable) -> CreateTable:
     while not reader.at_end:
         option = charset_option(reader)
         if option is not None:
-            made = made._replace(charset=merged(made.charset, option))
+            create = create._replace(charset=merged(create.charset, option))
         elif reader.accept("WITH", "SYSTEM", "VERSIONING"):
-            made = made._replace(versioned=True)
+            create = create._replace(versioned=True)
         elif reader.at_any("SELECT", "WITH", "AS") or reader.at("VALUES", "ROW") or reader.at("TABLE"):
-            return made._replace(select=True)
+            return create._replace(select=True)
         elif reader.at("("):
             if reader.ahead().upper in {*_QUERY_WORDS, "("}:
-                return made._replace(select=True)
+                return create._replace(select=True)
             reader.skip_parentheses()
         else:
             reader.next()
-    return made
+    return create
 
 
 def _alter_database(reader: TokenReader) -> AlterDatabase:

@@ -49,7 +49,7 @@ class SchemaDump(NamedTuple):
     unclear: tuple[str, ...] = ()
 
     def known_in(self, files: Sequence[BinlogFile]) -> Catalog:
-        """The tables that are known before the first of these logs, and those that will be known later.
+        """Return the tables that are known before the first of these logs, and those to be known later.
 
         Args:
             files: all logs, in order; their statements are read where the dump is not as of their start.
@@ -60,34 +60,34 @@ class SchemaDump(NamedTuple):
         catalog = self.tables.copy()
         if self.moment == START:
             return catalog
-        found = list(_schema_statements(files))
+        ddl = list(_schema_statements(files))
         names = [file.name for file in files]
         for table in self.tables:
-            self._settle(catalog, table, [one for one in found if one.is_about(table)], names)
+            self._settle(catalog, table, [entry for entry in ddl if entry.is_about(table)], names)
         return catalog
 
     def _settle(
-        self, catalog: Catalog, table: TableDefinition, found: Sequence[_SchemaStatement], names: list[str]
+        self, catalog: Catalog, table: TableDefinition, ddl: Sequence[_SchemaStatement], names: list[str]
     ) -> None:
-        """Say of one table from where on its definition is known."""
-        sides = [self.moment.is_behind(one.file, one.statement, names) for one in found]
-        if not any(side is not False for side in sides):
+        """Record from which statement on a table's definition is known."""
+        order = [self.moment.is_after(entry.file, entry.statement, names) for entry in ddl]
+        if not any(precedes is not False for precedes in order):
             return
-        last = max(place for place, side in enumerate(sides) if side is not False)
-        statement = found[last].statement
-        where = f"{found[last].file}, offset {statement.position}"
+        last = max(index for index, precedes in enumerate(order) if precedes is not False)
+        statement = ddl[last].statement
+        where = f"{ddl[last].file}, offset {statement.position}"
         what = f"“{shortened(statement.sql, _SHOWN)}” ({where})"
-        if None in sides:
+        if None in order:
             reason = (
                 f"{self.path} does not say as of when it is, and {what} changes the table: say it with"
                 " --schema FILE@start, FILE@end, FILE@GTID or FILE@TIME"
             )
         else:
-            reason = f"its definition in {self.path} is as of {self.moment.text}, behind {what}"
+            reason = f"its definition in {self.path} is as of {self.moment.text}, after {what}"
         catalog.put(table._replace(columns=(), primary_key=(), indexes=(), unknown=reason))
         context = statement.context
-        if None not in sides and context is not None and context.place is not None:
-            catalog.expect(context.place, table)
+        if None not in order and context is not None and context.position is not None:
+            catalog.expect(context.position, table)
 
 
 class _SchemaStatement(NamedTuple):
@@ -118,14 +118,14 @@ def read_dump(path: str) -> SchemaDump:
         UsageError: the part after the ``@`` is not a valid position.
     """
     name, sign, moment = path.rpartition("@")
-    given = None
+    known_moment = None
     if sign and name and not Path(path).exists():
-        path, given = name, given_moment(moment)
+        path, known_moment = name, given_moment(moment)
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
-    dump = dump_of(text, path, given)
+    dump = dump_of(text, path, known_moment)
     if not len(dump.tables):
         raise SourceError("expected CREATE TABLE statements, found no table in it", path=path)
     return dump
@@ -155,17 +155,17 @@ def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement
         decoder = ChangeDecoder(file, decoders, lambda db, table: False)
         decoder.resolve_only = True
         try:
-            for found in scan:
-                marks = found.mask()
-                found.mark_statements(marks)
-                for item in decoder.decode(found, marks):
+            for transactions in scan:
+                mask = transactions.mask()
+                transactions.mark_statements(mask)
+                for item in decoder.decode(transactions, mask):
                     if isinstance(item, Statement) and item.context is not None:
                         parsed = followed.follow(item.sql, item.db, item.context).parsed
                         tables = tuple(_changed(parsed, item.db, item.context))
                         if tables:
                             yield _SchemaStatement(file.name, item, tables)
         except (DamagedError, UnsupportedError):
-            # Whoever decodes the log tells of it, and forgets definitions behind damage.
+            # Whoever decodes the log reports it, and forgets definitions after damage.
             continue
 
 
@@ -174,22 +174,22 @@ def _changed(
 ) -> Iterator[tuple[str | None, str | None]]:
     """The tables whose columns a statement may change."""
 
-    def full(table: TableName) -> tuple[str, str]:
+    def qualified(table: TableName) -> tuple[str, str]:
         return default_db if table.db is None else table.db, table.name
 
     match parsed:
         case CreateTable():
             if context.committed or not parsed.if_not_exists:
-                yield full(parsed.table)
-        case AlterTable() if not all(isinstance(one, MovePartition) for one in parsed.actions):
-            yield full(parsed.table)
-            yield from (full(table) for table in (parsed.new_name,) if table is not None)
+                yield qualified(parsed.table)
+        case AlterTable() if not all(isinstance(action, MovePartition) for action in parsed.actions):
+            yield qualified(parsed.table)
+            yield from (qualified(table) for table in (parsed.new_name,) if table is not None)
         case RenameTables():
-            yield from (full(table) for pair in parsed.pairs for table in pair)
+            yield from (qualified(table) for pair in parsed.pairs for table in pair)
         case DropTables():
-            yield from map(full, parsed.tables)
+            yield from map(qualified, parsed.tables)
         case NotUnderstood():
-            yield from map(full, parsed.tables)
+            yield from map(qualified, parsed.tables)
             if not parsed.tables:
                 yield None, None
         case DropDatabase() | CreateDatabase(replaces=True):

@@ -215,10 +215,10 @@ class MovePartition(NamedTuple):
     """DROP, TRUNCATE, EXCHANGE, CONVERT, DISCARD, IMPORT: rows go or come without row events.
 
     Attributes:
-        other: the table that rows move to or from; None if there is none.
+        table: the table that rows move to or from; None if there is none.
     """
 
-    other: TableName | None = None
+    table: TableName | None = None
     kind: PartitionMove = PartitionMove.ROWS
 
 
@@ -264,12 +264,12 @@ class AlterTable(NamedTuple):
     @property
     def new_name(self) -> TableName | None:
         """What it renames the table to: of several names the last one counts."""
-        return next((one.table for one in reversed(self.actions) if isinstance(one, RenameTo)), None)
+        return next((action.table for action in reversed(self.actions) if isinstance(action, RenameTo)), None)
 
     @property
     def moves(self) -> tuple[MovePartition, ...]:
         """Its clauses by which rows come or go with partitions."""
-        return tuple(one for one in self.actions if isinstance(one, MovePartition))
+        return tuple(action for action in self.actions if isinstance(action, MovePartition))
 
 
 class RenameTables(NamedTuple):

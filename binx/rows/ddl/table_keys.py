@@ -36,7 +36,7 @@ def with_index(indexes: Indexes, key: Key) -> Indexes:
         return indexes
     if key.name is None and name.casefold() in taken:
         numbered = (f"{name}_{number}" for number in count(2))
-        name = next(one for one in numbered if one.casefold() not in taken)
+        name = next(candidate for candidate in numbered if candidate.casefold() not in taken)
     prefixes = key.prefixes if any(key.prefixes) else ()
     return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole, prefixes))
 
@@ -56,16 +56,16 @@ def renamed_index(indexes: Indexes, old: str, new: str) -> Indexes:
     return tuple(index._replace(name=new) if same_name(old, index.name) else index for index in indexes)
 
 
-def on_columns(indexes: Indexes, now: Callable[[str], str | None]) -> Indexes:
+def on_columns(indexes: Indexes, new_name: Callable[[str], str | None]) -> Indexes:
     """Return the keys after columns were renamed or dropped.
 
     Args:
-        now: returns a column's name after the change; None if it was dropped.
+        new_name: returns a column's name after the change; None if it was dropped.
     """
     changed = []
     for index in indexes:
-        parts = zip(index.columns, index.prefixes or (0,) * len(index.columns), strict=True)
-        left = [(name, prefix) for old, prefix in parts if (name := now(old)) is not None]
+        key_parts = zip(index.columns, index.prefixes or (0,) * len(index.columns), strict=True)
+        left = [(name, prefix) for old, prefix in key_parts if (name := new_name(old)) is not None]
         if left or not index.columns:
             prefixes = tuple(prefix for _, prefix in left)
             columns = tuple(name for name, _ in left)
@@ -78,17 +78,17 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
 
     A prefix as long as its column becomes the whole column.
     """
-    known = {column.name.casefold(): column for column in columns}
+    by_name = {column.name.casefold(): column for column in columns}
 
     def settled(index: IndexDefinition) -> IndexDefinition:
-        parts = zip(index.columns, index.prefixes, strict=False)
-        prefixes = tuple(_settled_prefix(known.get(name.casefold()), prefix) for name, prefix in parts)
+        key_parts = zip(index.columns, index.prefixes, strict=False)
+        prefixes = tuple(_settled_prefix(by_name.get(name.casefold()), prefix) for name, prefix in key_parts)
         return index._replace(prefixes=prefixes if any(prefixes) else ())
 
     def order(index: IndexDefinition) -> tuple[bool, ...]:
-        parts = [known[name.casefold()] for name in index.columns if name.casefold() in known]
-        is_virtual = not index.whole or any(column.generated == "virtual" for column in parts)
-        is_nullable = any(column.nullable for column in parts)
+        key_columns = [by_name[name.casefold()] for name in index.columns if name.casefold() in by_name]
+        is_virtual = not index.whole or any(column.generated == "virtual" for column in key_columns)
+        is_nullable = any(column.nullable for column in key_columns)
         return not index.unique, index.unique and is_nullable, is_virtual, any(index.prefixes)
 
     return tuple(sorted(map(settled, indexes), key=order))
@@ -103,18 +103,21 @@ def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
     return prefix if column.base.endswith(_LONG) else 0
 
 
-def with_period(columns: Iterable[ColumnDefinition], period: tuple[str, ...]) -> tuple[ColumnDefinition, ...]:
-    """Return the columns of a table with MariaDB's application-time period, whose bounds cannot be NULL."""
-    bounds = {name.casefold() for name in period[1:]}
-    return tuple(one._replace(nullable=False) if one.name.casefold() in bounds else one for one in columns)
+def not_null(columns: Iterable[ColumnDefinition], names: Iterable[str]) -> tuple[ColumnDefinition, ...]:
+    """Return the columns, with those of these names NOT NULL: a key's, or the bounds of a period."""
+    required = {name.casefold() for name in names}
+    return tuple(
+        column._replace(nullable=column.nullable and column.name.casefold() not in required)
+        for column in columns
+    )
 
 
 def without_period(key: Key, period: tuple[str, ...]) -> Key:
     """Return a key as the server makes it: of a period, its end and its start."""
-    if not any(same_name(name, one) for one in key.columns for name in period[:1]):
+    if not any(same_name(name, column) for column in key.columns for name in period[:1]):
         return key
-    parts = (reversed(period[1:]) if same_name(period[0], name) else (name,) for name in key.columns)
-    return key._replace(columns=tuple(name for part in parts for name in part), prefixes=())
+    replaced = (reversed(period[1:]) if same_name(period[0], name) else (name,) for name in key.columns)
+    return key._replace(columns=tuple(name for names in replaced for name in names), prefixes=())
 
 
 def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefinition:
@@ -122,19 +125,20 @@ def with_foreign_keys(table: TableDefinition, keys: Iterable[Key]) -> TableDefin
 
     An unnamed one is named as by servers: the table's name, ``_ibfk_``, and the next number.
     """
-    found = [*table.foreign_keys]
+    foreign_keys = [*table.foreign_keys]
     prefix = f"{table.name}{GENERATED_NAME}"
     for key in keys:
         if key.references is None:
             continue
-        taken = (name.removeprefix(prefix) for one in found if (name := one.name or "").startswith(prefix))
+        names = (existing.name or "" for existing in foreign_keys)
+        taken = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
         numbers = (int(digits) for digits in taken if digits.isdecimal() and len(digits) < _MOST_DIGITS)
         number = 1 + max(numbers, default=0)
         to, referenced, on_delete, on_update = key.references
         name = key.name or f"{prefix}{number}"
         db = to.db or table.db
-        found.append(ForeignKey(name, key.columns, db, to.name, referenced, on_delete, on_update))
-    return table._replace(foreign_keys=tuple(found))
+        foreign_keys.append(ForeignKey(name, key.columns, db, to.name, referenced, on_delete, on_update))
+    return table._replace(foreign_keys=tuple(foreign_keys))
 
 
 def renamed_foreign_keys(table: TableDefinition, name: str) -> TableDefinition:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.columns.schema import ChangeKind
-from binx.rows.ddl.catalog import Followed, parts_of
+from binx.rows.ddl.catalog import Followed, split_statement
 from binx.rows.ddl.effects import statement_effects
 from binx.rows.ddl.parse import first_word, parse
 from binx.rows.ddl.statements import (
@@ -57,7 +57,7 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
         schema_statement = parse(statement.sql, statement.context)
         if schema_statement is None:
             return None
-        lasting = parts_of(schema_statement, frozenset(), statement.db, statement.context).lasting
+        lasting = split_statement(schema_statement, frozenset(), statement.db, statement.context).lasting
         return None if lasting is None else _of_schema(lasting, statement, tables)
     if not tables.takes_text(statement.sql, statement.db):
         return None
@@ -68,8 +68,8 @@ def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | Non
 
 def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilter) -> TableEffect | None:
     def first_taken(*names: TableName) -> tuple[str, str] | None:
-        full = ((name.db if name.db is not None else statement.db, name.name) for name in names)
-        return next((name for name in full if tables.takes(*name)), None)
+        qualified = ((name.db if name.db is not None else statement.db, name.name) for name in names)
+        return next((name for name in qualified if tables.takes(*name)), None)
 
     if isinstance(parsed, CreateTable):
         return _effect("create", first_taken(parsed.table), parsed.replaces or parsed.select)
@@ -82,8 +82,8 @@ def _of_schema(parsed: SchemaStatement, statement: Statement, tables: TableFilte
         return _effect("rename", first_taken(*(name for pair in parsed.pairs for name in pair)), True)
     if isinstance(parsed, AlterTable):
         targets = [] if parsed.new_name is None else [parsed.new_name]
-        others = [move.other for move in parsed.moves if move.other is not None]
-        name = first_taken(parsed.table, *targets, *others)
+        moved = [move.table for move in parsed.moves if move.table is not None]
+        name = first_taken(parsed.table, *targets, *moved)
         if targets:
             return _effect("rename", name, True)
         return _effect("alter", name, _WITH_ROWS.search(statement.sql) is not None)
@@ -112,13 +112,13 @@ def restored_by(followed: Followed | None, db: str, file: str, start: int) -> It
         start: offset of the statement's transaction.
     """
     gone = {
-        (one.db, one.table): one.action == "truncated"
-        for one in statement_effects(followed, "", db)
-        if one.action in ("dropped", "truncated") and one.table
+        (effect.db, effect.table): effect.action == "truncated"
+        for effect in statement_effects(followed, "", db)
+        if effect.action in ("dropped", "truncated") and effect.table
     }
     for change in followed.changes if followed else ():
         if change.kind is ChangeKind.DROPPED and change.previous:
             gone.setdefault((change.previous.db, change.previous.name), False)
-    for (of, table), is_there in gone.items():
-        command = ["binx", "state", "lake", "--table", f"{of}.{table}", "--at", f"{file}:{start}"]
-        yield of, table, shlex.join([*command, "--format", "sql", *(["--no-create"] if is_there else [])])
+    for (schema, table), exists in gone.items():
+        command = ["binx", "state", "lake", "--table", f"{schema}.{table}", "--at", f"{file}:{start}"]
+        yield schema, table, shlex.join([*command, "--format", "sql", *(["--no-create"] if exists else [])])

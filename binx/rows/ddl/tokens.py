@@ -95,7 +95,7 @@ def _read_string(sql: str, start: int, backslashes: bool) -> tuple[str, int]:
     text = match[1]
     if backslashes and "\\" in text:
         escaped = rf"\\(.)|{quote}{quote}"
-        text = re.sub(escaped, lambda one: _ESCAPES.get(one[1], one[1] or quote), text, flags=re.DOTALL)
+        text = re.sub(escaped, lambda pair: _ESCAPES.get(pair[1], pair[1] or quote), text, flags=re.DOTALL)
     else:
         text = text.replace(quote * 2, quote)
     return text, match.end()
@@ -129,9 +129,9 @@ def tokens(sql: str, context: StatementContext) -> Iterator[Token]:
         elif match := _EXECUTABLE.match(sql, position):
             executes = _executes(match, context)
             open_comments += executes
-            position = match.end() if executes else _behind_comment(sql, match.end(), nests=True)
+            position = match.end() if executes else _comment_end(sql, match.end(), nests=True)
         elif sql.startswith("/*", position):
-            position = _behind_comment(sql, position + 2, nests=False)
+            position = _comment_end(sql, position + 2, nests=False)
         elif open_comments and sql.startswith("*/", position):
             open_comments -= 1
             position += 2
@@ -159,7 +159,7 @@ def _token(sql: str, begin: int, context: StatementContext) -> Token:
     return Token(TokenKind.SIGN, character, character, begin, begin + 1)
 
 
-def _behind_comment(sql: str, position: int, nests: bool) -> int:
+def _comment_end(sql: str, position: int, nests: bool) -> int:
     """The offset after the comment that contains ``position``; unexecuted ones may hold plain comments."""
     depth = 1
     for match in _COMMENT_EDGE.finditer(sql, position):
@@ -176,7 +176,7 @@ _Item = TypeVar("_Item")
 
 
 class TokenReader:
-    """A statement's tokens with a place in them.
+    """A statement's tokens, with the index of the next one.
 
     Raises NotUnderstoodError if an expected token is missing.
     """
@@ -185,26 +185,26 @@ class TokenReader:
         self.sql = sql
         self.context = context
         self._tokens = list(tokens(sql, context))
-        self.place = 0
+        self.index = 0
 
     @property
     def current(self) -> Token:
         """The next token."""
-        return self._tokens[self.place]
+        return self._tokens[self.index]
 
     def ahead(self, count: int = 1) -> Token:
-        """Return the token ``count`` places after the current one, or the END."""
-        return self._tokens[min(self.place + count, len(self._tokens) - 1)]
+        """Return the token ``count`` after the current one, or the END."""
+        return self._tokens[min(self.index + count, len(self._tokens) - 1)]
 
     def text_from(self, start: int) -> str:
         """The statement's text from an offset to the end of the token that was read last."""
-        return self.sql[start : self._tokens[max(self.place - 1, 0)].end]
+        return self.sql[start : self._tokens[max(self.index - 1, 0)].end]
 
     def next(self) -> Token:
         """Read a token; the END is read again and again."""
         token = self.current
         if token.kind is not TokenKind.END:
-            self.place += 1
+            self.index += 1
         return token
 
     @property
@@ -224,7 +224,7 @@ class TokenReader:
         """Read these keywords if they follow, all of them or none."""
         if not self.at(*words):
             return False
-        self.place += len(words)
+        self.index += len(words)
         return True
 
     def accept_any(self, *words: str) -> str | None:
@@ -246,7 +246,7 @@ class TokenReader:
         """Read a name, quoted or not."""
         token = self.current
         if token.kind in {TokenKind.WORD, TokenKind.NAME} and token.text:
-            self.place += 1
+            self.index += 1
             return token.text
         raise self.not_understood(what)
 
@@ -254,7 +254,7 @@ class TokenReader:
         """Read a whole number."""
         token = self.current
         if token.kind is TokenKind.NUMBER and token.text.isdecimal() and len(token.text) <= 20:
-            self.place += 1
+            self.index += 1
             return int(token.text)
         raise self.not_understood("a whole number")
 
@@ -286,7 +286,7 @@ class TokenReader:
 
     def skip_parentheses(self) -> list[Token]:
         """Read ``( … )`` with all that is nested in it; return its tokens."""
-        begin = self.place
+        begin = self.index
         self.expect("(")
         depth = 1
         while depth:
@@ -294,7 +294,7 @@ class TokenReader:
             if token.kind is TokenKind.END:
                 raise self.not_understood(")")
             depth += (token.upper == "(") - (token.upper == ")")
-        return self._tokens[begin : self.place]
+        return self._tokens[begin : self.index]
 
     def skip_to_comma(self) -> None:
         """Read up to the ``,`` or ``)`` that ends the current item of a list, or to the end."""

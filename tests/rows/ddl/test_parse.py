@@ -309,7 +309,7 @@ def test_a_definition_is_taken_for_a_row_only_where_no_statement_on_its_table_st
 def test_why_a_definition_is_not_taken_is_said() -> None:
     with BinlogFile.open(str(LOG)) as file:
         for moment, said in (
-            (END, "as of the end of the logs, behind “ALTER"),
+            (END, "as of the end of the logs, after “ALTER"),
             (UNKNOWN, "does not say as of when"),
         ):
             catalog = dump_of(AT_END, "dump.sql", moment).known_in([file])

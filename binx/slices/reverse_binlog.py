@@ -222,6 +222,7 @@ class _Transaction:
         self._maps: dict[int, bytes] = {}
         self._like = b""
         self._ends, self._followers = True, 0
+        self._deleted: set[int] = set()
         self.has_rows = False
         self.unlogged = False
 
@@ -257,7 +258,13 @@ class _Transaction:
         # MySQL logs rows that followed a foreign key, unchecked, before the row that they followed. They go
         # back first again, or the key would take them along a second time.
         followers = rows.flags & UNFOLLOWED == UNFOLLOWED
-        self._events.add([self._reversed(raw, rows)], 0, before=0 if followers else self._followers)
+        flags = rows.flags & ~RowsFlag.STATEMENT_END
+        if rows.kind is RowsKind.DELETE:
+            self._deleted.add(rows.table_id)
+        elif rows.table_id in self._deleted and rows.flags & RowsFlag.USE_SQL_FOREIGN_KEY:
+            # REPLACE logs nothing of rows that refer to the new row as they did to the old one.
+            flags |= RowsFlag.NO_FOREIGN_KEY_CHECKS
+        self._events.add([self._reversed(raw, rows, flags)], 0, before=0 if followers else self._followers)
         self._followers = self._followers + 1 if followers else 0
         self.unlogged |= rows.kind is not RowsKind.INSERT and not rows.flags & UNFOLLOWED
         self._ends = False
@@ -265,7 +272,7 @@ class _Transaction:
             self._end_statement()
         return None
 
-    def _reversed(self, raw: RawEvent, rows: RowsHeader) -> bytes:
+    def _reversed(self, raw: RawEvent, rows: RowsHeader, flags: int) -> bytes:
         event = bytes(raw.data[:HEADER_SIZE]) + bytes(raw.body)
         if rows.compressed:
             event = plain_rows_event(raw.data, raw.header, self._description)
@@ -276,14 +283,15 @@ class _Transaction:
         ends = array("q", self._counter.ends(body, number, length, position))
         images = [body[start:stop] for start, stop in pairwise(ends)]
         head = bytearray(body[: ends[0]])
-        head[_flags_at(self._description, number)] &= ~RowsFlag.STATEMENT_END
+        flags_at = _flags_at(self._description, number)
+        head[flags_at : flags_at + 2] = flags.to_bytes(2, "little")
         # Reversing all images also swaps the two images of each update.
         return _made(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
 
     def _end_statement(self) -> None:
         for event in reversed(self._maps.values()):
             self._put(event)
-        self._maps, self._ends, self._followers = {}, True, 0
+        self._maps, self._ends, self._followers, self._deleted = {}, True, 0, set()
 
     def end(self) -> None:
         if self.has_rows:

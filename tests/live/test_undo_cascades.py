@@ -19,6 +19,7 @@ from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
+from binx.slices.sql.write import write_sql
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.live.test_undo import undo_of, write_nothing
@@ -484,6 +485,48 @@ def test_rows_that_mysql_logs_with_those_that_they_followed_go_back_with_them(
     assert [mysql.query(order) for order in orders] != before
     mysql.sql(mysql.mysqlbinlog("--skip-gtids", tmp_path / "undo"))
     assert [mysql.query(order) for order in orders] == before
+
+
+@pytest.mark.parametrize("form", [SliceFormat.BINLOG, SliceFormat.SQL])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "REPLACE parent VALUES (2, 9)",
+        "REPLACE parent VALUES (1, 9), (4, 4), (3, 9); REPLACE child VALUES (10, 2, 'x'), (99, 2, 'y')",
+        "BEGIN; UPDATE child SET p = 3; REPLACE parent VALUES (3, 9); DELETE FROM child; COMMIT",
+    ],
+)
+def test_rows_that_refer_to_one_that_mysql_replaces_stay(
+    mysql: MySQLServer, change: str, form: SliceFormat, tmp_path: Path
+) -> None:
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(REFERRING)
+    before = all_rows(mysql)
+    assert reversed_of(mysql, change, tmp_path / "undo", form) == []
+    left = all_rows(mysql)
+    is_sql = form is SliceFormat.SQL
+    mysql.sql(
+        (tmp_path / "undo").read_bytes() if is_sql else mysql.mysqlbinlog("--skip-gtids", tmp_path / "undo")
+    )
+    assert all_rows(mysql) == before
+    if is_sql:
+        replayed, catalog = io.BytesIO(), Catalog()
+        write_nothing(mysql.binlogs()[0], catalog)
+        write_sql(everything([mysql.binlogs()[-2]]), replayed, catalog)
+        mysql.sql(re.sub(rb"SET @@session.gtid_next='.*", b"", replayed.getvalue()))
+        assert all_rows(mysql) == left
+
+
+def test_rows_that_mysql_logs_as_deleted_twice_come_back_once(mysql: MySQLServer, tmp_path: Path) -> None:
+    drop_databases(mysql)
+    mysql.reset()
+    mysql.sql(REFERRING)
+    before = all_rows(mysql)
+    change = "DELETE parent, child FROM parent JOIN child ON child.p = parent.id WHERE parent.id = 1"
+    assert reversed_of(mysql, change, tmp_path / "undo", SliceFormat.SQL) == []
+    mysql.sql((tmp_path / "undo").read_bytes())
+    assert all_rows(mysql) == before
 
 
 def test_mysql_whose_storage_engine_follows_keys_logs_no_rows_for_them(

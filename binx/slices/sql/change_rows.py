@@ -23,7 +23,8 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
 from binx.slices.sql.literals import SqlValues, has_unknown_charset, text_literal
-from binx.slices.sql.session import RowMark, row_marks
+from binx.slices.sql.replaced_rows import replaced_rows
+from binx.slices.sql.session import RowMark, marked, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.values import TEXT, is_long
 
@@ -73,11 +74,12 @@ class BatchSql:
         # Which of the current updates changed a value; None if there is no column that they could change.
         self.changed: pa.BooleanArray | None = None
         self._spelled: dict[tuple[int, bool], tuple[Spelled, ...]] = {}
+        self._replaced = replaced_rows(images)
 
     def render(self) -> list[Changes]:
         """Return the statements with their order and marks."""
         marks = row_marks(self._images)
-        if marks is None and self._images.changes.partial_rows:
+        if marks is None and (self._images.changes.partial_rows or self._replaced is not None):
             marks = pa.repeat(pa.scalar(0, pa.uint8()), self._images.changes.rows)
         return changes_of(
             self._images,
@@ -103,7 +105,14 @@ class BatchSql:
         # A strict session does not give a NOT NULL column its implicit default.
         if group.before is None and any(not one.nullable and one.default is None for one in columns):
             return pc.bit_wise_or(picked, pa.scalar(int(RowMark.LENIENT), pa.uint8()))
-        return picked
+        return self._unchecked_deletes(group, picked) if group.after is None else picked
+
+    def _unchecked_deletes(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
+        """Delete rows without foreign key checks if those that refer to them stay, as with REPLACE."""
+        if self._replaced is None:
+            return marks
+        unchecked = marked(group.images.pick(self._replaced), RowMark.NO_FOREIGN_KEY_CHECKS)
+        return pc.bit_wise_or(marks, unchecked)
 
     def _parts(self, group: ChangeGroup) -> Parts:
         if group.before is None:

@@ -223,14 +223,14 @@ _ERROR_VALUE = 0
 def row_marks(images: BatchImages) -> pa.Array | None:
     """Return the session settings that each row requires; None if no row requires any."""
     unchecked = unchecked_rows(images)
-    marks = None if unchecked is None else _marked(unchecked, RowMark.NO_FOREIGN_KEY_CHECKS)
+    marks = None if unchecked is None else marked(unchecked, RowMark.NO_FOREIGN_KEY_CHECKS)
     for place, column in enumerate(images.columns):
         if column.type.kind is Kind.ENUM and column.type.members is not None:
             values = images.column(place)
             codes = values if pa.types.is_integer(values.type) else values.indices
             errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
             if pc.any(errors).as_py():
-                lenient = _marked(errors, RowMark.LENIENT)
+                lenient = marked(errors, RowMark.LENIENT)
                 marks = lenient if marks is None else pc.bit_wise_or(marks, lenient)
     return marks
 
@@ -249,5 +249,6 @@ def flagged_rows(images: BatchImages, any_of: RowsFlag) -> pa.BooleanArray | Non
     return flagged if flagged.true_count else None
 
 
-def _marked(rows: pa.BooleanArray, mark: RowMark) -> pa.Array:
+def marked(rows: pa.BooleanArray, mark: RowMark) -> pa.Array:
+    """Return a mark for some rows, and 0 for the others."""
     return pc.if_else(rows, pa.scalar(int(mark), pa.uint8()), pa.scalar(0, pa.uint8()))

@@ -21,6 +21,7 @@ from binx.slices.rendering import Changes, Part, Parts, Piece, assembled, kernel
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
 from binx.slices.sql.referring_rows import MarkedText
+from binx.slices.sql.replaced_rows import keeping_rows
 from binx.slices.sql.session import row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import TableCheck, UndoCheck
@@ -67,10 +68,17 @@ class ConditionsSql(BatchSql):
         Args:
             known: for each column of the row, the image that has its value.
         """
+        rows = next(iter(known.values()))
         for written, child in self._ties.to:
-            parts = self._unless_referred_to(written, child, known)
+            parts, which = self._unless_referred_to(written, child, known), None
+            places = columns_of(self._table.columns, child.key.referenced)
+            if self._replaced is not None and places is not None:
+                # Those that refer to the row refer to the one that it replaced when that is back.
+                kept = pc.and_(self._replaced, keeping_rows(self._images, places))
+                which = pc.invert(rows.pick(kept))
+                parts = _where(which, parts)
             if child.key.on_delete == CHANGES_NOTHING:
-                parts = self._where_checked(next(iter(known.values())), parts)
+                parts = self._where_checked(rows, parts, which)
             yield from parts
 
     def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Parts:

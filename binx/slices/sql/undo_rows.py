@@ -21,6 +21,7 @@ from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
+from binx.slices.sql.replaced_rows import rows_logged_again
 from binx.slices.sql.session import flagged_rows, unchecked_rows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
@@ -50,8 +51,10 @@ class UndoRows(SqlRows):
 
     def __call__(self, changes: ChangeBatch) -> list[Changes]:
         """Return one statement for each row change of a batch, empty if it cannot be undone."""
-        images = BatchImages(changes)
-        table = self.table(changes)
+        table, images = self.table(changes), BatchImages(changes)
+        again = rows_logged_again(images, table.key)
+        if again is not None:
+            images = BatchImages(changes.take(pc.indices_nonzero(pc.invert(again))))
         if self._again is not None:
             self._again.take(table, images)
         self._cascades.take(table, images)
@@ -81,7 +84,9 @@ class _BatchUndo(ConditionsSql):
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         """Combine the marks of both images of an update, because it goes back to the before image."""
-        if group.before is None or group.after is None:
+        if group.before is None:
+            return self._unchecked_deletes(group, group.images.pick(marks))
+        if group.after is None:
             return group.images.pick(marks)
         return pc.bit_wise_or(group.before.pick(marks), group.after.pick(marks))
 

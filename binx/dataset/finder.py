@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from binx.dataset.manifest import LogReport
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
-from binx.event.payload import KeptPayloads
+from binx.event.payload import PayloadCache
 from binx.kernels.transactions.index_tables import join
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.arrow import concatenated, marked_rows
@@ -47,7 +47,7 @@ class Finder:
         selector: Selector,
         state: ChainState,
         salvaging: Salvaging,
-        payloads: KeptPayloads,
+        payloads: PayloadCache,
         report: LogReport,
         row_filter: RowFilter | None = None,
     ) -> None:

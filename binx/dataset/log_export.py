@@ -17,7 +17,7 @@ from binx.dataset.personal.statements import scrub
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import SchemaRecord, Staged, Transaction, schema_record_of
 from binx.errors import RefusedError
-from binx.event.payload import KeptPayloads
+from binx.event.payload import PayloadCache
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -206,14 +206,14 @@ class LogExport:
         )
         return Staged(document, written, tuple(self._records.values()), tables)
 
-    def _begin_scan(self) -> tuple[Scan, Salvaging, KeptPayloads]:
+    def _begin_scan(self) -> tuple[Scan, Salvaging, PayloadCache]:
         """Return a scan of the whole log, its salvaging, and the cache of decompressed payloads."""
         file, options = self.file, self._options
         scan = file.scan(Level.LEVEL_TABLES, verify=options.verify, on_damage=options.on_damage)
         check = None
         if options.on_damage is OnDamage.SALVAGE:
             check = DecodingCheck(file, self._catalog.copy(), self._selector.takes_table, options.decoder)
-        payloads = self._decoder.payloads = KeptPayloads(options.decoder.payload_bytes)
+        payloads = self._decoder.payloads = PayloadCache(options.decoder.payload_bytes)
         return scan, Salvaging(scan, check, self._forget_tables), payloads
 
     def _take_batch(self, batch: ChangeBatch, files: SourceFiles) -> None:

@@ -78,7 +78,7 @@ class Charset(NamedTuple):
         return (
             self.decode_strictly(self.encode(character)) == character
             or character in _CHANGED_CHARACTERS.get(self.name, {}).values()
-            or any(character in some for _, some in _MORE_CHARACTERS.get(self.name, ()))
+            or any(character in run for _, run in _MORE_CHARACTERS.get(self.name, ()))
         )
 
     def to_utf8(self, data: bytes) -> bytes:
@@ -263,28 +263,28 @@ _UPPER_HALVES = {
 @cache
 def _more_characters(name: str) -> Mapping[bytes, str]:
     """Return the characters that the set's codec lacks, by their bytes."""
-    found = {}
-    for first, characters in _MORE_CHARACTERS[name]:
+    characters = {}
+    for first, run in _MORE_CHARACTERS[name]:
         *lead, row, cell = first
-        for place, character in enumerate(characters, cell - 0xA1):
-            found[bytes((*lead, row + place // 94, 0xA1 + place % 94))] = character
-    return found
+        for index, character in enumerate(run, cell - 0xA1):
+            characters[bytes((*lead, row + index // 94, 0xA1 + index % 94))] = character
+    return characters
 
 
 @cache
 def _not_written_back(name: str) -> frozenset[str]:
     """Return characters that several byte sequences decode to, or that the codec has and servers have not."""
-    found = charset(name)
-    assert found is not None
-    leads = (b"", b"\x8f") if found.max_bytes == 3 else (b"",)
-    sequences = [bytes((one,)) for one in range(0x80)]
+    known = charset(name)
+    assert known is not None
+    leads = (b"", b"\x8f") if known.max_bytes == 3 else (b"",)
+    sequences = [bytes((high,)) for high in range(0x80)]
     sequences += [
-        bytes((*lead, one, two)) for lead in leads for one in range(0x80, 0xFF) for two in range(0x40, 0xFF)
+        bytes((*lead, high, low)) for lead in leads for high in range(0x80, 0xFF) for low in range(0x40, 0xFF)
     ]
     seen: set[str] = set()
     several = set(_NOT_ONE_TO_ONE[name])
     for sequence in sequences:
-        text = found.decode_strictly(sequence)
+        text = known.decode_strictly(sequence)
         if text is not None and len(text) == 1:
             (several if text in seen else seen).add(text)
     return frozenset(several)
@@ -293,7 +293,7 @@ def _not_written_back(name: str) -> frozenset[str]:
 @cache
 def _with_more_characters(name: str, errors: str) -> str:
     """Return the name of an error handler that handles what a codec lacks, and delegates the rest."""
-    otherwise: Callable[[UnicodeError], tuple[str | bytes, int]] = codecs.lookup_error(errors)
+    fallback: Callable[[UnicodeError], tuple[str | bytes, int]] = codecs.lookup_error(errors)
     more = _more_characters(name)
 
     def handle(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -302,7 +302,7 @@ def _with_more_characters(name: str, errors: str) -> str:
                 character = more.get(error.object[error.start : end])
                 if character is not None:
                     return character, end
-        return otherwise(error)
+        return fallback(error)
 
     handler = f"binx-{name}-{errors}"
     codecs.register_error(handler, handle)

@@ -129,7 +129,7 @@ def _mariadb_unicode_14(offset: int) -> str | None:
         return None
     if language and languages[language] == "-":
         return None
-    parts = [_MARIADB_UNICODE_14_CHARSETS[charset], "uca1400"]
-    parts += [languages[language]] if language else []
-    parts += ["nopad"] if nopad else []
-    return "_".join([*parts, _MARIADB_STRENGTHS[strength]])
+    words = [_MARIADB_UNICODE_14_CHARSETS[charset], "uca1400"]
+    words += [languages[language]] if language else []
+    words += ["nopad"] if nopad else []
+    return "_".join([*words, _MARIADB_STRENGTHS[strength]])

@@ -197,7 +197,7 @@ def _real_type(declared: ColumnType, first: int, second: int, reader: Reader) ->
     return column_type(first, reader), second
 
 
-ShareOfCollations = tuple[int, dict[int, int]]
+DefaultCollations = tuple[int, dict[int, int]]
 """A default collation, and the collations of the columns with another, by position among their kind."""
 
 
@@ -245,14 +245,14 @@ def _names(reader: Reader) -> list[str]:
 
 
 def _members(reader: Reader) -> list[tuple[bytes, ...]]:
-    def one() -> tuple[bytes, ...]:
+    def members() -> tuple[bytes, ...]:
         count = reader.count(reader.packed(), 1, "members")
         return tuple(reader.raw(reader.packed()) for _ in range(count))
 
-    return _each(reader, one)
+    return _each(reader, members)
 
 
-def _default_and_others(reader: Reader) -> ShareOfCollations:
+def _default_and_others(reader: Reader) -> DefaultCollations:
     return reader.packed(), dict(_pairs(reader))
 
 

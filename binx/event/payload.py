@@ -68,8 +68,8 @@ class TransactionPayload(NamedTuple):
 
     def pieces(self) -> Iterator[memoryview]:
         """Yield the compressed bytes in pieces."""
-        for part in ((self.payload,), () if self.rest is None else self.rest.pieces()):
-            for piece in part:
+        for pieces in ((self.payload,), () if self.rest is None else self.rest.pieces()):
+            for piece in pieces:
                 for start in range(0, len(piece), _CHUNK_SIZE):
                     yield piece[start : start + _CHUNK_SIZE]
 
@@ -104,9 +104,9 @@ def parse_transaction_payload(
             compression = _compression(value.packed(), reader)
         elif field == _UNCOMPRESSED_SIZE:
             uncompressed = value.packed()
-    found = reader.remaining + (0 if rest is None else rest.size)
-    if size is None or size != found:
-        raise reader.damaged(f"expected a payload of {size} bytes, found {found}")
+    actual = reader.remaining + (0 if rest is None else rest.size)
+    if size is None or size != actual:
+        raise reader.damaged(f"expected a payload of {size} bytes, found {actual}")
     return TransactionPayload(compression, uncompressed, reader.rest(), header.position, rest)
 
 
@@ -133,18 +133,18 @@ def whole_events(payload: TransactionPayload) -> Iterator[memoryview]:
     left = LARGEST_EVENT if payload.uncompressed_size is None else payload.uncompressed_size
     for chunk in open_payload(payload):
         pending += chunk
-        whole, claimed = count_whole_events(pending)
+        ready, claimed = count_whole_events(pending)
         if payload.uncompressed_size is not None:
-            left -= whole
-        if len(pending) - whole >= HEADER_SIZE and not HEADER_SIZE <= claimed <= min(left, LARGEST_EVENT):
+            left -= ready
+        if len(pending) - ready >= HEADER_SIZE and not HEADER_SIZE <= claimed <= min(left, LARGEST_EVENT):
             raise _damaged(
                 payload,
                 f"expected events within the {left} bytes that are left of the compressed payload,"
                 f" found one that claims {claimed}",
             )
-        if whole:
-            events, pending = pending, pending[whole:]
-            yield memoryview(events)[:whole]
+        if ready:
+            events, pending = pending, pending[ready:]
+            yield memoryview(events)[:ready]
     if pending:
         raise _damaged(
             payload,
@@ -173,49 +173,46 @@ def errors_at_event(position: int, event: str = EventType.TRANSACTION_PAYLOAD.na
         raise
 
 
-class KeptPayloads:
+class PayloadCache:
     """A cache of decompressed payloads, which are read twice: first by a scan, then for their rows.
 
     Args:
         limit: maximum bytes to cache; a payload that does not fit is decompressed again.
-
-    Attributes:
-        held: bytes currently cached.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self.held = 0
-        self._kept: dict[int, list[memoryview]] = {}
+        self._cached_bytes = 0
+        self._cached: dict[int, list[memoryview]] = {}
 
     def first(self, payload: TransactionPayload) -> Iterator[memoryview]:
         """Yield the events as :func:`whole_events` does, and cache them once all are consumed."""
         size = payload.uncompressed_size
-        fits = size is not None and self.held + size <= self._limit
+        fits = size is not None and self._cached_bytes + size <= self._limit
         pieces = []
         for events in whole_events(payload):
             if fits:
                 pieces.append(events)
             yield events
         if fits:
-            self._kept[payload.position] = pieces
-            self.held += size or 0
+            self._cached[payload.position] = pieces
+            self._cached_bytes += size or 0
 
     def again(self, payload: TransactionPayload) -> Iterator[memoryview]:
         """Yield the same events and drop them from the cache, each piece when the next is requested."""
-        pieces = self._kept.pop(payload.position, None)
+        pieces = self._cached.pop(payload.position, None)
         if pieces is None:
             yield from whole_events(payload)
             return
-        self.held -= payload.uncompressed_size or 0
+        self._cached_bytes -= payload.uncompressed_size or 0
         pieces.reverse()
         while pieces:
             yield pieces.pop()
 
     def clear(self) -> None:
         """Drop all cached payloads."""
-        self._kept.clear()
-        self.held = 0
+        self._cached.clear()
+        self._cached_bytes = 0
 
 
 def _chunks(payload: TransactionPayload) -> Iterator[memoryview]:
@@ -226,7 +223,7 @@ def _chunks(payload: TransactionPayload) -> Iterator[memoryview]:
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
     try:
-        stored = cast("IO[bytes]", _Stored(payload)) if payload.rest else payload.payload
+        stored = cast("IO[bytes]", _CompressedFile(payload)) if payload.rest else payload.payload
         with decompressor.stream_reader(stored, read_across_frames=True, closefd=False) as stream:
             while chunk := stream.read(_CHUNK_SIZE):
                 yield memoryview(chunk)
@@ -234,7 +231,7 @@ def _chunks(payload: TransactionPayload) -> Iterator[memoryview]:
         raise _damaged(payload, f"expected a zstd stream, found something else: {error}") from None
 
 
-class _Stored:
+class _CompressedFile:
     """A file-like object over the compressed bytes, for zstd's reader."""
 
     def __init__(self, payload: TransactionPayload) -> None:

@@ -248,10 +248,10 @@ def _read_decimal(reader: Reader) -> Decimal:
     precision, scale = reader.u8(), reader.u8()
     if not 0 < precision <= _MAX_PRECISION or scale > min(precision, _MAX_SCALE):
         raise reader.damaged(f"expected the precision and scale of a DECIMAL, found {precision} and {scale}")
-    whole = precision - scale
+    before_point = precision - scale
     # Digits outside groups of nine come first in the integer part, and last in the fraction.
-    groups = whole // _DIGITS_PER_WORD + scale // _DIGITS_PER_WORD
-    digits = [whole % _DIGITS_PER_WORD, *[_DIGITS_PER_WORD] * groups, scale % _DIGITS_PER_WORD]
+    groups = before_point // _DIGITS_PER_WORD + scale // _DIGITS_PER_WORD
+    digits = [before_point % _DIGITS_PER_WORD, *[_DIGITS_PER_WORD] * groups, scale % _DIGITS_PER_WORD]
     packed = bytearray(reader.take(sum(_DIGITS_BYTES[count] for count in digits)))
     negative = not packed[0] & 0x80
     packed[0] ^= 0x80
@@ -265,5 +265,5 @@ def _read_decimal(reader: Reader) -> Decimal:
     if len(text) != precision:
         raise reader.damaged(f"expected {precision} decimal digits, found {text}")
     # The constructor keeps all digits; arithmetic would round to the context's precision.
-    point = f".{text[whole:]}" if scale else ""
-    return Decimal(f"{'-' if negative else ''}{text[:whole] or '0'}{point}")
+    point = f".{text[before_point:]}" if scale else ""
+    return Decimal(f"{'-' if negative else ''}{text[:before_point] or '0'}{point}")

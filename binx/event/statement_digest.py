@@ -64,7 +64,7 @@ def digest_text(sql: str) -> str:
     """
     # Most statements differ only in values: without them, the cache has their normalized text.
     plain = _VALUE_OR_NAME.sub(_without_value, sql)
-    return (_normal if len(plain) <= _CACHED_CHARACTERS else _normal.__wrapped__)(plain)
+    return (_normalized if len(plain) <= _CACHED_CHARACTERS else _normalized.__wrapped__)(plain)
 
 
 def _without_value(match: re.Match[str]) -> str:
@@ -72,30 +72,30 @@ def _without_value(match: re.Match[str]) -> str:
 
 
 @lru_cache(_CACHED)
-def _normal(sql: str) -> str:
-    done: list[str] = []
+def _normalized(sql: str) -> str:
+    tokens: list[str] = []
     for match in _TOKEN.finditer(sql):
         kind = match.lastgroup
         if kind == "skipped":
             continue
         if kind == "number":
-            while len(done) > 1 and done[-1] in ("-", "+") and done[-2] in _BEFORE_EXPRESSIONS:
-                done.pop()
+            while len(tokens) > 1 and tokens[-1] in ("-", "+") and tokens[-2] in _BEFORE_EXPRESSIONS:
+                tokens.pop()
         if kind in ("number", "string"):
-            _add_value(done)
+            _add_value(tokens)
         elif kind == "name":
-            done.append(f"`{match['name'].replace('``', '`')}`")
+            tokens.append(f"`{match['name'].replace('``', '`')}`")
         elif kind == "introducer":
-            done.append("(_charset)")
+            tokens.append("(_charset)")
         elif kind == "word":
-            _add_word(done, match[0], sql[match.end() : match.end() + 1])
+            _add_word(tokens, match[0], sql[match.end() : match.end() + 1])
         elif match[0] == ")":
-            _close(done)
+            _close(tokens)
         else:
-            done.append("!=" if match[0] == "<>" else match[0])
-    while done and done[-1] == ";":
-        done.pop()
-    return "".join(token if token in _GLUED else f"{token} " for token in done).rstrip(" ")
+            tokens.append("!=" if match[0] == "<>" else match[0])
+    while tokens and tokens[-1] == ";":
+        tokens.pop()
+    return "".join(token if token in _GLUED else f"{token} " for token in tokens).rstrip(" ")
 
 
 def digest_of(text: str) -> str:
@@ -103,43 +103,43 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _add_word(done: list[str], word: str, following: str) -> None:
+def _add_word(tokens: list[str], word: str, following: str) -> None:
     """Add a keyword or a name; words next to a dot, and functions without a parenthesis, are names."""
     upper = word.upper()
-    before = done[-1] if done else ""
+    before = tokens[-1] if tokens else ""
     if before == "@":
-        _add_value(done)
+        _add_value(tokens)
     elif before == "." or (following == "." and before != "@@"):
-        done.append(f"`{word}`")
+        tokens.append(f"`{word}`")
     elif upper == "NULL" and before not in ("IS", "NOT"):
-        _add_value(done)
+        _add_value(tokens)
     elif upper in KEYWORDS or (upper in FUNCTIONS and following == "("):
-        done.append(SYNONYMS.get(upper, upper))
+        tokens.append(SYNONYMS.get(upper, upper))
     else:
-        done.append(f"`{word}`")
+        tokens.append(f"`{word}`")
 
 
-def _add_value(done: list[str]) -> None:
+def _add_value(tokens: list[str]) -> None:
     """Add a literal, merged into the list that it continues."""
-    if len(done) > 1 and done[-1] == "," and done[-2] in (_VALUE, _VALUES):
-        done[-2:] = [_VALUES]
+    if len(tokens) > 1 and tokens[-1] == "," and tokens[-2] in (_VALUE, _VALUES):
+        tokens[-2:] = [_VALUES]
     else:
-        done.append(_VALUE)
+        tokens.append(_VALUE)
 
 
-def _close(done: list[str]) -> None:
+def _close(tokens: list[str]) -> None:
     """Close a parenthesis: one that encloses only values is a row, and consecutive rows are a list."""
-    if len(done) < 2 or done[-2] != "(" or done[-1] not in (_VALUE, _VALUES):
-        done.append(")")
+    if len(tokens) < 2 or tokens[-2] != "(" or tokens[-1] not in (_VALUE, _VALUES):
+        tokens.append(")")
         return
-    row = _ROW if done[-1] == _VALUE else _LONG_ROW
-    del done[-2:]
-    if len(done) > 1 and done[-1] == "," and done[-2] in (row, _LISTS[row]):
-        del done[-2:]
+    row = _ROW if tokens[-1] == _VALUE else _LONG_ROW
+    del tokens[-2:]
+    if len(tokens) > 1 and tokens[-1] == "," and tokens[-2] in (row, _LISTS[row]):
+        del tokens[-2:]
         row = _LISTS[row]
-    elif done and done[-1] == "IN":
+    elif tokens and tokens[-1] == "IN":
         row = _LONG_ROW
-    done.append(row)
+    tokens.append(row)
 
 
 _KEYWORDS = """

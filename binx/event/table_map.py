@@ -15,7 +15,7 @@ from binx.event.column import (
     NUMERIC_TYPES,
     Column,
     ColumnType,
-    ShareOfCollations,
+    DefaultCollations,
     column_type,
     parse_table_metadata,
     read_type_metadata,
@@ -96,12 +96,12 @@ def parse_table_map(
     )
 
 
-def parse_kept_map(
-    kept: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
+def parse_map_body(
+    map_body: bytes, description: FormatDescription, position: int = 0, *, optional: bool = True
 ) -> TableMap:
     """Parse TABLE_MAP from the part that scans keep: the body after table ID and flags."""
     wide = description.post_header_length(EventType.TABLE_MAP, _POST_HEADER) != _POST_HEADER_BEFORE_5_1_4
-    body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + kept)
+    body = memoryview(bytes(_POST_HEADER if wide else _POST_HEADER_BEFORE_5_1_4) + map_body)
     size = HEADER_SIZE + len(body)
     header = EventHeader(0, EventType.TABLE_MAP, 0, size, 0, EventFlag(0), position)
     return parse_table_map(body, header, description, optional=optional)
@@ -128,21 +128,21 @@ def _resolve(
     reader: Reader,
 ) -> tuple[Column, ...]:
     """Assign metadata to columns; most fields have values only for the columns of one kind."""
-    given = metadata.get
+    get = metadata.get
     kinds = [kind for kind, _ in types]
     numeric = [index for index, kind in enumerate(kinds) if kind in NUMERIC_TYPES]
     texts = [index for index, kind in enumerate(kinds) if kind in CHARACTER_TYPES[flavour]]
     listed = [index for index, kind in enumerate(kinds) if kind in MEMBER_TYPES]
-    collations = _collations(texts, given("default_collations"), given("collations"), reader)
-    collations |= _collations(listed, given("member_default_collations"), given("member_collations"), reader)
-    unsigned = _shares(numeric, given("unsigned"), "signedness", reader)
-    members = _shares(_of(kinds, ColumnType.SET), given("set_members"), "SET members", reader)
-    members |= _shares(_of(kinds, ColumnType.ENUM), given("enum_members"), "ENUM members", reader)
-    geometry = _shares(_of(kinds, ColumnType.GEOMETRY), given("geometry_types"), "geometry types", reader)
-    vectors = _shares(_of(kinds, ColumnType.VECTOR), given("dimensionalities"), "dimensions", reader)
-    names = _shares(range(len(kinds)), given("names"), "names", reader)
-    visible = _shares(range(len(kinds)), given("visible"), "visibility", reader)
-    key = {index: place for place, (index, _) in enumerate(metadata.get("primary_key", ()))}
+    collations = _collations(texts, get("default_collations"), get("collations"), reader)
+    collations |= _collations(listed, get("member_default_collations"), get("member_collations"), reader)
+    unsigned = _by_index(numeric, get("unsigned"), "signedness", reader)
+    members = _by_index(_of(kinds, ColumnType.SET), get("set_members"), "SET members", reader)
+    members |= _by_index(_of(kinds, ColumnType.ENUM), get("enum_members"), "ENUM members", reader)
+    geometry = _by_index(_of(kinds, ColumnType.GEOMETRY), get("geometry_types"), "geometry types", reader)
+    vectors = _by_index(_of(kinds, ColumnType.VECTOR), get("dimensionalities"), "dimensions", reader)
+    names = _by_index(range(len(kinds)), get("names"), "names", reader)
+    visible = _by_index(range(len(kinds)), get("visible"), "visibility", reader)
+    key = {index: position for position, (index, _) in enumerate(metadata.get("primary_key", ()))}
     if any(index >= len(kinds) for index in key):
         raise reader.damaged(f"expected a primary key within {len(kinds)} columns, found column {max(key)}")
     return tuple(
@@ -167,7 +167,7 @@ def _of(kinds: Sequence[ColumnType], wanted: ColumnType) -> list[int]:
     return [index for index, kind in enumerate(kinds) if kind is wanted]
 
 
-def _shares(
+def _by_index(
     indexes: Sequence[int], values: Sequence[_Value] | None, what: str, reader: Reader
 ) -> dict[int, _Value]:
     """Return values by column index; bitmaps have whole bytes, so there may be more values than columns."""
@@ -179,9 +179,9 @@ def _shares(
 
 
 def _collations(
-    indexes: Sequence[int], default: ShareOfCollations | None, each: Sequence[int] | None, reader: Reader
+    indexes: Sequence[int], default: DefaultCollations | None, each: Sequence[int] | None, reader: Reader
 ) -> dict[int, int]:
     if default is not None:
-        number, others = default
-        return {index: others.get(place, number) for place, index in enumerate(indexes)}
-    return _shares(indexes, each, "collations", reader)
+        number, exceptions = default
+        return {index: exceptions.get(position, number) for position, index in enumerate(indexes)}
+    return _by_index(indexes, each, "collations", reader)

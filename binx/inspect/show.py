@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from binx.event.format import Flavour, FormatDescription
-from binx.event.table_map import parse_kept_map
+from binx.event.table_map import parse_map_body
 from binx.inspect.event_fields import event_fields
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
@@ -168,5 +168,5 @@ class Showing:
 
 def _names_columns(selected: Selected) -> bool:
     """Whether the log itself names the columns of all tables."""
-    maps = (parse_kept_map(body, selected.table.format) for _, body in selected.scan.table_maps())
+    maps = (parse_map_body(body, selected.table.format) for _, body in selected.scan.table_maps())
     return all(column.name is not None for table_map in maps for column in table_map.columns)

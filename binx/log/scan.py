@@ -15,7 +15,7 @@ from binx.log.scanning import Ending, OnDamage, Totals, decoded_name
 from binx.source import READ_BYTES, WINDOW_BYTES
 
 if TYPE_CHECKING:
-    from binx.event.payload import KeptPayloads
+    from binx.event.payload import PayloadCache
     from binx.log.damage import Damage, Salvage
     from binx.log.file import BinlogFile
 
@@ -81,7 +81,7 @@ class Scan:
         self.level = level
         self.ending: Ending | None = None
         self.unfinished = 0
-        self.payloads: KeptPayloads | None = None
+        self.payloads: PayloadCache | None = None
         self.watch: Callable[[int, memoryview], None] | None = None
         self.step = WINDOW_BYTES
         self._scanner.set_format(begin.format.checksum_size, begin.format.post_header_lengths)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, DamagedError
 from binx.event.header import HEADER_SIZE, EventHeader, parse_header
-from binx.event.payload import KeptPayloads, errors_at_event, whole_events
+from binx.event.payload import PayloadCache, errors_at_event, whole_events
 from binx.event.rows import plain_rows_event
 from binx.kernels.rows.builder import RowBuilder
 from binx.kernels.rows.images import Need, RowDecoder
@@ -123,7 +123,7 @@ class ChangeDecoder:
         self.file = file
         self.wanted = wanted
         self.options = options or DecoderOptions()
-        self.payloads: KeptPayloads | None = None
+        self.payloads: PayloadCache | None = None
         self.unreadable: set[tuple[str, str]] | None = None
         self.report = DecoderReport()
         self._decoder = RowDecoder(

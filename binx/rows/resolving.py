@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from binx.event.column import Column
 from binx.event.format import Flavour, FormatDescription
-from binx.event.table_map import TableMap, parse_kept_map
+from binx.event.table_map import TableMap, parse_map_body
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
@@ -136,7 +136,7 @@ class TableResolver:
 
     def _table_map(self, number: int, position: int, description: FormatDescription) -> TableMap:
         """Parse a known table map in full."""
-        return parse_kept_map(self._maps.body(number), description, position, optional=not self._as_stored)
+        return parse_map_body(self._maps.body(number), description, position, optional=not self._as_stored)
 
     def apply(self, sql: str, db: str, context: StatementContext) -> tuple[list[int], Followed]:
         """Apply a DDL statement.

@@ -10,7 +10,7 @@ from typing import Any
 
 from binx.errors import DamagedError, UnsupportedError
 from binx.event.query import Query
-from binx.event.table_map import parse_kept_map
+from binx.event.table_map import parse_map_body
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import Kind
 from binx.log.events import transaction_events
@@ -174,7 +174,7 @@ class TableSums:
             if number not in changed:
                 continue
             try:
-                table_map = parse_kept_map(body, scan.file.format)
+                table_map = parse_map_body(body, scan.file.format)
             except (DamagedError, UnsupportedError):
                 continue  # Nothing more is known about it.
             for field_type, _ in table_map.unknown_metadata:

@@ -10,7 +10,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.event.header import EventType
 from binx.event.replication import Incident
-from binx.event.table_map import parse_kept_map
+from binx.event.table_map import parse_map_body
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.transactions.selection import clock_faults, flagged
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, Kind, TransactionTable
@@ -163,7 +163,7 @@ class ContentCheck:
             try:
                 unknown = unknown_column(body)
                 if unknown is None:
-                    parse_kept_map(body, self._file.format)
+                    parse_map_body(body, self._file.format)
             except (DamagedError, UnsupportedError) as error:
                 message = f"a table map of {name} cannot be read completely: {error.message}"
                 yield self._problem(ProblemKind.STRUCTURE, message)

@@ -15,7 +15,7 @@ from binx.dataset.continuation import ChainState
 from binx.dataset.finder import Finder, Salvaging
 from binx.dataset.manifest import LogReport
 from binx.event.gtid.sets import GtidSet
-from binx.event.payload import KeptPayloads
+from binx.event.payload import PayloadCache
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection, Selector
@@ -40,7 +40,7 @@ def finder(path: Path, selection: Selection | None = None) -> Iterator[tuple[Fin
         salvaging = Salvaging(scan, None, lambda: None)
         selector = Selector(selection or Selection())
         report = LogReport(file, selector.takes_table)
-        yield Finder(scan, selector, ChainState(2, 7), salvaging, KeptPayloads(1 << 20), report), file
+        yield Finder(scan, selector, ChainState(2, 7), salvaging, PayloadCache(1 << 20), report), file
 
 
 def index_rows(made: Finder) -> list[dict[str, Any]]:

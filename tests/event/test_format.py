@@ -28,7 +28,7 @@ from binx.event.format import (
 )
 from binx.event.header import EventType, parse_header
 from binx.event.parse import parse_event
-from binx.event.payload import Compression, KeptPayloads, TransactionPayload, open_payload
+from binx.event.payload import Compression, PayloadCache, TransactionPayload, open_payload
 from tests.event import samples
 from tests.event.reading import MARIADB, MYSQL, read, split
 
@@ -267,7 +267,7 @@ def joined(pieces: Iterator[memoryview]) -> bytes:
 
 
 def test_what_fits_is_decompressed_once_and_what_does_not_twice(opened: list[int]) -> None:
-    kept = KeptPayloads(100)
+    kept = PayloadCache(100)
     payloads = [payload_of(1, 60), payload_of(2, 50), payload_of(3, 40)]
     first = [joined(kept.first(one)) for one in payloads]
     again = [joined(kept.again(one)) for one in payloads]
@@ -276,7 +276,7 @@ def test_what_fits_is_decompressed_once_and_what_does_not_twice(opened: list[int
 
 
 def test_what_was_taken_makes_room(opened: list[int]) -> None:
-    kept = KeptPayloads(100)
+    kept = PayloadCache(100)
     for position in range(5):
         one = payload_of(position, 100)
         assert joined(kept.first(one)) == joined(kept.again(one)) == event(100)
@@ -284,7 +284,7 @@ def test_what_was_taken_makes_room(opened: list[int]) -> None:
 
 
 def test_nothing_is_kept_of_a_payload_that_was_left_in_the_middle(opened: list[int]) -> None:
-    kept = KeptPayloads(100)
+    kept = PayloadCache(100)
     one = TransactionPayload(Compression.NONE, 90, memoryview(event(50) + event(40)), 7)
     next(kept.first(one))
     assert joined(kept.again(one)) == event(50) + event(40)
@@ -292,7 +292,7 @@ def test_nothing_is_kept_of_a_payload_that_was_left_in_the_middle(opened: list[i
 
 
 def test_what_nobody_asked_for_is_let_go(opened: list[int]) -> None:
-    kept = KeptPayloads(100)
+    kept = PayloadCache(100)
     assert joined(kept.first(payload_of(1, 100)))
     kept.clear()
     assert joined(kept.first(payload_of(2, 100))) == joined(kept.again(payload_of(2, 100)))
@@ -301,7 +301,7 @@ def test_what_nobody_asked_for_is_let_go(opened: list[int]) -> None:
 
 
 def test_a_payload_that_does_not_tell_its_size_is_not_kept(opened: list[int]) -> None:
-    kept = KeptPayloads(100)
+    kept = PayloadCache(100)
     one = TransactionPayload(Compression.NONE, None, memoryview(event(30)), 5)
     assert joined(kept.first(one)) == joined(kept.again(one))
     assert opened == [5, 5]

@@ -25,7 +25,7 @@ _LONGEST = 8
 _VARIABLE_BITS = 7
 _UUID_FIELD, _TAG_FIELD, _LAST_COMMITTED_FIELD, _SEQUENCE_NUMBER_FIELD, _LENGTH_FIELD = 1, 3, 4, 5, 8
 
-_Parts = tuple[int | None, Callable[[int | None], bytes]]
+_SplitEvent = tuple[int | None, Callable[[int | None], bytes]]
 """The event's transaction length (None if it has none), and a function that builds the event with another."""
 
 
@@ -86,8 +86,8 @@ def rewrite_gtid(
         UnsupportedError: GTID_TAGGED of a newer server.
     """
     reader = body_reader(body, header)
-    cut = _tagged_parts if header.type == EventType.GTID_TAGGED else _plain_parts
-    known, encode = cut(reader, clock)
+    split = _split_tagged if header.type == EventType.GTID_TAGGED else _split_plain
+    known, encode = split(reader, clock)
     if not known:
         return encode(known)
     # A longer length never takes fewer bytes, so counting up from the shortest ends at the one that fits.
@@ -100,7 +100,7 @@ def rewrite_gtid(
         length = total
 
 
-def _plain_parts(reader: Reader, clock: Clock | None) -> _Parts:
+def _split_plain(reader: Reader, clock: Clock | None) -> _SplitEvent:
     """Split GTID or ANONYMOUS_GTID at its transaction length."""
     start = reader.raw(min(reader.remaining, _CLOCK_POSITION))
     length = None
@@ -121,31 +121,31 @@ def _plain_parts(reader: Reader, clock: Clock | None) -> _Parts:
     return length, lambda length: start + (b"" if length is None else encode_packed(length)) + rest
 
 
-def _tagged_parts(reader: Reader, clock: Clock | None) -> _Parts:
+def _split_tagged(reader: Reader, clock: Clock | None) -> _SplitEvent:
     """Split GTID_TAGGED, a message of fields with a number and a value each, at its transaction length."""
-    whole = bytes(reader.rest())
-    message = Reader(whole, origin=reader.position - len(whole))
+    data = bytes(reader.rest())
+    message = Reader(data, origin=reader.position - len(data))
     body = open_message(message, max(_SKIP))
-    head = Reader(whole)
+    head = Reader(data)
     ends = [_read_end(head) for _ in range(3)]
-    version, last_required = whole[: ends[0]], whole[ends[1] : ends[2]]
+    version, last_required = data[: ends[0]], data[ends[1] : ends[2]]
     content, trailer = bytes(body.rest()), bytes(message.rest())
     fields: dict[int, bytes] = {}
     length, end, previous = None, 0, -1
-    place = Reader(content, origin=body.position - len(content))
-    while place.remaining:
-        number = read_variable(place)
+    items = Reader(content, origin=body.position - len(content))
+    while items.remaining:
+        number = read_variable(items)
         if number <= previous:
-            raise place.damaged(f"expected a field after {previous}, found field {number}")
+            raise items.damaged(f"expected a field after {previous}, found field {number}")
         if number not in _SKIP:
             break
-        value = _SKIP[number](place)
+        value = _SKIP[number](items)
         if number == _LENGTH_FIELD:
             length = value
-        fields[number] = content[end : place.index]
-        end, previous = place.index, number
+        fields[number] = content[end : items.index]
+        end, previous = items.index, number
     if previous < 0:
-        raise UnsupportedError("expected a GTID's fields, found none that binx knows", offset=place.position)
+        raise UnsupportedError("expected a GTID's fields, found none that binx knows", offset=items.position)
     if clock is not None:
         for number, value in ((_LAST_COMMITTED_FIELD, clock[0]), (_SEQUENCE_NUMBER_FIELD, clock[1])):
             fields[number] = encode_variable(number) + encode_variable_signed(value)
@@ -154,20 +154,20 @@ def _tagged_parts(reader: Reader, clock: Clock | None) -> _Parts:
         if length is not None:
             fields[_LENGTH_FIELD] = encode_variable(_LENGTH_FIELD) + encode_variable(length)
         known = b"".join(fields[number] for number in sorted(fields))
-        parts = last_required + known + content[end:]
-        return version + _own_size(len(version) + len(parts)) + parts + trailer
+        rest = last_required + known + content[end:]
+        return version + _own_size(len(version) + len(rest)) + rest + trailer
 
     return length, encode
 
 
-def _own_size(others: int) -> bytes:
+def _own_size(other_bytes: int) -> bytes:
     """Encode a message's size, which includes the bytes of the size itself."""
-    size = others
+    size = other_bytes
     while True:
         encoded = encode_variable(size)
-        if others + len(encoded) == size:
+        if other_bytes + len(encoded) == size:
             return encoded
-        size = others + len(encoded)
+        size = other_bytes + len(encoded)
 
 
 def _read_end(reader: Reader) -> int:

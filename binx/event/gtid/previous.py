@@ -85,13 +85,13 @@ def encode_previous_gtids(gtids: GtidSet) -> bytes:
     if len(sources) != len(gtids.sources):
         raise ValueError("PREVIOUS_GTIDS holds MySQL's GTIDs only")
     count = _TAGGED_FORMAT << 56 | len(sources) << 8 | _TAGGED_FORMAT if with_tags else len(sources)
-    parts = [_U64.pack(count)]
+    encoded = [_U64.pack(count)]
     for source, group in groupby(gtids, key=lambda item: item[0]):
         if isinstance(source, UuidSource):
             intervals = [_INTERVAL.pack(first, last + 1) for _, first, last in group]
             tag = bytes([len(source.tag) << 1]) + source.tag.encode() if with_tags else b""
-            parts += [source.uuid, tag, _U64.pack(len(intervals)), *intervals]
-    return b"".join(parts)
+            encoded += [source.uuid, tag, _U64.pack(len(intervals)), *intervals]
+    return b"".join(encoded)
 
 
 def read_tag(reader: Reader) -> str:

@@ -52,7 +52,7 @@ class GtidSet:
                     f"expected an interval of transaction numbers, found {first}-{last} of {source}"
                 )
             grouped.setdefault(source, []).append((first, last))
-        self._intervals = {source: _merged(grouped[source]) for source in sorted(grouped, key=_order)}
+        self._intervals = {source: _merged(grouped[source]) for source in sorted(grouped, key=_sort_key)}
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -66,10 +66,10 @@ class GtidSet:
     @classmethod
     def _of(cls, intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> Self:
         """Build a set from intervals that are already merged and sorted."""
-        made = cls()
-        kept = (source for source in intervals if intervals[source])
-        made._intervals = {source: intervals[source] for source in sorted(kept, key=_order)}
-        return made
+        result = cls()
+        sources = (source for source in intervals if intervals[source])
+        result._intervals = {source: intervals[source] for source in sorted(sources, key=_sort_key)}
+        return result
 
     @property
     def sources(self) -> tuple[GtidSource, ...]:
@@ -96,8 +96,8 @@ class GtidSet:
     def contains(self, source: GtidSource, number: int) -> bool:
         """Whether a GTID is in the set."""
         intervals = self._intervals.get(source, ())
-        place = bisect_right(intervals, (number, MARIADB_MAX_NUMBER + 1))
-        return place > 0 and number <= intervals[place - 1][1]
+        index = bisect_right(intervals, (number, MARIADB_MAX_NUMBER + 1))
+        return index > 0 and number <= intervals[index - 1][1]
 
     def __iter__(self) -> Iterator[tuple[GtidSource, int, int]]:
         for source, intervals in self._intervals.items():
@@ -167,7 +167,7 @@ class GtidSet:
         return f"GtidSet.parse({str(self)!r})"
 
 
-def _order(source: GtidSource) -> tuple[int, bytes, str, int, int]:
+def _sort_key(source: GtidSource) -> tuple[int, bytes, str, int, int]:
     if isinstance(source, UuidSource):
         return (0, source.uuid, source.tag, 0, 0)
     return (1, b"", "", source.domain, source.server_id)
@@ -185,31 +185,31 @@ def _merged(intervals: list[Interval]) -> tuple[Interval, ...]:
 
 
 def _intersection(ours: tuple[Interval, ...], theirs: tuple[Interval, ...]) -> Iterator[Interval]:
-    mine = other = 0
-    while mine < len(ours) and other < len(theirs):
-        first = max(ours[mine][0], theirs[other][0])
-        last = min(ours[mine][1], theirs[other][1])
+    our = their = 0
+    while our < len(ours) and their < len(theirs):
+        first = max(ours[our][0], theirs[their][0])
+        last = min(ours[our][1], theirs[their][1])
         if first <= last:
             yield first, last
-        if ours[mine][1] < theirs[other][1]:
-            mine += 1
+        if ours[our][1] < theirs[their][1]:
+            our += 1
         else:
-            other += 1
+            their += 1
 
 
 def _difference(ours: tuple[Interval, ...], theirs: tuple[Interval, ...]) -> Iterator[Interval]:
-    other = 0
+    their = 0
     for first, last in ours:
         start = first
-        while other < len(theirs) and theirs[other][1] < start:
-            other += 1
-        place = other
-        while place < len(theirs) and theirs[place][0] <= last:
-            if start < theirs[place][0]:
-                yield start, theirs[place][0] - 1
-            start = theirs[place][1] + 1
-            place += 1
-        other = max(other, place - 1)
+        while their < len(theirs) and theirs[their][1] < start:
+            their += 1
+        index = their
+        while index < len(theirs) and theirs[index][0] <= last:
+            if start < theirs[index][0]:
+                yield start, theirs[index][0] - 1
+            start = theirs[index][1] + 1
+            index += 1
+        their = max(their, index - 1)
         if start <= last:
             yield start, last
 
@@ -244,76 +244,76 @@ def parse_gtids(text: str) -> Iterator[tuple[GtidSource, int, int]]:
     """
     # Compiled at first use, as most command lines have no GTID set.
     mariadb, uuid_start, interval_of, tag_of = map(re.compile, (_MARIADB, _UUID, _INTERVAL, _TAG))
-    place = _skip_commas(text, 0)
-    while place < len(text):
-        found = mariadb.match(text, place)
-        if found is not None:
-            yield _mariadb_item(text, found)
-            place = found.end()
+    position = _skip_commas(text, 0)
+    while position < len(text):
+        match = mariadb.match(text, position)
+        if match is not None:
+            yield _mariadb_item(text, match)
+            position = match.end()
         else:
-            found = uuid_start.match(text, place)
-            if found is None or (found[1] == "{") != (found[3] == "}"):
-                raise _unreadable(text, place, "expected a server UUID or MariaDB's domain-server-number")
-            place = found.end()
-            uuid = bytes.fromhex(found[2].replace("-", ""))
+            match = uuid_start.match(text, position)
+            if match is None or (match[1] == "{") != (match[3] == "}"):
+                raise _unreadable(text, position, "expected a server UUID or MariaDB's domain-server-number")
+            position = match.end()
+            uuid = bytes.fromhex(match[2].replace("-", ""))
             tag = ""
             intervals = 0
-            while place < len(text) and text[place] == ":":
-                interval = interval_of.match(text, place)
+            while position < len(text) and text[position] == ":":
+                interval = interval_of.match(text, position)
                 source = UuidSource(uuid, tag)
                 if interval is not None:
                     first, last = _numbers(text, interval.start(1), interval[1], interval[2], source)
                     yield source, first, last
                     intervals += 1
-                    place = interval.end()
+                    position = interval.end()
                     continue
-                tagged = tag_of.match(text, place)
+                tagged = tag_of.match(text, position)
                 if tagged is None or (tag and not intervals):
-                    raise _unreadable(text, place + 1, "expected a number, an interval or a tag")
-                tag, intervals, place = tagged[1].lower(), 0, tagged.end()
+                    raise _unreadable(text, position + 1, "expected a number, an interval or a tag")
+                tag, intervals, position = tagged[1].lower(), 0, tagged.end()
             if not intervals:
-                raise _unreadable(text, place, "expected a transaction number or an interval")
-        place = _skip_commas(text, place)
+                raise _unreadable(text, position, "expected a transaction number or an interval")
+        position = _skip_commas(text, position)
 
 
-def _skip_commas(text: str, place: int) -> int:
-    found = re.compile(_SPACE_OR_COMMA).match(text, place)
-    return place if found is None else found.end()
+def _skip_commas(text: str, position: int) -> int:
+    match = re.compile(_SPACE_OR_COMMA).match(text, position)
+    return position if match is None else match.end()
 
 
-def _mariadb_item(text: str, found: re.Match[str]) -> tuple[GtidSource, int, int]:
-    domain, server_id = int(found[1]), int(found[2])
+def _mariadb_item(text: str, match: re.Match[str]) -> tuple[GtidSource, int, int]:
+    domain, server_id = int(match[1]), int(match[2])
     if domain > _MAX_ID or server_id > _MAX_ID:
-        raise _unreadable(text, found.start(1), f"expected a domain and a server id of at most {_MAX_ID}")
+        raise _unreadable(text, match.start(1), f"expected a domain and a server id of at most {_MAX_ID}")
     source = DomainSource(domain, server_id)
-    first, last = _numbers(text, found.start(3), found[3], found[4], source)
+    first, last = _numbers(text, match.start(3), match[3], match[4], source)
     return source, first, last
 
 
-def _numbers(text: str, place: int, first: str, last: str | None, source: GtidSource) -> Interval:
+def _numbers(text: str, position: int, first: str, last: str | None, source: GtidSource) -> Interval:
     lowest, largest = number_range(source)
     start = int(first)
     # A range without an end extends to the largest number.
     stop = start if last is None else int(last or largest)
     if not lowest <= start <= stop <= largest:
         raise _unreadable(
-            text, place, f"expected numbers from {lowest} to {largest}, the first no larger than the last"
+            text, position, f"expected numbers from {lowest} to {largest}, the first no larger than the last"
         )
     return start, stop
 
 
-def _unreadable(text: str, place: int, expected: str) -> UsageError:
-    found = text[place : place + _SHOWN]
-    shown = repr(found) if found else "the end"
-    return UsageError(f"{expected} at character {place + 1} of the GTID set, found {shown}; {SYNTAX}")
+def _unreadable(text: str, position: int, expected: str) -> UsageError:
+    rest = text[position : position + _SHOWN]
+    shown = repr(rest) if rest else "the end"
+    return UsageError(f"{expected} at character {position + 1} of the GTID set, found {shown}; {SYNTAX}")
 
 
 def format_gtids(intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> str:
     """Format a set as its server prints it, on one line, from sorted and merged sources and intervals."""
-    return ",".join(_parts(intervals))
+    return ",".join(_items(intervals))
 
 
-def _parts(intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> Iterator[str]:
+def _items(intervals: Mapping[GtidSource, tuple[Interval, ...]]) -> Iterator[str]:
     current: bytes | None = None
     text = ""
     for source, ranges in intervals.items():

@@ -33,7 +33,6 @@ class PlainFile:
         self.path = path
         self.name = name
         self.size = os.fstat(descriptor).st_size
-        self._buffers = Buffers(READ_BYTES)
         if self.size == 0:
             raise NotABinlogError("expected a binary log, found an empty file", path=path)
 
@@ -73,7 +72,7 @@ class PlainFile:
         size = min(stop, self.size) - start
         if size <= 0:
             return memoryview(b"")
-        buffer = self._buffers.take(size)
+        buffer = _buffers.take(size)
         done = 0
         while done < size:
             try:
@@ -93,9 +92,7 @@ class PlainFile:
         return buffer.toreadonly()
 
     def release(self, start: int, stop: int) -> None:
-        """Free buffers once the whole file is released."""
-        if start == 0 and stop >= self.size:
-            self._buffers.clear()
+        """Do nothing: windows that nobody references are used again."""
 
     def close(self) -> None:
         """Close the file."""
@@ -105,10 +102,10 @@ class PlainFile:
 
 
 class Buffers:
-    """A pool of buffers of one size, used in rotation.
+    """A pool of buffers of one size, used in rotation by all files and threads.
 
     Reading into memory that is already in the CPU cache makes reading a file faster than mapping it, and
-    unlike a mapping it cannot fault if the file is truncated while it is read. Threads may share the pool.
+    unlike a mapping it cannot fault if the file is truncated while it is read.
     """
 
     def __init__(self, size: int) -> None:
@@ -132,10 +129,8 @@ class Buffers:
                 self._kept.append(buffer)
             return memoryview(buffer)[:size]
 
-    def clear(self) -> None:
-        """Drop all buffers."""
-        with self._lock:
-            self._kept.clear()
+
+_buffers = Buffers(READ_BYTES)
 
 
 def _is_free(buffer: bytearray) -> bool:
@@ -208,9 +203,6 @@ class UnpackedFile:
 
     def release(self, start: int, stop: int) -> None:
         """As :meth:`PlainFile.release`."""
-        with _lock:
-            if self in _copies:
-                _copies[self].release(start, stop)
 
     def close(self) -> None:
         """Close the file and remove its unpacked content."""

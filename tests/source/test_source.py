@@ -16,7 +16,7 @@ import pytest
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
 from binx.log.chain.inputs import expand_paths, open_chain
 from binx.log.file import BinlogFile
-from binx.source import PlainFile, open_source, spool
+from binx.source import READ_BYTES, PlainFile, open_source, plain, spool
 from binx.source.plain import Buffers
 from binx.source.remote import RANGE_BYTES, RemoteFile, check_credentials, list_folder, shortened
 from binx.storage.remote_store import RemoteStore
@@ -146,6 +146,14 @@ def test_memory_is_used_again_when_a_window_was_given_up() -> None:
     assert buffers.take(16).obj is not memory, "a part of it is still looked at"
     del part
     assert buffers.take(16).obj is memory
+
+
+def test_open_files_share_their_memory(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain, "_buffers", Buffers(READ_BYTES))
+    sources = [open_source(str(file)) for _ in range(3)]
+    assert len({id(source.window(0, 256).obj) for source in sources}) == 1
+    for source in sources:
+        source.close()
 
 
 def test_more_than_a_buffer_gets_memory_of_its_own() -> None:

@@ -244,6 +244,29 @@ def test_a_later_change_of_another_row_is_not_taken_for_one_of_the_same_row(serv
     assert not [warning for warning in report.warnings if "changed rows again" in warning]
 
 
+def test_keys_of_rows_changed_since_are_listed_as_the_server_prints_them(server: Server) -> None:
+    drop_databases(server)
+    server.reset()
+    server.sql(
+        "CREATE DATABASE small; USE small; SET time_zone = '+00:00';"
+        "CREATE TABLE t (a TIME, b TIME(2), c DATETIME, d DATETIME(3), e TIMESTAMP(6), v INT,"
+        " PRIMARY KEY (a, b, c, d, e)); INSERT INTO t VALUES ('-01:00:00', '838:59:58.5',"
+        " '2026-01-02 03:04:05', '2026-01-02 03:04:05.678', '2026-01-02 03:04:05.678', 1)"
+    )
+    for value in (2, 3):
+        server.flush_logs()
+        server.sql(f"UPDATE small.t SET v = {value}")
+    made, mistake, since = server.binlogs()[:3]
+    catalog = Catalog()
+    write_nothing(made, catalog)
+    report = write_undo(
+        everything([mistake]), io.BytesIO(), catalog, every=lambda: everything([mistake, since])
+    )
+    (warning,) = [warning for warning in report.warnings if "changed rows again" in warning]
+    ((key,),) = server.query("SELECT CONCAT_WS(', ', a, b, c, d, e) FROM small.t")
+    assert f": a, b, c, d, e={key} in " in warning
+
+
 def test_an_error_in_the_middle_undoes_nothing_even_where_the_client_goes_on(server: Server) -> None:
     undo = changed_again(server, OnConflict.STOP)
     server.sql("USE small; DROP TABLE keyless")

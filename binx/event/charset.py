@@ -330,6 +330,13 @@ def charset(name: str) -> Charset | None:
     return None
 
 
+def charset_or_default(name: str | None) -> Charset:
+    """Return the character set of that name; utf8mb4 if the name is None or unknown."""
+    known = charset(name or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
+    assert known is not None
+    return known
+
+
 @cache
 def collation_to_charset(number: int) -> Charset | None:
     """Return the character set of collation ``number``; None if the ID is unknown."""

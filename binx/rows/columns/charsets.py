@@ -6,7 +6,7 @@ import re
 from itertools import zip_longest
 from typing import NamedTuple
 
-from binx.event.charset import DEFAULT_CHARSET, Charset, charset
+from binx.event.charset import Charset, charset, charset_or_default
 
 _MOST_BYTES = 4
 _ESCAPED_BYTE = re.compile(r"\\x([0-9a-f]{2})")
@@ -65,12 +65,12 @@ def stored_text(text: str | bytes, name: str | None, literals: Literals) -> str:
     Args:
         text: the literal's text; hexadecimal and bit literals are bytes in the column's charset.
     """
-    target = _charset_or_default(name)
+    target = charset_or_default(name)
     if isinstance(text, str) and literals.connection == "binary":
-        text = _charset_or_default(literals.client).encode(text)
+        text = charset_or_default(literals.client).encode(text)
     if isinstance(text, bytes):
         return target.decode(_padded(text, name))
-    connection = _charset_or_default(literals.connection)
+    connection = charset_or_default(literals.connection)
     text = connection.storable(text)
     return target.decode(connection.encode(text)) if target.is_binary else target.storable(text)
 
@@ -83,12 +83,6 @@ def stored_members(
         return None
     stored = (stored_text(member, name, literals) for member in members)
     return tuple(stored) if name == "binary" else tuple(text.rstrip(" ") for text in stored)
-
-
-def _charset_or_default(name: str | None) -> Charset:
-    known = charset(name or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
-    assert known is not None
-    return known
 
 
 def _padded(data: bytes, name: str | None) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.errors import UnsupportedError
-from binx.event.charset import DEFAULT_CHARSET, charset
+from binx.event.charset import DEFAULT_CHARSET, charset_or_default
 from binx.event.collation import collation_charset
 from binx.event.column import TEXT_TYPES, Column, ColumnType
 from binx.event.format import Flavour
@@ -189,9 +189,7 @@ def _members(column: Column, base: str, known: ColumnDefinition | None, source: 
     members: tuple[str, ...] | None = None
     origin = Provenance.NONE
     if column.members is not None:
-        known_charset = charset(name) or charset(DEFAULT_CHARSET)
-        assert known_charset is not None
-        members = tuple(known_charset.decode(member) for member in column.members)
+        members = tuple(map(charset_or_default(name).decode, column.members))
         origin = Provenance.METADATA
     elif known is not None and known.members is not None:
         members, origin = known.members, source

@@ -38,7 +38,7 @@ from binx.slices.search import Search
 from binx.slices.values import ReadableValues
 from binx.source.json_text import json_text
 from binx.where.condition import Condition
-from binx.where.rows import AskedCondition
+from binx.where.rows import TrackedCondition
 
 _LINE_END = b"}\n"
 _OFFSET = 0xFFFFFFFF
@@ -125,7 +125,7 @@ class RowLife:
         self.search = Search(chain, selection, verify=verify, on_damage=on_damage)
         self.search.leave_out_undecodable(Catalog() if catalog is None else catalog, intact=True)
         self._keys = FollowedKeys(key) if key else None
-        self._condition = None if condition is None else AskedCondition(condition)
+        self._condition = None if condition is None else TrackedCondition(condition)
         self._catalog = Catalog() if catalog is None else catalog.copy()
         self._decoder: ChangeDecoder | None = None
         self._render = JsonRows(lines=True, values=ReadableValues() if readable else None)
@@ -246,7 +246,7 @@ class RowLife:
         if self._keys is None:
             assert self._condition is not None
             self._condition.note_table(images)
-            passing = self._condition.ask(images) or ()
+            passing = self._condition.evaluate(images) or ()
             rows = [row for group, marks in passing for row in images.rows_of(group, marks)]
             return self._rendered(batch, rows, file)
         changes: dict[ChangePlace, _Written] = {}

@@ -26,7 +26,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from binx.errors import AbsentError, UsageError
-from binx.event.charset import DEFAULT_CHARSET, charset
+from binx.event.charset import charset_or_default
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.where.literals import as_number, literal_of
@@ -66,38 +66,38 @@ class Frame:
         self._images = images
         self._group = group
         self._default = default
-        self._places = {column.source_name.casefold(): i for i, column in enumerate(images.columns)}
-        picked = group.images
-        self.size = images.changes.rows if picked.rows is None else len(picked.rows)
+        self._indexes = {column.source_name.casefold(): index for index, column in enumerate(images.columns)}
+        changed = group.images
+        self.size = images.changes.rows if changed.rows is None else len(changed.rows)
 
     def operand(self, column: ColumnName) -> Operand | None:
         """Return a column's values; None if the log does not have them."""
-        place = self._places.get(column.name)
-        if place is None:
+        index = self._indexes.get(column.name)
+        if index is None:
             return None
-        source = self._source(place, column.image or self._default)
+        source = self._source(index, column.image or self._default)
         if source is None:
             return None
-        resolved = self._images.columns[place]
+        resolved = self._images.columns[index]
         misfits = self._images.misfits.get(resolved.name, [])
-        texts = None
+        misfit_texts = None
         if misfits:
-            known = dict(misfits)
+            text_by_row = dict(misfits)
             rows = range(self._images.changes.rows)
-            texts = source.pick(pa.array([known.get(row) for row in rows], pa.string()))
-        values = _as_decoded(source.pick(self._images.column(place)), resolved.type)
-        return Operand(values, resolved.type, texts)
+            misfit_texts = source.pick(pa.array([text_by_row.get(row) for row in rows], pa.string()))
+        values = _as_decoded(source.pick(self._images.column(index)), resolved.type)
+        return Operand(values, resolved.type, misfit_texts)
 
-    def _source(self, place: int, image: str) -> Images | None:
+    def _source(self, index: int, image: str) -> Images | None:
         """Return the image that has a column's value, or None."""
         before, after = self._group.before, self._group.after
         if image == BEFORE:
-            return before if before is not None and place in before.columns else None
+            return before if before is not None and index in before.columns else None
         if after is None:
             return None
-        if place in after.columns:
+        if index in after.columns:
             return after
-        return before if before is not None and place in before.columns else None
+        return before if before is not None and index in before.columns else None
 
     def unknown(self) -> pa.BooleanArray:
         """Return NULL (neither true nor false) for each change."""
@@ -130,13 +130,11 @@ def _decoder_of(values: pa.Array, logical: LogicalType) -> Callable[[Any], str] 
     """Return the function that decodes a stored value; None if values are comparable as stored."""
     members = logical.members or ()
     if logical.kind is Kind.TEXT and pa.types.is_binary(values.type):
-        found = charset(logical.charset or DEFAULT_CHARSET) or charset(DEFAULT_CHARSET)
-        assert found is not None
-        return found.decode
+        return charset_or_default(logical.charset).decode
     if members and logical.kind is Kind.ENUM and pa.types.is_integer(values.type):
         return ("", *members).__getitem__
     if members and logical.kind is Kind.SET and pa.types.is_integer(values.type):
-        return lambda bits: ",".join(name for place, name in enumerate(members) if bits >> place & 1)
+        return lambda bits: ",".join(name for bit, name in enumerate(members) if bits >> bit & 1)
     return None
 
 
@@ -153,7 +151,7 @@ class Condition:
     def __init__(self, text: str) -> None:
         self.text = text
         self.columns: set[str] = set()
-        self._either = False
+        self._either_image = False
         try:
             self._evaluate = self._compiled(_parsed(text))
         except RecursionError:
@@ -163,7 +161,7 @@ class Condition:
         """Whether the table has all columns of the condition."""
         return self.columns.issubset(column.source_name.casefold() for column in images.columns)
 
-    def lacking(self, tables: Iterable[str]) -> AbsentError:
+    def absent_error(self, tables: Iterable[str]) -> AbsentError:
         """Return the error to raise if no table with row changes has all columns of the condition."""
         columns = ", ".join(sorted(self.columns))
         return AbsentError(
@@ -183,15 +181,15 @@ class Condition:
             UsageError: a regular expression is invalid.
         """
         for group in images.groups():
-            sides = [AFTER] if group.after is not None or not self._either else []
-            sides += [BEFORE] if group.before is not None and self._either else []
-            found = self._evaluate(Frame(images, group, sides[0]))
+            sides = [AFTER] if group.after is not None or not self._either_image else []
+            sides += [BEFORE] if group.before is not None and self._either_image else []
+            mask = self._evaluate(Frame(images, group, sides[0]))
             for side in sides[1:]:
-                found = pc.or_(
-                    pc.fill_null(found, False),
+                mask = pc.or_(
+                    pc.fill_null(mask, False),
                     pc.fill_null(self._evaluate(Frame(images, group, side)), False),
                 )
-            yield group, pc.fill_null(found, False)
+            yield group, pc.fill_null(mask, False)
 
     def _compiled(self, node: exp.Expr) -> Evaluate:
         if isinstance(node, exp.Paren):
@@ -214,15 +212,15 @@ class Condition:
             return self._comparison(node.this, sign, node.expression)
         if isinstance(node, exp.Column | exp.Boolean):
             return self._comparison(node, "<>", exp.Literal.number(0))
-        raise _refused(node)
+        raise _unsupported(node)
 
     def _between(self, node: exp.Between) -> Evaluate:
         bounds = [node.args["low"], node.args["high"]]
         # If one bound is a number, servers convert the other to a number too.
         numeric = any(literal is not None and literal.number for literal in map(literal_of, bounds))
         signs = zip((">=", "<="), bounds, strict=True)
-        parts = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
-        return _joined(parts, pc.and_kleene)
+        conditions = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
+        return _joined(conditions, pc.and_kleene)
 
     def _listed(self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False) -> Evaluate:
         """Compile a comparison within IN or BETWEEN."""
@@ -234,11 +232,11 @@ class Condition:
         return self._with_literal(left, sign, literal._replace(listed=True))
 
     def _connected(self, node: exp.Connector) -> Evaluate:
-        parts = [self._compiled(node.left), self._compiled(node.right)]
+        operands = [self._compiled(node.left), self._compiled(node.right)]
         join = _JOINS.get(type(node))
         if join is None:
-            raise _refused(node)
-        return _joined(parts, join)
+            raise _unsupported(node)
+        return _joined(operands, join)
 
     def _is(self, node: exp.Is) -> Evaluate:
         if isinstance(node.expression, exp.Boolean):
@@ -246,7 +244,7 @@ class Condition:
             wanted = bool(node.expression.this)
             return lambda frame: pc.fill_null(pc.equal(truth(frame), pa.scalar(wanted)), False)
         if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
-            raise _refused(node)
+            raise _unsupported(node)
         column = self._column(node.this)
 
         def evaluate(frame: Frame) -> pa.BooleanArray:
@@ -258,9 +256,9 @@ class Condition:
     def _match(self, node: exp.Like | exp.RegexpLike) -> Evaluate:
         pattern = literal_of(node.expression)
         if not isinstance(node.this, exp.Column) or pattern is None or not isinstance(pattern.value, str):
-            raise _refused(node)
-        column, text, regular = self._column(node.this), pattern.value, isinstance(node, exp.RegexpLike)
-        if regular:
+            raise _unsupported(node)
+        column, text, is_regex = self._column(node.this), pattern.value, isinstance(node, exp.RegexpLike)
+        if is_regex:
             check_expression(text)
         negated = bool(node.args.get("negate"))
 
@@ -268,27 +266,27 @@ class Condition:
             operand = frame.operand(column)
             if operand is None:
                 return frame.unknown()
-            found = matched(operand, text, column.name, regular=regular)
-            return pc.invert(found) if negated else found
+            mask = matched(operand, text, column.name, is_regex=is_regex)
+            return pc.invert(mask) if negated else mask
 
         return evaluate
 
     def _comparison(self, left: exp.Expr, sign: str, right: exp.Expr) -> Evaluate:
         if not isinstance(left, exp.Column):
             if not isinstance(right, exp.Column):
-                raise _refused(left)
+                raise _unsupported(left)
             left, sign, right = right, _FLIPPED[sign], left
         if isinstance(right, exp.Column):
-            column, other = self._column(left), self._column(right)
-            return lambda frame: self._both(frame, column, sign, other)
+            column, other_column = self._column(left), self._column(right)
+            return lambda frame: self._compare_columns(frame, column, sign, other_column)
         literal = literal_of(right)
         if literal is None:
-            raise _refused(right)
+            raise _unsupported(right)
         return self._with_literal(left, sign, literal)
 
     def _with_literal(self, node: exp.Expr, sign: str, literal: Literal) -> Evaluate:
         if not isinstance(node, exp.Column):
-            raise _refused(node)
+            raise _unsupported(node)
         column = self._column(node)
 
         def evaluate(frame: Frame) -> pa.BooleanArray:
@@ -298,7 +296,7 @@ class Condition:
         return evaluate
 
     @staticmethod
-    def _both(frame: Frame, left: ColumnName, sign: str, right: ColumnName) -> pa.BooleanArray:
+    def _compare_columns(frame: Frame, left: ColumnName, sign: str, right: ColumnName) -> pa.BooleanArray:
         first, second = frame.operand(left), frame.operand(right)
         if first is None or second is None:
             return frame.unknown()
@@ -306,7 +304,7 @@ class Condition:
 
     def _column(self, node: exp.Column) -> ColumnName:
         if node.args.get("db") is not None:
-            raise _refused(node)
+            raise _unsupported(node)
         image = node.table.casefold() or None
         if image not in {None, BEFORE, AFTER}:
             raise UsageError(
@@ -315,30 +313,30 @@ class Condition:
             )
         name = node.name.casefold()
         self.columns.add(name)
-        self._either = self._either or image is None
+        self._either_image = self._either_image or image is None
         return ColumnName(image, name)
 
 
-def _joined(parts: list[Evaluate], join: Callable[..., pa.BooleanArray]) -> Evaluate:
-    return lambda frame: reduce(join, (part(frame) for part in parts))
+def _joined(conditions: list[Evaluate], join: Callable[..., pa.BooleanArray]) -> Evaluate:
+    return lambda frame: reduce(join, (condition(frame) for condition in conditions))
 
 
 def _parsed(text: str) -> exp.Expr:
     try:
-        found = sqlglot.parse(text, dialect="mysql")
+        expressions = sqlglot.parse(text, dialect="mysql")
     except (SqlglotError, RecursionError) as error:
-        first = _OPERAND_MISSING.sub(
+        problem = _OPERAND_MISSING.sub(
             "an operand is missing", (str(error).splitlines() or ["not understood"])[0]
         )
         raise UsageError(
-            f"expected a condition such as \"status = 'paid'\", found {text!r}: {first}"
+            f"expected a condition such as \"status = 'paid'\", found {text!r}: {problem}"
         ) from error
-    if len(found) != 1 or found[0] is None:
+    if len(expressions) != 1 or expressions[0] is None:
         raise UsageError(f"expected one condition, found {text!r}")
-    return found[0]
+    return expressions[0]
 
 
-def _refused(node: exp.Expr) -> UsageError:
+def _unsupported(node: exp.Expr) -> UsageError:
     text = node.sql("mysql")
     shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return UsageError(

@@ -40,7 +40,7 @@ class RowsSeen:
     incomparable: tuple[tuple[str, str], ...] = ()
 
 
-class AskedCondition:
+class TrackedCondition:
     """A condition that records which tables it was evaluated on."""
 
     def __init__(self, condition: Condition) -> None:
@@ -48,25 +48,25 @@ class AskedCondition:
         self._tables: dict[str, None] = {}
         self._applied = False
         self._incomparable: dict[tuple[str, str], None] = {}
-        self._untold: dict[str, None] = {}
+        self._unreported: dict[str, None] = {}
 
     def note_table(self, images: BatchImages) -> None:
         """Record that a table has rows; :meth:`check` fails if the condition applies to no such table."""
         self._tables[_name_of(images)] = None
 
-    def ask(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]] | None:
+    def evaluate(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]] | None:
         """Return the changes of a batch with masks of matches; None if the condition does not apply."""
         if not self._condition.applies(images):
             return None
         try:
-            found = list(self._condition.passing(images))
+            changes = list(self._condition.passing(images))
         except IncomparableError as error:
             why = _name_of(images), error.message
             self._incomparable[why] = None
-            self._untold[_warning(*why)] = None
+            self._unreported[_warning(*why)] = None
             return None
         self._applied = True
-        return found
+        return changes
 
     @property
     def seen(self) -> RowsSeen:
@@ -86,8 +86,8 @@ class AskedCondition:
 
     def take_warnings(self) -> dict[str, None]:
         """Return the warnings since the last call, each once."""
-        untold, self._untold = self._untold, {}
-        return untold
+        warnings, self._unreported = self._unreported, {}
+        return warnings
 
     def check(self) -> None:
         """Raise an error if the condition applies to no table.
@@ -101,7 +101,7 @@ class AskedCondition:
         for _, why in self._incomparable:
             raise IncomparableError(why)
         if self._tables:
-            raise self._condition.lacking(self._tables)
+            raise self._condition.absent_error(self._tables)
 
 
 def _name_of(images: BatchImages) -> str:
@@ -113,7 +113,7 @@ def _warning(table: str, why: str) -> str:
     return f"{table}: rows to which the condition does not apply were skipped: {why}"
 
 
-class RowFilter(AskedCondition):
+class RowFilter(TrackedCondition):
     """Finds the transactions with a row change that passes.
 
     Args:
@@ -135,7 +135,7 @@ class RowFilter(AskedCondition):
     ) -> None:
         super().__init__(condition)
         self._xa_ends = XaEnds(all_pass=in_parts)
-        self._left = limit
+        self._remaining = limit
         self._catalog = catalog
         self._takes_table = takes_table
         self._decoder: ChangeDecoder | None = None
@@ -154,23 +154,23 @@ class RowFilter(AskedCondition):
         Raises:
             DamagedError, UnsupportedError: a transaction cannot be decoded.
         """
-        work = bytearray(mask)
-        table.mark_work(work)
+        work_mask = bytearray(mask)
+        table.mark_work(work_mask)
         for index in lost:
-            work[index] = 0
-        if not any(work):
+            work_mask[index] = 0
+        if not any(work_mask):
             return
         passing: set[int] = set()
-        for batch in self._batches(file, table, work):
+        for batch in self._batches(file, table, work_mask):
             passing.update(self._passing(batch))
         steps = set(self._xa_ends.steps(table, mask))
         for index in table.marked(mask):
             passes = file.commit_version(table.value("start", index)) in passing
             if index in steps:
                 passes = self._xa_ends.passes(file, table, index, passes)
-            mask[index] = self._left != 0 and passes
-            if self._left is not None:
-                self._left -= mask[index]
+            mask[index] = self._remaining != 0 and passes
+            if self._remaining is not None:
+                self._remaining -= mask[index]
 
     def forget_tables(self) -> None:
         """Forget all tables, because statements that define some may have been lost in damage."""
@@ -180,23 +180,23 @@ class RowFilter(AskedCondition):
     @property
     def complete(self) -> bool:
         """Whether the limit is reached."""
-        return self._left == 0
+        return self._remaining == 0
 
     def chosen(self, batch: ChangeBatch) -> tuple[ChangeBatch, tuple[int, int, int]]:
         """Return the row changes that pass, and the number of inserts, updates and deletes that do not."""
         images = BatchImages(batch)
         passing: list[int] = []
         dropped = Counter[str]()
-        for group, marks in self._masked_changes(images):
-            passing += images.rows_of(group, marks)
-            dropped[group.operation] += len(marks) - marks.true_count
+        for group, mask in self._masked_changes(images):
+            passing += images.rows_of(group, mask)
+            dropped[group.operation] += len(mask) - mask.true_count
         counts = (dropped["insert"], dropped["update"], dropped["delete"])
         return batch.take(arrow_array(sorted(passing), pa.int64())), counts
 
-    def _batches(self, file: BinlogFile, table: TransactionTable, work: bytearray) -> Iterator[ChangeBatch]:
+    def _batches(self, file: BinlogFile, table: TransactionTable, mask: bytearray) -> Iterator[ChangeBatch]:
         if self._decoder is None or self._decoder.file is not file:
             self._decoder = ChangeDecoder(file, self._catalog, self._takes_table)
-        for item in self._decoder.decode(table, work):
+        for item in self._decoder.decode(table, mask):
             if isinstance(item, ChangeBatch):
                 yield item
         yield from self._decoder.flush()
@@ -206,14 +206,14 @@ class RowFilter(AskedCondition):
         images = BatchImages(batch)
         self.note_table(images)
         versions = images.system("_commit_version")
-        for group, marks in self._masked_changes(images):
-            yield from pc.unique(group.images.pick(versions).filter(marks)).to_pylist()
+        for group, mask in self._masked_changes(images):
+            yield from pc.unique(group.images.pick(versions).filter(mask)).to_pylist()
 
     def _masked_changes(self, images: BatchImages) -> list[tuple[ChangeGroup, pa.BooleanArray]]:
         """Return the changes of a batch with their masks; none passes if the condition does not apply."""
-        found = self.ask(images)
-        if found is not None:
-            return found
+        changes = self.evaluate(images)
+        if changes is not None:
+            return changes
         return [
             (group, pa.repeat(pa.scalar(False), images.size_of(group.images))) for group in images.groups()
         ]

@@ -24,30 +24,32 @@ _LEADING = re.compile(r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)
 
 def leading_number(text: str) -> float:
     """Return the leading number of a text, or 0."""
-    found = _LEADING.match(text)
-    return 0.0 if found is None else float(found[1])
+    match = _LEADING.match(text)
+    return 0.0 if match is None else float(match[1])
 
 
-def numbers_of(values: pa.Array, type_of: LogicalType) -> pa.Array:
+def numbers_of(values: pa.Array, logical: LogicalType) -> pa.Array:
     """Convert a column's values to numbers, float64."""
     if pa.types.is_integer(values.type):
         return values.cast(pa.float64())
     encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    numbers = [_number_of(value, type_of) for value in encoded.dictionary.to_pylist()]
+    numbers = [_number_of(value, logical) for value in encoded.dictionary.to_pylist()]
     return pa.array(numbers, pa.float64()).take(encoded.indices)
 
 
-def _number_of(value: str | bytes, type_of: LogicalType) -> float:
+def _number_of(value: str | bytes, logical: LogicalType) -> float:
     text = value.decode("latin-1") if isinstance(value, bytes) else value
-    members = type_of.members
+    members = logical.members
     if members is None:
         return leading_number(text)
-    if type_of.kind is Kind.ENUM:
+    if logical.kind is Kind.ENUM:
         return float(members.index(text) + 1 if text in members else 0)
-    return float(sum(1 << members.index(one) for one in text.split(",") if one in members))
+    return float(sum(1 << members.index(member) for member in text.split(",") if member in members))
 
 
-COMPARISONS: dict[str, Callable[[Any, Any], pa.BooleanArray]] = {
+_Compare = Callable[[Any, Any], pa.BooleanArray]
+
+COMPARISONS: dict[str, _Compare] = {
     "=": pc.equal,
     "<>": pc.not_equal,
     "<": pc.less,
@@ -56,10 +58,10 @@ COMPARISONS: dict[str, Callable[[Any, Any], pa.BooleanArray]] = {
     ">=": pc.greater_equal,
 }
 
-_WHOLE = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR, Kind.BOOL})
+_INTEGERS = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR, Kind.BOOL})
 _REAL = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 _TEXTS = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON, Kind.INET4, Kind.INET6, Kind.UUID})
-_NUMBERS = frozenset({*_WHOLE, *_REAL, Kind.DECIMAL})
+_NUMBERS = frozenset({*_INTEGERS, *_REAL, Kind.DECIMAL})
 _TEMPORAL = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
 _OFFSET = re.compile(r"[-+]\d\d:?\d\d\Z|[zZ]\Z")
 _UNLIKE_TEXT = frozenset({Kind.BOOL, Kind.BITS, *_REAL, Kind.GEOMETRY, Kind.VECTOR})
@@ -111,7 +113,7 @@ def is_null(operand: Operand) -> pa.BooleanArray:
     return nulls if operand.misfits is None else pc.and_(nulls, operand.misfits.is_null())
 
 
-def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.BooleanArray:
+def matched(operand: Operand, pattern: str, name: str, *, is_regex: bool) -> pa.BooleanArray:
     """Return a mask of the texts that match a LIKE pattern, or contain a match of a regular expression (RE2).
 
     Raises:
@@ -120,7 +122,7 @@ def matched(operand: Operand, pattern: str, name: str, *, regular: bool) -> pa.B
     if operand.type.kind in _UNLIKE_TEXT:
         raise IncomparableError(f"{name} is {operand.type.base}, which does not support LIKE and REGEXP")
     values = operand.values if operand.type.kind is Kind.BINARY else _texts(operand)
-    return pc.match_substring_regex(values, pattern) if regular else pc.match_like(values, pattern)
+    return pc.match_substring_regex(values, pattern) if is_regex else pc.match_like(values, pattern)
 
 
 def check_expression(pattern: str) -> None:
@@ -144,31 +146,29 @@ def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -
     if sign == "<=>":
         return _null_safe(operand, other, name)
     if isinstance(other, Operand):
-        return _columns(operand, sign, other, name)
+        return _compare_columns(operand, sign, other, name)
     if other.value is None:
         return pa.nulls(len(operand.values), pa.bool_())
     kind = operand.type.kind
     if kind in _OPAQUE:
         raise IncomparableError(f"{name} is {operand.type.base}, which can only be compared with NULL")
-    found = _with_literal(operand, sign, other, name)
-    if operand.misfits is None:
-        return found
-    if sign not in {"=", "<>"}:
-        return found
+    mask = _compare_literal(operand, sign, other, name)
+    if operand.misfits is None or sign not in {"=", "<>"}:
+        return mask
     text = pa.scalar(str(other.value))
-    return pc.if_else(operand.misfits.is_valid(), COMPARISONS[sign](operand.misfits, text), found)
+    return pc.if_else(operand.misfits.is_valid(), COMPARISONS[sign](operand.misfits, text), mask)
 
 
 def _null_safe(operand: Operand, other: Literal | Operand, name: str) -> pa.BooleanArray:
     if isinstance(other, Literal) and other.value is None:
         return is_null(operand)
-    same = pc.fill_null(compared(operand, "=", other, name), False)
+    equal = pc.fill_null(compared(operand, "=", other, name), False)
     if isinstance(other, Operand):
-        return pc.or_(same, pc.and_(is_null(operand), is_null(other)))
-    return same
+        return pc.or_(equal, pc.and_(is_null(operand), is_null(other)))
+    return equal
 
 
-def _columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.BooleanArray:
+def _compare_columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.BooleanArray:
     left, right = operand.values, other.values
     kinds = (operand.type.kind, other.type.kind)
     if kinds[0] in NUMBERED and kinds[1] in _NUMBERS:
@@ -197,7 +197,7 @@ def _texts(operand: Operand) -> pa.Array:
     return pc.cast(values, pa.string(), safe=operand.type.kind is not Kind.BINARY)
 
 
-def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:
+def _compare_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:
     kind, values = operand.type.kind, operand.values
     compare = COMPARISONS[sign]
     if literal.temporal and kind not in _TEMPORAL:
@@ -208,17 +208,18 @@ def _with_literal(operand: Operand, sign: str, literal: Literal, name: str) -> p
         return compare(numbers_of(values, operand.type), pa.scalar(float(_number(literal, name))))
     if kind in _TEXTS:
         if pa.types.is_integer(values.type):
-            return _whole(values, compare, literal, name)
+            return _compare_integers(values, compare, literal, name)
         return compare(_texts(operand), pa.scalar(_text(literal, operand.type.charset)))
     if kind is Kind.BINARY:
         value = literal.value if isinstance(literal.value, bytes) else str(literal.value).encode()
         return compare(values, pa.scalar(value, values.type))
-    if kind in _WHOLE:
+    if kind in _INTEGERS:
         if kind is Kind.YEAR:
             _check_year(literal, name)
-        return _whole(values.cast(pa.int8()) if kind is Kind.BOOL else values, compare, literal, name)
+        integers = values.cast(pa.int8()) if kind is Kind.BOOL else values
+        return _compare_integers(integers, compare, literal, name)
     if kind is Kind.DECIMAL:
-        return _decimal(values, compare, sign, literal, name)
+        return _compare_decimals(values, compare, sign, literal, name)
     if kind in _REAL:
         # Compare as DOUBLE, as servers do: a FLOAT of 0.1 is not equal to 0.1.
         return compare(values.cast(pa.float64()), pa.scalar(float(_number(literal, name))))
@@ -234,20 +235,20 @@ def _text(literal: Literal, charset_name: str | None = None) -> str:
     """Return a literal's text; bytes are decoded in the column's character set."""
     if not isinstance(literal.value, bytes):
         return str(literal.value)
-    found = charset(charset_name or DEFAULT_CHARSET)
-    return literal.value.decode("utf-8", "replace") if found is None else found.decode(literal.value)
+    known = charset(charset_name or DEFAULT_CHARSET)
+    return literal.value.decode("utf-8", "replace") if known is None else known.decode(literal.value)
 
 
 def _number(literal: Literal, name: str) -> Decimal:
     if isinstance(literal.value, bytes):
         return Decimal(int.from_bytes(literal.value))
-    refused = IncomparableError(f"expected a number to compare {name} with, found {literal.value!r}")
+    error = IncomparableError(f"expected a number to compare {name} with, found {literal.value!r}")
     try:
         number = Decimal(str(literal.value).strip())
     except InvalidOperation:
-        raise refused from None
+        raise error from None
     if not number.is_finite():
-        raise refused
+        raise error
     return number
 
 
@@ -261,28 +262,22 @@ def _check_year(literal: Literal, name: str) -> None:
         )
 
 
-def _whole(
-    values: pa.Array, compare: Callable[[Any, Any], pa.BooleanArray], literal: Literal, name: str
-) -> pa.BooleanArray:
+def _compare_integers(values: pa.Array, compare: _Compare, literal: Literal, name: str) -> pa.BooleanArray:
     """Compare integers with any number; one that the type lacks is replaced by one that compares alike."""
     number = min(max(_number(literal, name), -_BEYOND), _BEYOND)
-    below = number.to_integral_value(ROUND_FLOOR)
-    if number == below:
+    floor = number.to_integral_value(ROUND_FLOOR)
+    if number == floor:
         try:
             return compare(values, pa.scalar(int(number), values.type))
         except (pa.ArrowInvalid, OverflowError):
             stand_in = number
     else:
-        stand_in = below + _HALF
+        stand_in = floor + _HALF
     return compare(values.cast(pa.decimal128(20, 0)), pa.scalar(stand_in))
 
 
-def _decimal(
-    values: pa.Array,
-    compare: Callable[[Any, Any], pa.BooleanArray],
-    sign: str,
-    literal: Literal,
-    name: str,
+def _compare_decimals(
+    values: pa.Array, compare: _Compare, sign: str, literal: Literal, name: str
 ) -> pa.BooleanArray:
     number = _number(literal, name)
     if pa.types.is_decimal(values.type):
@@ -290,15 +285,15 @@ def _decimal(
             return compare(values, pa.scalar(number))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             pass
-    truth = {
+    holds = {
         "=": Decimal.__eq__, "<>": Decimal.__ne__, "<": Decimal.__lt__,
         "<=": Decimal.__le__, ">": Decimal.__gt__, ">=": Decimal.__ge__,
     }[sign]  # fmt: skip
-    found = [None if value is None else truth(Decimal(value), number) for value in values.to_pylist()]
-    return pa.array(found, pa.bool_())
+    results = [None if value is None else holds(Decimal(value), number) for value in values.to_pylist()]
+    return pa.array(results, pa.bool_())
 
 
-def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
+def _moment(data_type: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
     """Convert a literal to a date, a time or a timestamp of the column's type.
 
     A TIMESTAMP is in UTC; an offset in the literal is applied, as in MySQL ≥ 8.0.19. A DATETIME has no time
@@ -307,9 +302,9 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
     text = _text(literal).strip()
     try:
         if kind is Kind.TIME:
-            return pa.scalar(clock(text), kind_of)
+            return pa.scalar(clock(text), data_type)
         if kind is Kind.DATE:
-            return pa.scalar(date.fromisoformat(text), kind_of)
+            return pa.scalar(date.fromisoformat(text), data_type)
         if kind is Kind.TIMESTAMP:
             if literal.listed and _OFFSET.search(text):
                 raise IncomparableError(
@@ -321,16 +316,16 @@ def _moment(kind_of: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa
     except IncomparableError:
         raise
     except (ValueError, UsageError):
-        wanted = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
+        example = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
         raise IncomparableError(
-            f"expected a value such as '{wanted}' to compare {name} with, found {text!r}"
+            f"expected a value such as '{example}' to compare {name} with, found {text!r}"
         ) from None
     if moment.tzinfo is not None:
         raise IncomparableError(
             f"{name} is a DATETIME, which has no time zone: expected a value without an offset, found"
             f" {text!r}"
         )
-    return pa.scalar(moment, kind_of)
+    return pa.scalar(moment, data_type)
 
 
 def clock(text: str) -> timedelta:
@@ -339,10 +334,10 @@ def clock(text: str) -> timedelta:
     Raises:
         ValueError: the text is neither.
     """
-    found = _CLOCK.fullmatch(text)
-    if found is None:
+    match = _CLOCK.fullmatch(text)
+    if match is None:
         raise ValueError(text)
-    sign, hours, minutes, seconds, fraction = found.groups()
+    sign, hours, minutes, seconds, fraction = match.groups()
     span = timedelta(
         hours=int(hours),
         minutes=int(minutes),

@@ -216,7 +216,7 @@ def _check_tables(request: ArchiveRequest) -> None:
             "--encrypt-to with --parquet requires --decrypt, because Parquet files are not encrypted;"
             " or leave out --parquet"
         )
-    if not given_identities().found:
+    if not given_identities().keys:
         raise UsageError(
             "--encrypt-to with --parquet requires --identity, because Parquet is made from the archive"
         )

@@ -60,7 +60,7 @@ class DataSet:
         self.store = open_store(os.fspath(folder))
         self.store.prepare()
         self.staging = (
-            self.store.folder / STAGING if isinstance(self.store, LocalStore) else self.store.on_its_way
+            self.store.folder / STAGING if isinstance(self.store, LocalStore) else self.store.upload_folder
         )
         """Where files are written before they are committed."""
 

@@ -70,7 +70,7 @@ class Transaction:
             # Not in the source's own folder: the committing process may remove that during an attempt.
             self.folder = folder.with_name(f"{source}.{attempt}")
         if not isinstance(store, LocalStore):
-            store.make_on_its_way()
+            store.make_upload_folder()
         if attempt is None:
             shutil.rmtree(folder, ignore_errors=True)
         self._was_killed = self._is_marked

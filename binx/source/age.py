@@ -32,7 +32,7 @@ _UNKNOWN_KEY = "No matching keys found"
 class Identities:
     """Available identities, and the files that they were read from."""
 
-    found: tuple[str, ...] = field(default=(), repr=False)
+    keys: tuple[str, ...] = field(default=(), repr=False)
     origin: str = ""
 
 
@@ -78,8 +78,8 @@ def given_identities(paths: Sequence[str] = ()) -> Identities:
     """
     if not paths:
         paths = [path for path in os.environ.get(IDENTITY_VARIABLE, "").split(os.pathsep) if path]
-    found = [one for path in paths for one in _keys_in(path, _parse_identity)]
-    return Identities(tuple(found), " and ".join(paths))
+    keys = [key for path in paths for key in _keys_in(path, _parse_identity)]
+    return Identities(tuple(keys), " and ".join(paths))
 
 
 def _keys_in(path: str, parse: Callable[[str], str]) -> Iterator[str]:
@@ -112,7 +112,7 @@ class AgeFile(UnpackedFile):
         """Decrypt the whole file."""
         package = pyrage()
         reader, writer = SourceReader(self.inner), CheckedWriter(file.write)
-        keys = [package.x25519.Identity.from_str(text) for text in self._identities.found]
+        keys = [package.x25519.Identity.from_str(text) for text in self._identities.keys]
         failure: Exception | None = None
         try:
             package.decrypt_io(io.BufferedReader(reader), writer, keys)
@@ -131,9 +131,9 @@ class AgeFile(UnpackedFile):
 
     def _no_key(self) -> EncryptedError:
         origin = self._identities.origin
-        lack = f"the key is not in {origin}" if origin else "binx was given no identity"
+        reason = f"the key is not in {origin}" if origin else "binx was given no identity"
         return EncryptedError(
-            f"the file is encrypted with age, and {lack}; give the file with the secret key from age-keygen"
+            f"the file is encrypted with age, and {reason}; give the file with the secret key from age-keygen"
             " (--identity FILE, or BINX_IDENTITY); other kinds of keys, and passphrases: age -d",
             path=self.path,
         )

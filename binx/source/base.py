@@ -96,17 +96,17 @@ class SourceReader(io.RawIOBase):
 
     def readinto(self, buffer: Buffer) -> int:
         """Read the next bytes, at most :data:`READ_BYTES`."""
-        with memoryview(buffer) as view, view.cast("B") as room:
+        with memoryview(buffer) as view, view.cast("B") as target:
             try:
-                found = self._source.window(
-                    self._position, min(self._position + min(len(room), READ_BYTES), self._stop)
+                data = self._source.window(
+                    self._position, min(self._position + min(len(target), READ_BYTES), self._stop)
                 )
             except BinxError as problem:
                 self.problem = problem
                 raise
-            room[: len(found)] = found
-        self._position += len(found)
-        return len(found)
+            target[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
 
 class WrappedSource:
@@ -193,12 +193,12 @@ class JoinedSource:
     def window(self, start: int, stop: int) -> memoryview:
         """Return the bytes of ``[start, stop)`` across the ends of the logs."""
         stop = min(stop, self._size)
-        found = []
+        windows = []
         for begin, source, skipped in self._parts:
             first, last = max(start, begin), min(stop, begin + source.size - skipped)
             if first < last:
-                found.append(source.window(first - begin + skipped, last - begin + skipped))
-        return found[0] if len(found) == 1 else memoryview(b"".join(found))
+                windows.append(source.window(first - begin + skipped, last - begin + skipped))
+        return windows[0] if len(windows) == 1 else memoryview(b"".join(windows))
 
     def release(self, start: int, stop: int) -> None:
         """Release the part within the first log."""
@@ -219,7 +219,7 @@ class ChunkCache:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held = 0
+        self._held_bytes = 0
         self._chunks: OrderedDict[tuple[int, int], bytes] = OrderedDict()
 
     def get(self, owner: int, start: int) -> bytes | None:
@@ -232,15 +232,15 @@ class ChunkCache:
     def put(self, owner: int, start: int, chunk: bytes) -> None:
         """Add a chunk, and evict the least recently used ones."""
         self._chunks[owner, start] = chunk
-        self._held += len(chunk)
-        while self._held > self._most:
+        self._held_bytes += len(chunk)
+        while self._held_bytes > self._most:
             _, old = self._chunks.popitem(last=False)
-            self._held -= len(old)
+            self._held_bytes -= len(old)
 
     def drop(self, owner: int) -> None:
         """Evict all chunks of a source."""
         for key in [key for key in self._chunks if key[0] == owner]:
-            self._held -= len(self._chunks.pop(key))
+            self._held_bytes -= len(self._chunks.pop(key))
 
 
 _CACHE = ChunkCache(KEPT_BYTES)

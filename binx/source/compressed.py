@@ -84,7 +84,7 @@ class _FrameDecoder:
         self._path = inner.path
         self._start = start
         self._size = size
-        self._given = 0
+        self._produced = 0
         self._stream = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).stream_reader(
             cast(IO[bytes], SourceReader(inner, start, end)),
             read_size=READ_BYTES // 4,
@@ -94,12 +94,12 @@ class _FrameDecoder:
     def read(self, most: int) -> bytes:
         """Return the next bytes, up to ``most``; none at the frame's end."""
         data = self._read(most)
-        self._given += len(data)
+        self._produced += len(data)
         if self._size is not None and (
-            self._given > self._size
-            or (not data and self._given < self._size)
+            self._produced > self._size
+            or (not data and self._produced < self._size)
             # The checksum follows the last bytes; it is compared only when more is requested.
-            or (self._given == self._size and self._read(1))
+            or (self._produced == self._size and self._read(1))
         ):
             raise self._damaged(f"expected {self._size} bytes from this frame, found another number")
         return data
@@ -226,7 +226,7 @@ class ZstdFile(ChunkedSource):
         """Return the decompressed size in a frame's header, if any, and the offset after the frame."""
         try:
             parameters = zstandard.get_frame_parameters(head)
-            at = position + zstandard.frame_header_size(head)
+            end = position + zstandard.frame_header_size(head)
         except zstandard.ZstdError as error:
             if len(head) < _HEADER_MOST:
                 raise self._cut(position) from None
@@ -235,7 +235,7 @@ class ZstdFile(ChunkedSource):
             ) from None
         last = False
         while not last:
-            block = bytes(self.inner.window(at, at + _BLOCK_HEADER))
+            block = bytes(self.inner.window(end, end + _BLOCK_HEADER))
             if len(block) < _BLOCK_HEADER:
                 raise self._cut(position)
             header = int.from_bytes(block, "little")
@@ -244,14 +244,14 @@ class ZstdFile(ChunkedSource):
                 raise DamagedError(
                     "expected a zstd block, found one of a reserved kind; copy the file again",
                     path=self.inner.path,
-                    offset=at,
+                    offset=end,
                 )
-            at += _BLOCK_HEADER + (1 if kind == _RLE_BLOCK else size)
-        at += 4 if head[4] & _CONTENT_CHECKSUM_FLAG else 0
-        if at > self.inner.size:
+            end += _BLOCK_HEADER + (1 if kind == _RLE_BLOCK else size)
+        end += 4 if head[4] & _CONTENT_CHECKSUM_FLAG else 0
+        if end > self.inner.size:
             raise self._cut(position)
         known = parameters.content_size
-        return None if known in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR) else known, at
+        return None if known in (zstandard.CONTENTSIZE_UNKNOWN, zstandard.CONTENTSIZE_ERROR) else known, end
 
     def _measured(self, start: int, end: int) -> int:
         decoder = _FrameDecoder(self.inner, start, end, None)
@@ -290,5 +290,5 @@ def read_seek_table(inner: Source) -> list[tuple[int, int]] | None:
     if bytes(inner.window(head, start)) != expected:
         return None
     entries = inner.window(start, footer_start)
-    sizes = [_ENTRY.unpack_from(entries, at) for at in range(0, len(entries), entry_size)]
+    sizes = [_ENTRY.unpack_from(entries, offset) for offset in range(0, len(entries), entry_size)]
     return sizes if sum(compressed for compressed, _ in sizes) == head else None

@@ -95,10 +95,10 @@ class EncryptedFile(ChunkedSource):
         header = parse_header(inner.window(0, HEADER_SIZE), inner.path)
         key = keys.find(header.key_name)
         if key is None:
-            found = f"it is not in {keys.origin}" if keys.origin else "binx was given no key"
+            reason = f"it is not in {keys.origin}" if keys.origin else "binx was given no key"
             raise EncryptedError(
                 f"the file is encrypted by MySQL (binlog_encryption=ON) with the key {header.key_name},"
-                f" and {found}; {_ADVICE}",
+                f" and {reason}; {_ADVICE}",
                 path=inner.path,
             )
         if len(key) != KEY_BYTES:

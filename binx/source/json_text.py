@@ -20,9 +20,9 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
         text = json.dumps(document, ensure_ascii=False)
     else:
         # With indent, json encodes piece by piece in Python, and dumps would hold a string for each piece.
-        written = io.StringIO()
-        written.writelines(json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(document))
-        text = written.getvalue()
+        buffer = io.StringIO()
+        buffer.writelines(json.JSONEncoder(ensure_ascii=False, indent=indent).iterencode(document))
+        text = buffer.getvalue()
     return text if text.isascii() and "\x7f" not in text else re.sub(_UNSAFE, _escaped, text)
 
 
@@ -32,22 +32,22 @@ _BEGINNING = re.compile(rb"(?:\xc2|\xd8|\xe2[\x80\x81]?)\Z")
 
 def safe_chunks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Escape the same characters as :func:`json_text` in chunks of JSON in UTF-8."""
-    held = b""
+    pending = b""
     for chunk in chunks:
-        if not held and chunk.isascii() and b"\x7f" not in chunk:
+        if not pending and chunk.isascii() and b"\x7f" not in chunk:
             yield chunk
             continue
-        whole = held + chunk
-        cut = _BEGINNING.search(whole)
-        held = b"" if cut is None else cut[0]
-        yield _UNSAFE_BYTES.sub(_escaped_bytes, whole[: len(whole) - len(held)])
-    if held:
-        yield held
+        joined = pending + chunk
+        cut = _BEGINNING.search(joined)
+        pending = b"" if cut is None else cut[0]
+        yield _UNSAFE_BYTES.sub(_escaped_bytes, joined[: len(joined) - len(pending)])
+    if pending:
+        yield pending
 
 
-def _escaped_bytes(found: re.Match[bytes]) -> bytes:
-    return f"\\u{ord(found[0].decode()):04x}".encode()
+def _escaped_bytes(match: re.Match[bytes]) -> bytes:
+    return f"\\u{ord(match[0].decode()):04x}".encode()
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"

@@ -85,8 +85,8 @@ def given_keys(
     by_name: dict[str, bytes] = {}
     for path in keyrings:
         by_name |= read_keyring(path)
-    alone = key_file or (KEY_VARIABLE if text else None)
-    origin = " and ".join([*keyrings, *([alone] if alone else [])])
+    single_origin = key_file or (KEY_VARIABLE if text else None)
+    origin = " and ".join([*keyrings, *([single_origin] if single_origin else [])])
     if not identities:
         return Keys(by_name, single, origin)
     return Keys(by_name, single, origin, given_identities(identities))
@@ -102,7 +102,7 @@ def _component_keys(data: bytes, path: str) -> dict[str, bytes]:
     """Parse component_keyring_file: a JSON document with the keys in hex digits."""
     try:
         elements = json.loads(data)["elements"]
-        return {str(one["data_id"]): bytes.fromhex(one["data"]) for one in elements}
+        return {str(element["data_id"]): bytes.fromhex(element["data"]) for element in elements}
     except (ValueError, KeyError, TypeError, RecursionError):
         # json's error message may show part of the document.
         raise EncryptedError(
@@ -137,10 +137,10 @@ def _plugin_keys(data: bytes, path: str) -> dict[str, bytes]:
         if size < _ENTRY.size + sum(sizes) or size > len(entries) - position or size % _ALIGNMENT:
             raise damaged
         texts = []
-        at = position + _ENTRY.size
+        offset = position + _ENTRY.size
         for length in sizes:
-            texts.append(entries[at : at + length])
-            at += length
+            texts.append(entries[offset : offset + length])
+            offset += length
         name, _, _, hidden = texts
         keys[name.decode("utf-8", "backslashreplace")] = bytes(
             byte ^ _OBFUSCATION[index % len(_OBFUSCATION)] for index, byte in enumerate(hidden)

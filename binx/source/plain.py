@@ -14,7 +14,7 @@ from binx.source.base import READ_BYTES, Source
 from binx.source.names import own_name, printable
 
 _COPIED_AT_ONCE = 4 * 1024 * 1024
-_SPARE = 80
+_MOST_BUFFERS = 80
 """Maximum number of pooled buffers: more than the windows waiting to be decoded and hashed."""
 
 STANDARD_INPUT_NAME = "stdin"
@@ -110,7 +110,7 @@ class Buffers:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._kept: deque[bytearray] = deque()
+        self._pool: deque[bytearray] = deque()
         self._lock = Lock()
 
     def take(self, size: int) -> memoryview:
@@ -119,14 +119,14 @@ class Buffers:
             return memoryview(bytearray(size))
         with self._lock:
             # The buffer that was handed out first is the likeliest to be free.
-            for _ in range(len(self._kept)):
-                buffer = self._kept[0]
-                self._kept.rotate(-1)
+            for _ in range(len(self._pool)):
+                buffer = self._pool[0]
+                self._pool.rotate(-1)
                 if _is_free(buffer):
                     return memoryview(buffer)[:size]
             buffer = bytearray(self._size)
-            if len(self._kept) < _SPARE:
-                self._kept.append(buffer)
+            if len(self._pool) < _MOST_BUFFERS:
+                self._pool.append(buffer)
             return memoryview(buffer)[:size]
 
 

@@ -33,7 +33,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _SCHEMES = ("abfs", "abfss")
 _NEEDS_NO_TOKEN = frozenset({"account_key", "sig"})
 _REFUSAL_MARK = "what():"
-_ASK = """
+_PROBE_CODE = """
 import sys
 from pyarrow import fs
 try:
@@ -121,13 +121,13 @@ def as_folder(uri: str) -> str | None:
 
     system, path = reach(uri, SourceError)
     try:
-        found = system.get_file_info(path)
+        info = system.get_file_info(path)
     except OSError as error:
         raise SourceError(f"cannot be read: {shortened(error)}", path=uri) from error
-    if found.type != fs.FileType.Directory:
+    if info.type != fs.FileType.Directory:
         return None
-    place, mark, query = uri.partition("?")
-    return f"{place}/{mark}{query}"
+    base, mark, query = uri.partition("?")
+    return f"{base}/{mark}{query}"
 
 
 def beside(uri: str, name: str) -> str:
@@ -137,8 +137,8 @@ def beside(uri: str, name: str) -> str:
         uri: a file's, or a folder's that ends in ``/``.
         name: the other file's name, percent-encoded as in URIs.
     """
-    place, mark, options = uri.partition("?")
-    return f"{place.rpartition('/')[0]}/{name}{mark}{options}"
+    base, mark, options = uri.partition("?")
+    return f"{base.rpartition('/')[0]}/{name}{mark}{options}"
 
 
 def list_folder(uri: str) -> list[str]:
@@ -147,12 +147,12 @@ def list_folder(uri: str) -> list[str]:
 
     system, path = reach(uri, SourceError)
     try:
-        found = system.get_file_info(fs.FileSelector(path.rstrip("/")))
+        infos = system.get_file_info(fs.FileSelector(path.rstrip("/")))
     except FileNotFoundError as error:
         raise SourceError("cannot be read: no such folder", path=uri) from error
     except OSError as error:
         raise SourceError(f"cannot be read: {shortened(error)}", path=uri) from error
-    return sorted(info.base_name for info in found if info.type == fs.FileType.File)
+    return sorted(info.base_name for info in infos if info.type == fs.FileType.File)
 
 
 def reach(uri: str, error_type: type[SourceError | OutputError]) -> tuple[FileSystem, str]:
@@ -188,11 +188,11 @@ def _limited(uri: str) -> str:
 
     Google's client retries for a quarter of an hour by default, during which signals are not handled.
     """
-    place, _, options = uri.partition("?")
-    named = [option.partition("=")[0] for option in options.split("&")]
-    if place.partition("://")[0].lower() not in ("gs", "gcs") or _RETRY_OPTION in named:
+    base, _, options = uri.partition("?")
+    names = [option.partition("=")[0] for option in options.split("&")]
+    if base.partition("://")[0].lower() not in ("gs", "gcs") or _RETRY_OPTION in names:
         return uri
-    return f"{place}?{options}&{_RETRY_OPTION}={RETRY_SECONDS}".replace("?&", "?")
+    return f"{base}?{options}&{_RETRY_OPTION}={RETRY_SECONDS}".replace("?&", "?")
 
 
 def shortened(error: Exception) -> str:
@@ -216,8 +216,8 @@ def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> 
     Raises:
         SourceError, OutputError: there are no working credentials.
     """
-    place, _, options = uri.partition("?")
-    scheme, _, rest = place.partition("://")
+    base, _, options = uri.partition("?")
+    scheme, _, rest = base.partition("://")
     if scheme.lower() not in _SCHEMES or not _needs_token(options):
         return
     refusal = _refusal(f"{scheme}://{rest.partition('/')[0]}/{'?' if options else ''}{options}")
@@ -231,8 +231,8 @@ def check_credentials(uri: str, error_type: type[SourceError | OutputError]) -> 
 
 
 def _needs_token(options: str) -> bool:
-    named = parse_qs(options, keep_blank_values=True)
-    return named.get("credential_kind") != ["anonymous"] and _NEEDS_NO_TOKEN.isdisjoint(named)
+    parameters = parse_qs(options, keep_blank_values=True)
+    return parameters.get("credential_kind") != ["anonymous"] and _NEEDS_NO_TOKEN.isdisjoint(parameters)
 
 
 @cache
@@ -240,7 +240,7 @@ def _refusal(uri: str) -> str | None:
     """Return the message with which Azure's library aborts a process that uses the URI, or None."""
     import subprocess
 
-    command = [sys.executable, "-c", _ASK, uri]
+    command = [sys.executable, "-c", _PROBE_CODE, uri]
     probe = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     if probe.returncode != -signal.SIGABRT:
         return None

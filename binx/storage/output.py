@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 STANDARD_OUTPUT = "-"
 """The path that means standard output."""
 
-_TOGETHER = 16
+_SYNC_THREADS = 16
 """Number of files synced concurrently; in sequence, each sync waits for a journal write."""
 _NEW_FILE_MODE = 0o666
 _TEMPORARY_ATTEMPTS = 100
 _TEMPORARY_NAMES = ".binx-*.tmp"
-_DRIVING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_CONTROL_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _FULL = "no space left on {where}; free some space or choose another place"
-_FORBIDDEN = "writing there is not permitted ({said}); choose another place"
-_TOO_MANY = "too many files are open ({said}); raise the limit (ulimit -n)"
+_FORBIDDEN = "writing there is not permitted ({reason}); choose another place"
+_TOO_MANY = "too many files are open ({reason}); raise the limit (ulimit -n)"
 _ADVICE = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -104,7 +104,7 @@ class OutputStream(io.RawIOBase):
             ReaderGoneError: the reader of a pipe has closed it.
             OutputError: the system rejects them: no space, an I/O error.
         """
-        with memoryview(data) as given, given.cast("B") as view:
+        with memoryview(data) as original, original.cast("B") as view:
             done = 0
             while done < len(view):
                 done += self._write_some(view[done:])
@@ -113,16 +113,16 @@ class OutputStream(io.RawIOBase):
 
     def _write_some(self, view: memoryview) -> int:
         try:
-            taken = self._raw.write(view)
+            count = self._raw.write(view)
         except BlockingIOError as error:
-            taken = error.characters_written or None
+            count = error.characters_written or None
         except OSError as error:
             raise output_error(error, self.path) from error
-        if taken is None:
+        if count is None:
             # A full pipe that its other end made non-blocking.
             select.select([], [self._raw.fileno()], [])
             return 0
-        return taken
+        return count
 
 
 class ShownStream(OutputStream):
@@ -137,8 +137,8 @@ class ShownStream(OutputStream):
 
     def write(self, data: Buffer, /) -> int:
         """Write all characters; the original bytes are counted."""
-        given = bytes(data)
-        text = self._decoder.decode(given)
+        original = bytes(data)
+        text = self._decoder.decode(original)
         shown = "".join(map(_harmless, text))
         if shown != text:
             self.notes = (
@@ -147,16 +147,16 @@ class ShownStream(OutputStream):
             )
         before = self.bytes_written
         super().write(shown.encode())
-        self.bytes_written = before + len(given)
-        return len(given)
+        self.bytes_written = before + len(original)
+        return len(original)
 
 
 def _harmless(character: str) -> str:
     """Return a character, or its escape for a terminal."""
-    if character in "\n\t" or unicodedata.category(character) not in _DRIVING:
+    if character in "\n\t" or unicodedata.category(character) not in _CONTROL_CATEGORIES:
         return character
     units = character.encode("utf-16-be")
-    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+    return "".join(f"\\u{units[index]:02x}{units[index + 1]:02x}" for index in range(0, len(units), 2))
 
 
 @contextmanager
@@ -187,10 +187,10 @@ def output_error(error: OSError, path: str) -> OutputError:
     """Convert an operating system error on an output to an OutputError."""
     folder = os.path.dirname(os.path.abspath(path))
     where = "the output" if path == STANDARD_OUTPUT else f"the file system of {folder}"
-    said = error.strerror or str(error)
+    reason = error.strerror or str(error)
     if error.errno == errno.EPIPE:
         return ReaderGoneError("the pipe was closed by its reader", path=path)
-    advice = _ADVICE.get(error.errno or 0, "{said}").format(where=where, said=said)
+    advice = _ADVICE.get(error.errno or 0, "{reason}").format(where=where, reason=reason)
     return OutputError(f"cannot be written: {advice}", path=path)
 
 
@@ -301,7 +301,7 @@ def synchronize(paths: Iterable[str | Path]) -> None:
     """Sync files and folders to disk concurrently, and return when done."""
     from concurrent.futures import ThreadPoolExecutor
 
-    def bring(path: str | Path) -> None:
+    def sync(path: str | Path) -> None:
         with output_errors(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -309,14 +309,14 @@ def synchronize(paths: Iterable[str | Path]) -> None:
             finally:
                 os.close(descriptor)
 
-    given = list(paths)
-    if len(given) > 1:
+    listed = list(paths)
+    if len(listed) > 1:
         # If no more threads can be started, the files are synced one by one.
-        with suppress(RuntimeError), ThreadPoolExecutor(min(_TOGETHER, len(given))) as pool:
-            list(pool.map(bring, given))
+        with suppress(RuntimeError), ThreadPoolExecutor(min(_SYNC_THREADS, len(listed))) as pool:
+            list(pool.map(sync, listed))
             return
-    for path in given:
-        bring(path)
+    for path in listed:
+        sync(path)
 
 
 def _create_beside(target: str) -> tuple[str, int]:

@@ -73,17 +73,17 @@ class RemoteStore:
             yield
 
     @property
-    def on_its_way(self) -> Path:
+    def upload_folder(self) -> Path:
         """A folder of this machine and user for files to be uploaded to this place."""
         return self._on_this_machine("")
 
-    def make_on_its_way(self) -> None:
+    def make_upload_folder(self) -> None:
         """Create that folder, readable by its user only."""
-        folder = self.on_its_way
+        folder = self.upload_folder
         with output_errors(folder):
             folder.mkdir(mode=0o700, exist_ok=True)
-            found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
             raise OutputError(
                 "the folder belongs to another user; set TMPDIR to another folder",
                 path=str(folder),
@@ -119,23 +119,23 @@ class RemoteStore:
         """
         target = self._inside(name)
         folder = target.rpartition("/")[0]
-        written = target if self._is_object_store else f"{folder}/{_TEMPORARY.format(os.urandom(6).hex())}"
+        path = target if self._is_object_store else f"{folder}/{_TEMPORARY.format(os.urandom(6).hex())}"
         where = self._shown(name)
         with _output_errors(where):
             # Explicit, since Arrow by default compresses files named .zst again.
-            stream = self._system.open_output_stream(written, compression=None)
+            stream = self._system.open_output_stream(path, compression=None)
         try:
             yield _RemoteSink(stream, where)
             with _output_errors(where):
                 stream.close()
-                if written != target:
-                    self._system.move(written, target)
+                if path != target:
+                    self._system.move(path, target)
         except BaseException:
             # A stream cannot be aborted: its remains are removed.
             with suppress(OSError):
                 stream.close()
             with suppress(OSError):
-                self._system.delete_file(written)
+                self._system.delete_file(path)
             raise
 
     def put(self, name: str, data: bytes) -> None:
@@ -175,10 +175,10 @@ class RemoteStore:
 
         selector = fs.FileSelector(self._inside(folder), allow_not_found=True, recursive=recursive)
         try:
-            found = self._system.get_file_info(selector)
+            infos = self._system.get_file_info(selector)
         except OSError as error:
             raise SourceError(f"cannot be read: {shortened(error)}", path=self._uri) from error
-        return sorted(info.path for info in found if info.type == fs.FileType.File)
+        return sorted(info.path for info in infos if info.type == fs.FileType.File)
 
     def _inside(self, name: str) -> str:
         return f"{self._root}/{name}" if name else self._root

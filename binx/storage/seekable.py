@@ -49,15 +49,15 @@ def write_seekable(
     position = 0
     for cut in chain(_spaced(cuts, frame_bytes or FRAME_BYTES), (source.size,)):
         while position < cut:
-            frame, begun, written = compressor.compressobj(), position, 0
+            frame, start, written = compressor.compressobj(), position, 0
             end = min(cut, position + LARGEST_FRAME)
             while position < end:
-                part = source.window(position, min(end, position + READ_BYTES))
-                digest.update(part)
-                written += _put(output, frame.compress(part))
-                position += len(part)
+                chunk = source.window(position, min(end, position + READ_BYTES))
+                digest.update(chunk)
+                written += _put(output, frame.compress(chunk))
+                position += len(chunk)
             written += _put(output, frame.flush())
-            entries += written.to_bytes(4, "little") + (position - begun).to_bytes(4, "little")
+            entries += written.to_bytes(4, "little") + (position - start).to_bytes(4, "little")
             if len(entries) > 8 * MOST_FRAMES:
                 raise OutputError(f"expected at most {MOST_FRAMES} frames; cut at fewer places")
     source.release(0, source.size)
@@ -73,8 +73,8 @@ def _put(output: Sink, data: bytes) -> int:
 
 def _spaced(cuts: Iterable[int], frame_bytes: int) -> Iterable[int]:
     """Yield the cuts that are far enough apart."""
-    begun = 0
+    start = 0
     for cut in cuts:
-        if cut - begun >= frame_bytes:
+        if cut - start >= frame_bytes:
             yield cut
-            begun = cut
+            start = cut

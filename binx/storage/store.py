@@ -154,18 +154,18 @@ class LocalStore:
             yield
 
     def names(self, folder: str = "") -> list[str]:
-        place = self._folder / folder
+        path = self._folder / folder
         try:
-            return sorted(entry.name for entry in os.scandir(place) if entry.is_file())
+            return sorted(entry.name for entry in os.scandir(path) if entry.is_file())
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}", path=str(place)) from error
+            raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
 
     def find(self, folder: str) -> list[str]:
-        found = (path for path in (self._folder / folder).rglob("*") if path.is_file())
+        files = (path for path in (self._folder / folder).rglob("*") if path.is_file())
         try:
-            return sorted(path.relative_to(self._folder).as_posix() for path in found)
+            return sorted(path.relative_to(self._folder).as_posix() for path in files)
         except OSError as error:
             raise SourceError(f"cannot be read: {error.strerror}", path=self.path(folder)) from error
 

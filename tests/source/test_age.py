@@ -213,13 +213,13 @@ def test_identities_come_from_the_environment_too(
 ) -> None:
     other, _ = make_key(tmp_path, "other")
     monkeypatch.setenv("BINX_IDENTITY", f"{other}{os.pathsep}{key}")
-    assert len(given_identities().found) == 2
+    assert len(given_identities().keys) == 2
     assert given_identities([str(key)]).origin == str(key)
 
 
 def test_nothing_shows_a_secret(key: Path) -> None:
     identities = given_identities([str(key)])
-    (identity,) = identities.found
+    (identity,) = identities.keys
     assert identity in key.read_text()
     assert identity not in repr(identities)
 

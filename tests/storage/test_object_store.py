@@ -274,7 +274,7 @@ def test_a_folder_on_the_way_that_others_could_read_or_change_is_refused(
     assert isinstance(store, RemoteStore)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    store.on_its_way.symlink_to(elsewhere)
+    store.upload_folder.symlink_to(elsewhere)
     with pytest.raises(OutputError, match="belongs to another user"):
         export(bucket.uri, CHAIN[:1])
     assert list(elsewhere.iterdir()) == []

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +15,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.changes import Shop
-from binx.errors import BinxError, ExitCode
+from binx.errors import BinxError
 from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, session
+from binx.spark.lake.model import Options
 from binx.spark.lake.place import Place
 from binx.spark.lake.run import LoadOptions, load
 from tests.conftest import PROJECT, TESTDATA
 from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load, files_of
-from tests.spark.test_shop import export, put
+from tests.spark.test_shop import export, one_process, put
 
 
 def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -119,35 +119,33 @@ def rows_of(output: str) -> dict[str, list[str]]:
 
 
 WITH_RANGES = """
-import sys
 from functools import partial
-from binx.cli.main import main
-from binx.spark.lake import model, run
-run.Options = partial(model.Options, range_bytes=200_000, small_bytes=0)
-main()
+from binx.spark.lake import model, run as load_run
+load_run.Options = partial(model.Options, range_bytes=200_000, small_bytes=0)
 """
-"""The command line, with so small ranges that the rows of a small table go through the shuffle."""
+"""With so small ranges the rows of a small table go through the shuffle."""
 
 
-def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(tmp_path: Path) -> None:
+def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The second load meets ranges that are there."""
-    shop, local = Shop(20_000), tmp_path / "local"
+    monkeypatch.setattr("binx.spark.lake.run.Options", partial(Options, range_bytes=200_000, small_bytes=0))
+    shop, lake, local = Shop(20_000), tmp_path / "lake", tmp_path / "local"
     cluster = ["--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=900m"]
-    with object_store() as service:
+    with object_store() as service, one_process(tmp_path, WITH_RANGES) as command:
         bucket = Bucket(service, "cluster")
+        tables = bucket.place("tables")
         for images in (30_000, 3_000):
-            shop.write_log(tmp_path / "lake", images)
-            put(bucket, tmp_path / "lake")
-            here = [str(tmp_path / "lake"), "-o", str(local)]
-            there = [bucket.place("lake"), "-o", bucket.place("tables"), *cluster]
-            for arguments in (here, there):
-                command = [sys.executable, "-c", WITH_RANGES, "load", "--scd2", "--accept-losses", "--quiet"]
-                ended = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-                assert ended.returncode == ExitCode.DONE, ended.stderr
-            found = rows_of(bucket.place("tables"))
+            shop.write_log(lake, images)
+            put(bucket, lake)
+            load(LoadOptions((str(lake),), str(local), scd2=True), lambda: nullcontext(spark))
+            options = ["--scd2", "--accept-losses", "--quiet"]
+            command("load", bucket.place("lake"), "-o", tables, *options, *cluster)
+            found = rows_of(tables)
             assert len(found["current"]) == shop.rows
             assert found == rows_of(str(local))
-        state = json.loads(Place(bucket.place("tables")).read("_state.json") or b"")
+        state = json.loads(Place(tables).read("_state.json") or b"")
         [life] = state["lives"].values()
         assert len(life["ranges"]) > 1
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
@@ -181,15 +181,23 @@ def without_java(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def one_process(folder: Path) -> Iterator[Callable[..., list[str]]]:
-    """Runs commands in one process, whose workers inherit its credentials, with the Java of the package."""
+def one_process(
+    folder: Path, before: str = "", variables: Mapping[str, str] | None = None
+) -> Iterator[Callable[..., list[str]]]:
+    """Runs commands in one process, whose workers inherit its credentials.
+
+    Args:
+        folder: where its errors are kept.
+        before: Python that is run ahead of the commands.
+        variables: what its environment has beside this one's.
+    """
     with (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-c", COMMANDS],
+            [sys.executable, "-c", before + COMMANDS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=environment(without_java(folder / "bin")),
+            env=environment(variables or {}),
             text=True,
         )
     assert process.stdin is not None
@@ -220,7 +228,8 @@ def answer_of(stream: IO[str] | None) -> list[str]:
 def test_data_set_and_tables_may_be_in_an_object_store(tmp_path: Path) -> None:
     server = orders()
     server.transaction(insert(1, "a"), insert(2, "b"))
-    with object_store() as service, one_process(tmp_path) as command:
+    package = without_java(tmp_path / "bin")
+    with object_store() as service, one_process(tmp_path, variables=package) as command:
         bucket = Bucket(service, "load")
         logs = TESTDATA / "mariadb-10.11" / "shop"
         command("to-parquet", "--engine", "spark", "--quiet", logs, "-o", bucket.place("exported"))

@@ -1,7 +1,7 @@
 """Backups of real servers, restored and brought to a moment by the commands that ``plan`` prints, as printed.
 
-The tables and GTIDs then are those that the server had at that moment. Without ROUNDS a dump is brought there in
-two of the three ways, a physical backup in the third.
+The tables and GTIDs then are those that the server had at that moment. Without ROUNDS a dump is brought
+there in two of the three ways, a physical backup in the third.
 """
 
 from __future__ import annotations

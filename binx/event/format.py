@@ -109,7 +109,7 @@ class FormatDescription(NamedTuple):
         return default
 
     def identity(self) -> str:
-        """Eight hex digits that distinguish this log from those of other servers and other starts.
+        """Return eight hex digits that distinguish this log from those of other servers and other starts.
 
         They are the first of the SHA-256 over server ID, header timestamp and create timestamp, each as four
         little-endian bytes.

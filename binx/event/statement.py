@@ -189,7 +189,7 @@ class UserVar(NamedTuple):
     unsigned: bool
 
     def literal(self, *, mariadb: bool = False) -> str:
-        """The value as an SQL literal that every server of its flavour evaluates to the same value."""
+        """Return the value as an SQL literal that every server of its flavour evaluates to the same value."""
         if self.value is None:
             return "NULL"
         if isinstance(self.value, bytes):

@@ -181,10 +181,6 @@ def _year(default: Default, logical: LogicalType) -> Absent | None:
     return Absent(str(int(number)))
 
 
-def _is_zero(text: str) -> bool:
-    return not text.strip("0-:. ")
-
-
 def _date(default: Default, logical: LogicalType) -> Absent | None:
     text = default.constant
     if default.kind is DefaultKind.BYTES or (not _DATE.fullmatch(text) and text != "0"):
@@ -197,8 +193,8 @@ def _datetime(default: Default, logical: LogicalType) -> Absent | None:
     if default.kind is DefaultKind.BYTES or match is None:
         return None
     day, clock, fraction = match.groups()
-    if logical.kind is Kind.TIMESTAMP and not _is_zero(default.constant):
-        # Given in a time zone that the log does not record.
+    if logical.kind is Kind.TIMESTAMP and default.constant.strip("0-:. "):
+        # Not zero, and in a time zone that the log does not record.
         return None
     if len(fraction or "") > logical.fraction:
         return None

@@ -95,11 +95,11 @@ class DecodingCheck:
         self._options = options
 
     def forget_tables(self) -> None:
-        """Know no table's definition any more, see :meth:`ChangeDecoder.forget_tables`."""
+        """Forget all table definitions, see :meth:`ChangeDecoder.forget_tables`."""
         self._catalog.clear()
 
     def undecodable(self, table: TransactionTable, mask: bytearray) -> dict[int, BinxError]:
-        """The indexes of the marked transactions that cannot be decoded, with the first error of each.
+        """Return the indexes of the marked transactions that cannot be decoded, with the first error of each.
 
         Raises:
             SourceError: the file cannot be read.

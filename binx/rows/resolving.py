@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binx.event.column import Column
-from binx.event.format import Flavour, FormatDescription
+from binx.event.format import Flavour
 from binx.event.table_map import TableMap, parse_map_body
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
@@ -17,6 +17,7 @@ from binx.rows.columns.schema import Change, ChangeKind, StatementContext
 from binx.rows.columns.stored import defined_width, is_old_time
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
+from binx.source.wording import shortened
 
 if TYPE_CHECKING:
     from binx.rows.batches import TableChanges
@@ -68,7 +69,8 @@ class TableResolver:
         from binx.rows.batches import TableChanges
 
         description = table.format
-        table_map = self._table_map(number, position, description)
+        map_body = self._maps.body(number)
+        table_map = parse_map_body(map_body, description, position, optional=not self._as_stored)
         self._warn_of_other_columns(table_map)
         valid_from = self._file.commit_version(table.value("start", index))
         resolved = self._resolved(table_map, description.flavour)
@@ -123,20 +125,16 @@ class TableResolver:
 
     def _foreign(self, changes: TableChanges) -> Iterator[str]:
         """Yield a warning if column names come from another server's table, whose logs were read before."""
-        own, definition = self._file.format.server_id, changes.resolved.definition
-        if definition is None or definition.server_id in (None, own):
+        server_id, definition = self._file.format.server_id, changes.resolved.definition
+        if definition is None or definition.server_id in (None, server_id):
             return
         if any(column.provenance.name is definition.provenance for column in changes.resolved.columns):
             yield (
-                f"the columns of {changes.db}.{changes.name} in the logs of server {own} are named as"
+                f"the columns of {changes.db}.{changes.name} in the logs of server {server_id} are named as"
                 f" in those of server {definition.server_id}, given earlier: correct if one took over"
                 " from the other; otherwise process the logs of each server separately, or give"
                 " --schema"
             )
-
-    def _table_map(self, number: int, position: int, description: FormatDescription) -> TableMap:
-        """Parse a known table map in full."""
-        return parse_map_body(self._maps.body(number), description, position, optional=not self._as_stored)
 
     def apply(self, sql: str, db: str, context: StatementContext) -> tuple[list[int], Followed]:
         """Apply a DDL statement.
@@ -149,7 +147,7 @@ class TableResolver:
         followed = self._catalog.follow(sql, db, context)
         for change in followed.changes:
             if change.reason is not None:
-                self._warnings[f"{change.reason}: {_shortened(sql)}"] = None
+                self._warnings[f"{change.reason}: {shortened(sql, 80)}"] = None
             numbers += self._changed_tables(change)
         return numbers, followed
 
@@ -179,10 +177,6 @@ class TableResolver:
         for key in touched:
             self._last_columns.pop(key, None)
         return [number for key in touched for number in self._numbers.get(key, ())]
-
-
-def _shortened(sql: str) -> str:
-    return sql if len(sql) <= 80 else sql[:77] + "…"
 
 
 _TableKey = tuple[str, str]

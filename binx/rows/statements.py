@@ -202,7 +202,7 @@ class StatementReader:
 
 
 def _kind(sql: str, context: StatementContext | None) -> str:
-    """``dml`` changes data, ``other`` is about its transaction; all else, users too, is ``ddl``."""
+    """Return ``dml`` for changes of data, ``other`` for transactions and ``ddl`` for all else, users too."""
     first = first_word(sql) if context is None else first_word(sql, context)
     if first in _TRANSACTION_WORDS:
         return "other"
@@ -217,7 +217,7 @@ _MARIADB_EXPLICIT_DEFAULTS = 1 << 24
 
 
 def statement_context(query: Query, header: EventHeader, log: str = "") -> StatementContext:
-    """What the catalog needs to know of the session that ran a statement.
+    """Return what the catalog needs to know of the session that ran a statement.
 
     Args:
         log: the name of the log that it stands in, with its identity.

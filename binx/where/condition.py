@@ -29,6 +29,7 @@ from binx.errors import AbsentError, UsageError
 from binx.event.charset import charset_or_default
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
+from binx.source.wording import shortened
 from binx.where.literals import as_number, literal_of
 from binx.where.values import Literal, Operand, check_expression, compared, is_null, matched
 
@@ -337,9 +338,8 @@ def _parsed(text: str) -> exp.Expr:
 
 
 def _unsupported(node: exp.Expr) -> UsageError:
-    text = node.sql("mysql")
-    shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return UsageError(
-        f"{shown!r} is not supported in a condition, which consists of columns and literals, compared"
-        " by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND, OR, XOR and NOT"
+        f"{shortened(node.sql('mysql'), _SHOWN)!r} is not supported in a condition, which consists of columns"
+        " and literals, compared by = <> < <= > >= <=>, IN, BETWEEN, LIKE, REGEXP or IS NULL, joined by AND,"
+        " OR, XOR and NOT"
     )

@@ -92,7 +92,7 @@ class ColumnArrays:
         self.type: pa.DataType = arrow_type(logical, options)
         self.undecodable = 0
         self._compressed = compressed
-        self._charset = _charset_of(logical)
+        self._charset = None if logical.charset is None else charset_of_name(logical.charset)
         self._convert = _CONVERTERS.get(logical.kind)
 
     def of_another_table(self) -> ColumnArrays:
@@ -312,10 +312,6 @@ def _too_much_text(charset: Charset) -> UnsupportedError:
         f"expected less than 2 GiB of text in UTF-8, found more: each byte that is no {charset.name} becomes"
         " \\xNN; give a dump in which the column has a binary type (--schema) to avoid that"
     )
-
-
-def _charset_of(logical: LogicalType) -> Charset | None:
-    return None if logical.charset is None else charset_of_name(logical.charset)
 
 
 def _bytes_of(buffer: pa.Buffer | None) -> memoryview:

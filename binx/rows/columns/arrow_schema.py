@@ -212,13 +212,13 @@ def cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return the batch with the bits of ``_present`` at the columns' positions in ``schema``."""
     index = batch.schema.get_field_index(PRESENT)
-    own, united = _own_columns(batch.schema), _own_columns(schema)
-    if index < 0 or own == united or batch.column(index).null_count == batch.num_rows:
+    old_names, new_names = _own_columns(batch.schema), _own_columns(schema)
+    if index < 0 or old_names == new_names or batch.column(index).null_count == batch.num_rows:
         return batch
     encoded = batch.column(index).dictionary_encode()
-    positions = [united.index(name) if name in united else None for name in own]
+    positions = [new_names.index(name) if name in new_names else None for name in old_names]
     moved = pa.array(
-        [_moved(bits, positions, len(united)) for bits in encoded.dictionary.to_pylist()], pa.binary()
+        [_moved(bits, positions, len(new_names)) for bits in encoded.dictionary.to_pylist()], pa.binary()
     )
     return batch.set_column(index, batch.schema.field(index), moved.take(encoded.indices))
 

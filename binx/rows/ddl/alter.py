@@ -163,14 +163,14 @@ def _added_keys(keys: list[Key]) -> list[AlterAction]:
 
 
 def column_keys(column: ColumnSpec) -> list[Key]:
-    """The keys that stand at a column itself."""
+    """Return the keys that a column's own attributes declare."""
     keys = [Key((column.name,), primary=True)] if column.primary_key else []
     keys += [Key((column.name,), unique=True)] if column.unique else []
     return [*keys, Key((column.name,), references=column.references)] if column.references else keys
 
 
 def _own_keys(column: ColumnSpec, conditional: bool) -> list[AlterAction]:
-    """The keys at a column; IF [NOT] EXISTS before it is about them too."""
+    """Return the keys of a column's attributes, to which its IF [NOT] EXISTS applies too."""
     return _added_keys([key._replace(if_not_exists=conditional) for key in column_keys(column)])
 
 
@@ -204,7 +204,7 @@ def _drop(reader: TokenReader) -> list[AlterAction]:
 
 
 def dropped_key(name: str, if_exists: bool, what: str = "KEY") -> AlterAction:
-    """What dropping the key of that name asks for; a constraint's name may be that of no key."""
+    """Return the action that drops the key of that name; a constraint's name may be that of no key."""
     return DropPrimaryKey() if name.upper() == "PRIMARY" else DropKey(name, if_exists, what)
 
 

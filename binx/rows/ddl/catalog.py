@@ -206,16 +206,16 @@ class Catalog:
             return Followed(None, [])
         self.statements += 1
         connection = context.connection
-        own = Catalog() if connection is None else self.temporary.get(connection, Catalog()).copy()
-        own.databases = self.databases
-        names = frozenset(folded(table.db, table.name) for table in own)
+        temporary = Catalog() if connection is None else self.temporary.get(connection, Catalog()).copy()
+        temporary.databases = self.databases
+        names = frozenset(folded(table.db, table.name) for table in temporary)
         split = split_statement(parsed, names, default_db, context)
-        models = (own, self) if context.uses_temporary else (self,)
+        models = (temporary, self) if context.uses_temporary else (self,)
         if split.temporary is not None:
-            Applier(own, statement, default_db, context, provenance, models).apply(split.temporary)
+            Applier(temporary, statement, default_db, context, provenance, models).apply(split.temporary)
             if connection is not None:
-                self.temporary[connection] = own
-                if not len(own):
+                self.temporary[connection] = temporary
+                if not len(temporary):
                     del self.temporary[connection]
         if split.lasting is None:
             return Followed(None, [])

@@ -121,7 +121,7 @@ class _Alteration:
         self.period = table.period
 
     def result(self) -> TableDefinition:
-        """Do all clauses in the server's order."""
+        """Apply all clauses in the server's order."""
         self._set_charset()
         if any(isinstance(action, DropPrimaryKey) for action in self.actions):
             self.key = []
@@ -182,7 +182,7 @@ class _Alteration:
         return matches[:1]
 
     def _change_in_place(self) -> _Moved:
-        """Drop, rename and redefine by old names; returns the columns to move."""
+        """Drop, rename and redefine columns by their old names; return those to move."""
         moved: _Moved = []
         dropped: list[_Entry] = []
         renames: list[tuple[_Entry, str]] = []
@@ -223,7 +223,7 @@ class _Alteration:
         for action in self.actions if self._adds(spec.name) else ():
             if isinstance(action, AlterColumn) and same_name(action.name, spec.name):
                 column = _altered(column, action, self.context)
-        return column._replace(added=given_default(spec, column))
+        return column._replace(added=added_default(spec, column))
 
     def _adds(self, name: str) -> bool:
         """Whether the statement adds a column, to which MariaDB's ALTER COLUMN in it then applies."""
@@ -231,7 +231,7 @@ class _Alteration:
         return self.context.mariadb and any(same_name(column, name) for column in columns)
 
     def _changes_added(self, action: ChangeColumn, moved: _Moved) -> bool:
-        """Whether it redefines a column that the same statement adds, as MariaDB lets it; if so, do it."""
+        """Redefine a column that the same statement adds, as MariaDB allows; return whether it does."""
         if not self.context.mariadb or action.if_exists or self._existed(action.old):
             return False
         for index, (entry, _) in enumerate(moved):
@@ -297,7 +297,7 @@ class _Alteration:
             raise AlterError("adds a column that already exists in the known definition")
 
     def _generated_key(self) -> _Entry | None:
-        """The first column, if it is the key that MySQL generates, which stays first in the end."""
+        """Return the first column if it is the key that MySQL generated, which stays first."""
         if not self.entries or self.key != [GENERATED_KEY] or self.context.mariadb:
             return None
         first = self.entries[0]
@@ -326,7 +326,7 @@ class _Alteration:
             self.key = [names[name.casefold()] for name in key.columns]
 
 
-def given_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
+def added_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:
     """Return the value that existing rows get in an added column."""
     if spec.numbered or column.generated is not None:
         return Default("", DefaultKind.EXPRESSION)

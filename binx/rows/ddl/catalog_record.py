@@ -26,13 +26,13 @@ _Facts = dict[str, Any]
 
 
 def catalog_record(catalog: Catalog) -> bytes:
-    """All that a catalog knows, as JSON in ASCII; the same for catalogs that know the same."""
+    """Return all that a catalog knows, as JSON in ASCII; equal catalogs give equal bytes."""
     document = {
         "databases": {name: _facts(charset) for name, charset in sorted(catalog.databases.items())},
         "tables": _tables(catalog),
         "temporary": [
-            [*connection, _tables(own)]
-            for connection, own in sorted(catalog.temporary.items(), key=itemgetter(0))
+            [*connection, _tables(temporary)]
+            for connection, temporary in sorted(catalog.temporary.items(), key=itemgetter(0))
         ],
         "expected": [
             [*position, [_facts(table) for table in tables]]
@@ -47,7 +47,7 @@ def _tables(catalog: Catalog) -> list[_Facts]:
 
 
 def recorded_catalog(record: bytes) -> Catalog:
-    """The catalog that a record was made of.
+    """Return the catalog that a record was made of.
 
     Raises:
         ValueError, KeyError, TypeError, AttributeError, RecursionError: it is no such record.
@@ -57,9 +57,9 @@ def recorded_catalog(record: bytes) -> Catalog:
     for table in document["tables"]:
         catalog.put(_table(table))
     for server, number, tables in document["temporary"]:
-        own = catalog.temporary[server, number] = Catalog()
+        temporary = catalog.temporary[server, number] = Catalog()
         for table in tables:
-            own.put(_table(table))
+            temporary.put(_table(table))
     for log, position, tables in document["expected"]:
         for table in tables:
             catalog.expect((log, position), _table(table))
@@ -68,7 +68,7 @@ def recorded_catalog(record: bytes) -> Catalog:
 
 
 def _facts(value: tuple[Any, ...]) -> _Facts:
-    """The fields of a named tuple that have other values than their defaults."""
+    """Return the fields of a named tuple whose values are not their defaults."""
     fields: tuple[str, ...] = value._fields  # type: ignore[attr-defined]
     defaults: _Facts = value._field_defaults  # type: ignore[attr-defined]
     return {

@@ -252,8 +252,8 @@ class Applier:
         changes = [Change(ChangeKind.DROPPED, db, None)]
         known = self.catalog.database(db)
         candidates = [table for table in self.catalog if table.db.casefold() == db.casefold()]
-        own = [table for table in candidates if self.catalog.database(table.db) == known]
-        for table in own if own or known in self.catalog.databases else candidates:
+        exact = [table for table in candidates if self.catalog.database(table.db) == known]
+        for table in exact if exact or known in self.catalog.databases else candidates:
             self.catalog.remove(table)
             changes.append(Change(ChangeKind.DROPPED, table.db, table.name, None, table))
         self.catalog.databases.pop(known, None)

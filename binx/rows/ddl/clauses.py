@@ -110,8 +110,8 @@ def _foreign_key(reader: TokenReader, name: str | None) -> Key:
     """Read ``[IF NOT EXISTS] [name] (column, …) REFERENCES …``."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     if not reader.at("("):
-        own = reader.name("a foreign key's name")
-        name = own if name is None else name
+        own_name = reader.name("a foreign key's name")
+        name = own_name if name is None else name
     columns = key_columns(reader)
     reader.expect("REFERENCES")
     target = references(reader)
@@ -252,7 +252,7 @@ def _introducer(reader: TokenReader, token: Token) -> str | None:
 
 
 def _introduced(name: str, literal: str | bytes) -> _Constant:
-    """A literal in a character set; what becomes of bytes that are no text there only the server knows."""
+    """Return a literal in a character set; only the server knows what invalid bytes become."""
     known = charset(name)
     if known is None or isinstance(literal, str):
         return _UNKNOWN
@@ -263,7 +263,7 @@ def _introduced(name: str, literal: str | bytes) -> _Constant:
 
 
 def _constant(token: Token, written: str, context: StatementContext) -> _Constant:
-    """What a literal is: its kind, and its value as :class:`~binx.rows.columns.schema.Default` has it."""
+    """Return a literal's kind, and its value as in :class:`~binx.rows.columns.schema.Default`."""
     if token.kind is TokenKind.WORD and token.upper == "NULL":
         return DefaultKind.NULL, ""
     if token.kind is TokenKind.WORD and token.upper in _TRUTH:

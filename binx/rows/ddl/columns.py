@@ -193,7 +193,7 @@ def _attribute(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec | None:
 
 
 def _value(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    """The rule of an attribute whose value is of no interest: ``[=] value``."""
+    """Skip ``[=] value`` of an attribute that does not matter."""
     reader.accept("=")
     reader.next()
     return spec

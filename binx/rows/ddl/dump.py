@@ -64,7 +64,7 @@ class StatementEnds:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a dump, without their delimiters."""
+    """Yield the statements of a dump, without their delimiters."""
     ends = StatementEnds()
     start = 0
     while (bounds := ends.find(text, start)) is not None:
@@ -77,14 +77,14 @@ def statements(text: str) -> Iterator[str]:
 
 
 def _edge(delimiter: str) -> re.Pattern[str]:
-    """All that may begin or end something, given the delimiter of the moment."""
+    """Return a pattern of all that may begin or end something, given the current delimiter."""
     return re.compile(
         rf"['\"`#]|--|/\*M?!|/\*|\*/|{re.escape(delimiter)}|^[ \t]*DELIMITER\b", re.IGNORECASE | re.MULTILINE
     )
 
 
 def used_database(statement: str) -> str | None:
-    """The database that a USE statement names; None for any other statement."""
+    """Return the database that a USE statement names; None for any other statement."""
     match = _USE.match(statement)
     if match is None:
         return None

@@ -74,8 +74,8 @@ END = Moment("the end of the logs")
 UNKNOWN = Moment("an unknown moment")
 
 
-def given_moment(text: str) -> Moment:
-    """The part after the ``@`` of ``--schema FILE@…``.
+def parse_moment(text: str) -> Moment:
+    """Parse the part after the ``@`` of ``--schema FILE@…``.
 
     Raises:
         UsageError: it is neither ``start`` nor ``end``, and no GTID and no time.
@@ -99,8 +99,8 @@ def given_moment(text: str) -> Moment:
     return Moment(f"GTID {text}", gtids=gtids)
 
 
-def own_moment(dump: str) -> Moment:
-    """What mysqldump or mariadb-dump notes with ``--source-data`` or ``--master-data``, or of GTIDs."""
+def recorded_moment(dump: str) -> Moment:
+    """Return the position that the dump's program recorded (``--source-data``, ``--master-data``, GTIDs)."""
     try:
         position = position_in_dump(dump[:_HEAD])
     except UsageError:
@@ -114,5 +114,5 @@ def own_moment(dump: str) -> Moment:
 
 
 def _up_to(gtids: GtidSet) -> GtidSet:
-    """What was committed where a GTID alone is the last of its source."""
+    """Extend each GTID that stands alone to all before it of the same source."""
     return GtidSet([(source, 1 if first == last else first, last) for source, first, last in gtids])

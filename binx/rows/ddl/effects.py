@@ -22,7 +22,7 @@ from binx.rows.columns.schema import (
 )
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type, declared_type
 from binx.rows.ddl.catalog import Followed
-from binx.rows.ddl.catalog_alter import given_default
+from binx.rows.ddl.catalog_alter import added_default
 from binx.rows.ddl.clauses import NO_CHANGE
 from binx.rows.ddl.generated import computed_anew
 from binx.rows.ddl.resolve import resolve_column
@@ -266,7 +266,7 @@ class _Effects:
     def _column_changes(
         self, parsed: AlterTable, previous: TableDefinition | None, after: TableDefinition | None
     ) -> Iterator[ColumnEffect]:
-        """What the clauses did to columns; those that IF [NOT] EXISTS made do nothing are left out."""
+        """Yield what the clauses did to columns, without those that IF [NOT] EXISTS skipped."""
 
         def existed(name: str) -> bool:
             return previous is None or previous.column(name) is not None
@@ -307,7 +307,7 @@ class _Effects:
         previous: TableDefinition,
         after: TableDefinition,
     ) -> Iterator[ColumnEffect]:
-        """What became of columns that no clause names.
+        """Yield what became of columns that no clause names.
 
         CONVERT TO CHARACTER SET changes them, a primary key takes no NULL, and generated columns read others.
         """
@@ -325,9 +325,9 @@ class _Effects:
                 )
 
     def _numbered(self, filled: Absent | None) -> tuple[Absent | None, bool | None]:
-        """What becomes AUTO_INCREMENT numbers rows, in an order that the log does not tell.
+        """Return value and knowledge of a column that became AUTO_INCREMENT, which numbers rows in any order.
 
-        Rows with 0 or NULL; but with NO_AUTO_VALUE_ON_ZERO no rows with 0, and MariaDB none at all.
+        It numbers rows with 0 or NULL; with NO_AUTO_VALUE_ON_ZERO, MySQL only those with NULL, MariaDB none.
         """
         if not self._context.sql_mode & NO_AUTO_VALUE_ON_ZERO:
             return Absent("0"), False
@@ -342,4 +342,4 @@ class _Effects:
         if known is not None:
             return known
         column = resolve_column(action.column, Charset(), self._context)
-        return column._replace(added=given_default(action.column, column))
+        return column._replace(added=added_default(action.column, column))

@@ -64,7 +64,7 @@ def is_schema_statement(sql: str) -> bool:
 
 
 def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
-    """A statement's keyword after comments and MariaDB's ``SET STATEMENT … FOR``, in lower case.
+    """Return a statement's keyword after comments and MariaDB's ``SET STATEMENT … FOR``, in lower case.
 
     Empty where it begins with no word, as with an executable comment.
     """
@@ -81,7 +81,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
 
 
 def _lead_end(sql: str) -> int:
-    """Where a statement begins, after white space, parentheses and comments that no server executes.
+    """Return where a statement begins, after white space, parentheses and comments that no server executes.
 
     One expression for all of them would need possessive quantifiers, to be linear where nothing follows, and
     those of Python before 3.11.5 miss some comments.

@@ -50,7 +50,7 @@ def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
 
 
 def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
-    """Choose the size class that TEXT(n), BLOB(n) or a VARCHAR too long for one ask for."""
+    """Choose the size class for TEXT(n), BLOB(n) or a VARCHAR that is too long."""
     length = spec.arguments[0] if spec.arguments else 0
     is_text = spec.base in {"text", "varchar"}
     size = length * bytes_per_character(charset.charset) if is_text else length
@@ -123,8 +123,8 @@ def _stored_default(default: Default | None, name: str | None, literals: Literal
     """Return a DEFAULT clause with its text as the column stores it; an introducer sets its own charset."""
     if default is None or default.kind is not DefaultKind.STRING:
         return default
-    own = Literals() if default.text.startswith("_") else literals
-    return default._replace(constant=stored_text(default.constant, name, own))
+    text_literals = Literals() if default.text.startswith("_") else literals
+    return default._replace(constant=stored_text(default.constant, name, text_literals))
 
 
 def _length_and_scale(spec: ColumnSpec) -> tuple[int | None, int | None]:

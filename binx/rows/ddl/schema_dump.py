@@ -15,7 +15,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.ddl.dump_moment import START, Moment, given_moment, own_moment
+from binx.rows.ddl.dump_moment import START, Moment, parse_moment, recorded_moment
 from binx.rows.ddl.statements import (
     AlterTable,
     CreateDatabase,
@@ -71,11 +71,11 @@ class SchemaDump(NamedTuple):
     ) -> None:
         """Record from which statement on a table's definition is known."""
         order = [self.moment.is_after(entry.file, entry.statement, names) for entry in ddl]
-        if not any(precedes is not False for precedes in order):
+        earlier = [entry for entry, precedes in zip(ddl, order, strict=True) if precedes is not False]
+        if not earlier:
             return
-        last = max(index for index, precedes in enumerate(order) if precedes is not False)
-        statement = ddl[last].statement
-        where = f"{ddl[last].file}, offset {statement.position}"
+        statement = earlier[-1].statement
+        where = f"{earlier[-1].file}, offset {statement.position}"
         what = f"“{shortened(statement.sql, _SHOWN)}” ({where})"
         if None in order:
             reason = (
@@ -120,7 +120,7 @@ def read_dump(path: str) -> SchemaDump:
     name, sign, moment = path.rpartition("@")
     known_moment = None
     if sign and name and not Path(path).exists():
-        path, known_moment = name, given_moment(moment)
+        path, known_moment = name, parse_moment(moment)
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:
@@ -132,7 +132,7 @@ def read_dump(path: str) -> SchemaDump:
 
 
 def dump_of(text: str, path: str = "the schema", moment: Moment | None = None) -> SchemaDump:
-    """The definitions in a text.
+    """Return the definitions in a text.
 
     Args:
         moment: as of when; None: as its own comments say.
@@ -144,11 +144,11 @@ def dump_of(text: str, path: str = "the schema", moment: Moment | None = None) -
         for change in changes
         if change.kind is ChangeKind.UNPARSED
     )
-    return SchemaDump(path, catalog, own_moment(text) if moment is None else moment, unclear)
+    return SchemaDump(path, catalog, recorded_moment(text) if moment is None else moment, unclear)
 
 
 def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement]:
-    """The schema statements of logs that change tables; where a log is damaged, those before."""
+    """Yield the schema statements of logs that change tables; of a damaged log, those before the damage."""
     followed, decoders = Catalog(), Catalog()
     for file in files:
         scan = file.scan(Level.LEVEL_EVENTS, verify=False)
@@ -172,7 +172,7 @@ def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement
 def _changed(
     parsed: Parsed | None, default_db: str, context: StatementContext
 ) -> Iterator[tuple[str | None, str | None]]:
-    """The tables whose columns a statement may change."""
+    """Yield the tables whose columns a statement may change."""
 
     def qualified(table: TableName) -> tuple[str, str]:
         return default_db if table.db is None else table.db, table.name

@@ -47,8 +47,8 @@ def without_index(indexes: Indexes, name: str, if_exists: bool) -> Indexes:
     Foreign keys create indexes that no statement names. If a statement drops an unknown index, the catalog
     is incomplete, so the table is left without any known key.
     """
-    left = tuple(index for index in indexes if not same_name(name, index.name))
-    return left if if_exists or len(left) < len(indexes) else ()
+    remaining = tuple(index for index in indexes if not same_name(name, index.name))
+    return remaining if if_exists or len(remaining) < len(indexes) else ()
 
 
 def renamed_index(indexes: Indexes, old: str, new: str) -> Indexes:
@@ -65,10 +65,10 @@ def on_columns(indexes: Indexes, new_name: Callable[[str], str | None]) -> Index
     changed = []
     for index in indexes:
         key_parts = zip(index.columns, index.prefixes or (0,) * len(index.columns), strict=True)
-        left = [(name, prefix) for old, prefix in key_parts if (name := new_name(old)) is not None]
-        if left or not index.columns:
-            prefixes = tuple(prefix for _, prefix in left)
-            columns = tuple(name for name, _ in left)
+        renamed = [(name, prefix) for old, prefix in key_parts if (name := new_name(old)) is not None]
+        if renamed or not index.columns:
+            prefixes = tuple(prefix for _, prefix in renamed)
+            columns = tuple(name for name, _ in renamed)
             changed.append(index._replace(columns=columns, prefixes=prefixes if any(prefixes) else ()))
     return tuple(changed)
 

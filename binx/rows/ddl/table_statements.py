@@ -47,7 +47,7 @@ class TableEffect(NamedTuple):
 
 
 def table_effect(statement: Statement, tables: TableFilter) -> TableEffect | None:
-    """What a statement does to one of the tables that pass a filter; None for nothing."""
+    """Return what a statement does to one of the tables that pass a filter; None for nothing."""
     if statement.error_code and statement.kind == "ddl":
         return None
     if first_word(statement.sql) == "truncate":

@@ -102,7 +102,7 @@ def _read_string(sql: str, start: int, backslashes: bool) -> tuple[str, int]:
 
 
 def _prefixed(prefix: str, text: str) -> str:
-    """The text of a string with an introducer: hexadecimal and bit strings become their characters."""
+    """Return the text of a string with a prefix: hexadecimal and bit strings become their characters."""
     try:
         if prefix in {"x", "X"}:
             return bytes.fromhex(text).decode("latin-1")
@@ -115,7 +115,7 @@ def _prefixed(prefix: str, text: str) -> str:
 
 
 def tokens(sql: str, context: StatementContext) -> Iterator[Token]:
-    """Cut a statement into tokens; the last one is an END, and a ``;`` is a sign like any other.
+    """Yield a statement's tokens; the last one is an END, and a ``;`` is a sign like any other.
 
     Raises:
         NotUnderstoodError: a quote or comment that does not end.
@@ -160,7 +160,7 @@ def _token(sql: str, begin: int, context: StatementContext) -> Token:
 
 
 def _comment_end(sql: str, position: int, nests: bool) -> int:
-    """The offset after the comment that contains ``position``; unexecuted ones may hold plain comments."""
+    """Return the offset after the comment around ``position``; unexecuted ones may hold plain comments."""
     depth = 1
     for match in _COMMENT_EDGE.finditer(sql, position):
         if match.group() == "*/":
@@ -197,7 +197,7 @@ class TokenReader:
         return self._tokens[min(self.index + count, len(self._tokens) - 1)]
 
     def text_from(self, start: int) -> str:
-        """The statement's text from an offset to the end of the token that was read last."""
+        """Return the statement's text from an offset to the end of the last token read."""
         return self.sql[start : self._tokens[max(self.index - 1, 0)].end]
 
     def next(self) -> Token:
@@ -237,7 +237,7 @@ class TokenReader:
             raise self.not_understood(" ".join(words))
 
     def not_understood(self, expected: str) -> NotUnderstoodError:
-        """The error that says what was expected at the current token."""
+        """Return the error that says what was expected at the current token."""
         token = self.current
         found = "the end" if token.kind is TokenKind.END else repr(self.sql[token.start : token.end][:64])
         return NotUnderstoodError(f"expected {expected}, found {found} at character {token.start}")

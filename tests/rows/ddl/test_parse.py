@@ -21,7 +21,7 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, given_moment, own_moment
+from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, parse_moment, recorded_moment
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.schema_dump import dump_of, read_dump
 from binx.rows.ddl.statements import CreateTable, NotUnderstood, TableName
@@ -285,12 +285,12 @@ UNNAMED = "c1c2c3"
         (AT_END, END, [UNNAMED, UNNAMED, "cd"]),
         (AT_END, UNKNOWN, [UNNAMED, UNNAMED, UNNAMED]),
         (AT_END, None, [UNNAMED, UNNAMED, UNNAMED]),
-        (BETWEEN, given_moment(f"{UUID}:5"), [UNNAMED, "cb", "cd"]),
-        (BETWEEN, given_moment(f"{UUID}:1-6"), [UNNAMED, "cb", "cd"]),
-        (AT_START, given_moment(f"{UUID}:3"), ["bc", "cb", "cd"]),
-        (AT_END, given_moment("2100-01-01"), [UNNAMED, UNNAMED, "cd"]),
-        (AT_START, given_moment("2001-01-01"), ["bc", "cb", "cd"]),
-        (AT_END, given_moment("0-1-7"), [UNNAMED, UNNAMED, UNNAMED]),
+        (BETWEEN, parse_moment(f"{UUID}:5"), [UNNAMED, "cb", "cd"]),
+        (BETWEEN, parse_moment(f"{UUID}:1-6"), [UNNAMED, "cb", "cd"]),
+        (AT_START, parse_moment(f"{UUID}:3"), ["bc", "cb", "cd"]),
+        (AT_END, parse_moment("2100-01-01"), [UNNAMED, UNNAMED, "cd"]),
+        (AT_START, parse_moment("2001-01-01"), ["bc", "cb", "cd"]),
+        (AT_END, parse_moment("0-1-7"), [UNNAMED, UNNAMED, UNNAMED]),
         (BETWEEN, Moment("", "reordered.binlog", 1239), [UNNAMED, "cb", "cd"]),
         (AT_START, Moment("", "reordered.binlog", 4), ["bc", "cb", "cd"]),
         (MYSQL_HEAD + BETWEEN, None, [UNNAMED, "cb", "cd"]),
@@ -328,10 +328,10 @@ def test_the_moment_is_behind_the_files_name_or_in_the_dumps_comments(tmp_path: 
     assert read_dump(f"{path}@start").path == str(path)
     with pytest.raises(UsageError, match="expected start, end, a GTID or a time"):
         read_dump(f"{path}@then")
-    mysql, mariadb = own_moment(MYSQL_HEAD), own_moment(MARIADB_HEAD)
+    mysql, mariadb = recorded_moment(MYSQL_HEAD), recorded_moment(MARIADB_HEAD)
     assert (mysql.file, mysql.position, str(mysql.gtids)) == ("mysql-bin.000002", 7625, f"{UUID}:1-5")
     assert (mariadb.file, mariadb.position, str(mariadb.gtids)) == ("mysql-bin.000002", 385, "0-10-1..10")
-    assert own_moment(AT_START) == UNKNOWN
+    assert recorded_moment(AT_START) == UNKNOWN
 
 
 def test_without_logs_all_tables_are_known() -> None:

@@ -42,8 +42,8 @@ _DICTIONARY_BYTES = 4 * 1024 * 1024
 _INTEGER_DECIMAL_DIGITS = 18
 """Decimals of up to this precision are written as integers."""
 
-_WORTH = 0.9
-"""A dictionary takes longer to write than delta encoding, so it must be 10 % smaller."""
+_WORTH = 0.85
+"""A dictionary takes longer to write than differences, and may grow with later rows: it must be smaller."""
 
 
 def writer_settings(

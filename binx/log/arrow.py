@@ -9,9 +9,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate, chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _OFFSETS = "i"
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
@@ -54,6 +58,19 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
 def arrow_scalar(value: Any, data_type: pa.DataType) -> pa.Scalar:
     """Return a scalar for ``pyarrow.compute``, whose own conversion of numbers is just as slow."""
     return arrow_array([value], data_type)[0]
+
+
+def arrow_numbers(
+    values: NDArray[np.generic], data_type: pa.DataType, known: NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """Return whole numbers as an array of integers or times; those that are not known are null."""
+    whole = values.astype(f"i{data_type.bit_width // _BYTE_BITS}", copy=False)
+    return pa.Array.from_buffers(data_type, len(values), [validity_bits(known), pa.py_buffer(whole)])
+
+
+def validity_bits(known: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    """Return which values are known as an array's buffer has it; None if all are."""
+    return None if known is None or known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
 
 
 def _entries(items: list[Any], data_type: pa.DataType) -> pa.Array:

@@ -136,7 +136,7 @@ class GroupSums:
             changed = pc.add(pc.add(inserts, updates), deletes)
             sums = [rows.counts(_BYTES), changed, inserts, updates, deletes]
         else:
-            sums = [rows.numbers("bytes"), rows.numbers("rows")]
+            sums = [rows.array("bytes", _INT64), rows.array("rows", _INT64)]
             sums += [_sums_between(values, offsets) for values in (inserts, updates, deletes)]
         ones = pa.repeat(_integer(1), len(wanted))
         columns = dict(zip(MEASURES, [ones, *sums], strict=True)) | keys
@@ -174,16 +174,16 @@ class GroupSums:
     def _key(self, name: str, rows: TransactionRows) -> pa.Array:
         """Return each transaction's number in a dimension."""
         if name in ("server_id", "kind"):
-            return rows.numbers(name)
+            return rows.array(name, _INT64)
         if name == "thread_id":
-            return pc.if_else(rows.flagged(FLAG_HAS_THREAD), rows.numbers(name), _integer(NONE))
+            return rows.array(name, _INT64, rows.flagged(FLAG_HAS_THREAD)).fill_null(_integer(NONE))
         if name == "from_bytes":
-            return _mapped(rows.numbers("bytes"), lambda size: size_step(size.bit_length()))
+            return _mapped(rows.array("bytes", _INT64), lambda size: size_step(size.bit_length()))
         if name == "file":
             return pa.repeat(_integer(self._number(rows.file.name)), len(rows))
         if name == "source":
-            return _mapped(rows.numbers("source"), lambda slot: self._source(rows, slot))
-        seconds = pc.divide(rows.numbers("commit_timestamp"), _integer(MICROSECONDS))
+            return _mapped(rows.array("source", _INT64), lambda slot: self._source(rows, slot))
+        seconds = pc.divide(rows.array("commit_timestamp", _INT64), _integer(MICROSECONDS))
         if name == Dimension.MINUTE.value:
             return pc.multiply(pc.divide(seconds, _integer(MINUTE)), _integer(MINUTE))
         return _mapped(pc.divide(seconds, _integer(QUARTER)), self._floors[name])
@@ -193,7 +193,7 @@ class GroupSums:
 
     def _source(self, rows: TransactionRows, slot: int) -> int:
         if slot not in self._source_numbers:
-            key = rows.table.source_key(pc.index(rows.numbers("source"), _integer(slot)).as_py())
+            key = rows.table.source_key(pc.index(rows.array("source", _INT64), _integer(slot)).as_py())
             self._source_numbers[slot] = NONE if key is None else self._number(str(source_of(key)))
         return self._source_numbers[slot]
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import (
     FLAG_BY_LENGTH,
@@ -29,14 +29,16 @@ from binx.kernels.transactions.table import (
     TransactionTable,
 )
 from binx.kernels.walk.scan import Level
-from binx.log.arrow import arrow_array, arrow_scalar
+from binx.log.arrow import arrow_array, arrow_numbers, validity_bits
 from binx.log.file import BinlogFile
 from binx.log.identifiers import transaction_ids
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, TransactionScan
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _TIME = pa.timestamp("us", tz="UTC")
 _MICROSECONDS = 1_000_000
-_Field = TypeVar("_Field", str, int)
 
 
 class TransactionColumn(NamedTuple):
@@ -73,62 +75,48 @@ class TransactionRows:
         self.table = table
         self.epoch = epoch
         self.first_seqno = first_seqno
-        self._fields: dict[str | int, pa.Array] = {}
+        self._fields: dict[str, NDArray[np.int64]] = {}
 
     def __len__(self) -> int:
         return len(self.table)
 
-    def numbers(self, field: str) -> pa.Array:
-        """A field of the kernel's records, as int64."""
-        return self._fetched(field, self.table.column)
-
-    def flagged(self, flag: int) -> pa.Array:
-        """Return which records have a flag."""
-        return pc.not_equal(pc.bit_wise_and(self.numbers("flags"), _number(flag)), _number(0))
-
-    def where(self, known: pa.Array, values: pa.Array) -> pa.Array:
-        """Return the values that are known; the others are null."""
-        return pc.if_else(known, values, pa.nulls(len(self), values.type))
-
-    def _fetched(self, field: _Field, fetch: Callable[[_Field], bytes]) -> pa.Array:
-        """Return a column of the table, which copies it each time, as int64."""
+    def numbers(self, field: str) -> NDArray[np.int64]:
+        """A field of the kernel's records; the table copies it, so it is kept."""
         found = self._fields.get(field)
         if found is None:
-            found = self._fields[field] = _int64(fetch(field))
+            found = self._fields[field] = np.frombuffer(self.table.column(field), np.int64)
+        return found
+
+    def flagged(self, flag: int) -> NDArray[np.bool_]:
+        """Return which records have a flag."""
+        found: NDArray[np.bool_] = self.numbers("flags") & flag != 0
         return found
 
     @cached_property
-    def ids(self) -> pa.Array:
-        """The transactions' ids."""
-        offsets, text = transaction_ids(self.file, self.table)
-        return pa.Array.from_buffers(
-            pa.string(), len(self), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-        )
+    def ids(self) -> tuple[bytes, bytes]:
+        """The transactions' ids: the offsets and the text of an Arrow column."""
+        return transaction_ids(self.file, self.table)
 
     @cached_property
-    def has_gtid(self) -> pa.Array:
-        """Whether each transaction has a GTID."""
-        kinds = self.numbers("gtid_kind")
-        return pc.or_(
-            pc.equal(kinds, _number(GtidKind.GTID_MYSQL)), pc.equal(kinds, _number(GtidKind.GTID_MARIADB))
-        )
-
-    @cached_property
-    def has_events(self) -> pa.Array:
+    def has_events(self) -> NDArray[np.bool_]:
         """Whether each transaction's events are counted; compressed ones only if decompressed."""
-        looked_inside = pc.or_(self.flagged(FLAG_HAS_COUNTS), pc.invert(self.flagged(FLAG_COMPRESSED)))
-        return pc.and_(pc.greater(self.numbers("events"), _number(0)), looked_inside)
+        looked_inside = self.flagged(FLAG_HAS_COUNTS) | ~self.flagged(FLAG_COMPRESSED)
+        return (self.numbers("events") > 0) & looked_inside
 
     @cached_property
     def count_offsets(self) -> pa.Array:
         """The offset of each transaction's counts, and the total: one more than transactions."""
-        sums = pc.cumulative_sum(self.numbers("counts"))
-        zero = arrow_array([0], pa.int64())
-        return pa.concat_arrays([zero, sums]).cast(pa.int32())
+        offsets = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.numbers("counts"), out=offsets[1:])
+        return arrow_numbers(offsets, pa.int32())
+
+    def array(self, field: str, data_type: pa.DataType, known: NDArray[np.bool_] | None = None) -> pa.Array:
+        """A field as Arrow; what is not known is null."""
+        return arrow_numbers(self.numbers(field), data_type, known)
 
     def counts(self, which: int) -> pa.Array:
         """Return one of all tables' counts as int64: 0 number, 1 inserts, 2 updates, 3 deletes, 4 bytes."""
-        return self._fetched(which, self.table.count_column)
+        return arrow_numbers(np.frombuffer(self.table.count_column(which), np.int64), pa.int64())
 
     def names(self) -> tuple[pa.Array, pa.Array]:
         """The databases and the names of all transactions' tables."""
@@ -150,50 +138,46 @@ class TransactionRows:
         )
 
 
-def _number(value: int) -> pa.Scalar:
-    return arrow_scalar(int(value), pa.int64())
+def _field(field: str, data_type: pa.DataType) -> TransactionColumn:
+    return TransactionColumn(field, data_type, lambda rows: rows.array(field, data_type))
 
 
-def _int64(data: bytes) -> pa.Array:
-    return pa.Array.from_buffers(pa.int64(), len(data) // 8, [None, pa.py_buffer(data)])
+def _flagged(field: str, data_type: pa.DataType, flag: int) -> TransactionColumn:
+    """Return a column that is known of records with a flag."""
+    return TransactionColumn(field, data_type, lambda rows: rows.array(field, data_type, rows.flagged(flag)))
 
 
-def _field(field: str) -> Callable[[TransactionRows], pa.Array]:
-    return lambda rows: rows.numbers(field)
+def _counted(field: str) -> TransactionColumn:
+    return TransactionColumn(field, pa.int64(), lambda rows: rows.array(field, pa.int64(), rows.has_events))
 
 
-def _flagged(field: str, flag: int) -> Callable[[TransactionRows], pa.Array]:
-    """Return a column function for a field that is known of records with a flag."""
-    return lambda rows: rows.where(rows.flagged(flag), rows.numbers(field))
+def _ids(rows: TransactionRows, known: NDArray[np.bool_] | None = None) -> pa.Array:
+    return pa.Array.from_buffers(pa.string(), len(rows), [validity_bits(known), *map(pa.py_buffer, rows.ids)])
 
 
-def _counted(field: str) -> Callable[[TransactionRows], pa.Array]:
-    return lambda rows: rows.where(rows.has_events, rows.numbers(field))
+def _gtids(rows: TransactionRows) -> pa.Array:
+    kinds = rows.numbers("gtid_kind")
+    return _ids(rows, (kinds == GtidKind.GTID_MYSQL) | (kinds == GtidKind.GTID_MARIADB))
 
 
 def _commit_versions(rows: TransactionRows) -> pa.Array:
     if len(rows):
         # The last transaction is after all others.
         rows.file.commit_version(rows.table.value("start", len(rows) - 1))
-    return pc.add(rows.numbers("start"), _number(rows.file.commit_version(0)))
+    return arrow_numbers(rows.numbers("start") + rows.file.commit_version(0), pa.int64())
 
 
 def _original_times(rows: TransactionRows) -> pa.Array:
     times = rows.numbers("original_commit_timestamp")
-    return rows.where(pc.not_equal(times, _number(0)), times)
+    return arrow_numbers(times, _TIME, times != 0)
 
 
-def _repeated(value: str | int, data_type: pa.DataType, count: int) -> pa.Array:
-    return pa.repeat(arrow_scalar(value, data_type), count)
-
-
-def _named(names: Sequence[str], places: pa.Array) -> pa.Array:
-    return arrow_array(names, pa.string()).take(places)
+def _named(names: Sequence[str], places: NDArray[np.generic]) -> pa.Array:
+    return arrow_array(names, pa.string()).take(arrow_numbers(places, pa.int32()))
 
 
 def _seqnos(rows: TransactionRows) -> pa.Array:
-    ones = _repeated(1, pa.int64(), len(rows))
-    return pc.add(pc.cumulative_sum(ones), _number(rows.first_seqno - 1))
+    return arrow_numbers(np.arange(rows.first_seqno, rows.first_seqno + len(rows)), pa.int64())
 
 
 _COUNTS = pa.struct(
@@ -215,51 +199,51 @@ def _tables(rows: TransactionRows) -> pa.Array:
 
 TRANSACTION_COLUMNS = (
     TransactionColumn("commit_version", pa.int64(), _commit_versions),
-    TransactionColumn("transaction", pa.string(), lambda rows: rows.ids),
-    TransactionColumn("gtid", pa.string(), lambda rows: rows.where(rows.has_gtid, rows.ids)),
+    TransactionColumn("transaction", pa.string(), _ids),
+    TransactionColumn("gtid", pa.string(), _gtids),
     # As logged: unsigned 64 bits.
-    TransactionColumn("xid", pa.uint64(), lambda rows: _flagged("xid", FLAG_HAS_XID)(rows).view(pa.uint64())),
-    TransactionColumn("server_id", pa.int64(), _field("server_id")),
-    TransactionColumn("epoch", pa.int32(), lambda rows: _repeated(rows.epoch, pa.int32(), len(rows))),
+    _flagged("xid", pa.uint64(), FLAG_HAS_XID),
+    _field("server_id", pa.int64()),
+    TransactionColumn(
+        "epoch", pa.int32(), lambda rows: arrow_numbers(np.full(len(rows), rows.epoch), pa.int32())
+    ),
     TransactionColumn("seqno", pa.int64(), _seqnos),
     TransactionColumn("kind", pa.string(), lambda rows: _named(KIND_NAMES, rows.numbers("kind"))),
-    TransactionColumn(
-        "how", pa.string(), lambda rows: _named(HOW_NAMES, rows.flagged(FLAG_BY_LENGTH).cast(pa.int8()))
-    ),
-    TransactionColumn("file", pa.string(), lambda rows: _repeated(rows.file.name, pa.string(), len(rows))),
-    TransactionColumn("start", pa.int64(), _field("start")),
-    TransactionColumn("end", pa.int64(), _field("end")),
-    TransactionColumn("bytes", pa.int64(), _field("bytes")),
-    TransactionColumn("uncompressed_bytes", pa.int64(), _flagged("uncompressed_bytes", FLAG_COMPRESSED)),
-    TransactionColumn("commit_timestamp", _TIME, lambda rows: rows.numbers("commit_timestamp").cast(_TIME)),
+    TransactionColumn("how", pa.string(), lambda rows: _named(HOW_NAMES, rows.flagged(FLAG_BY_LENGTH))),
+    TransactionColumn("file", pa.string(), lambda rows: _named([rows.file.name], np.zeros(len(rows)))),
+    _field("start", pa.int64()),
+    _field("end", pa.int64()),
+    _field("bytes", pa.int64()),
+    _flagged("uncompressed_bytes", pa.int64(), FLAG_COMPRESSED),
+    _field("commit_timestamp", _TIME),
     TransactionColumn(
         "commit_time_source",
         pa.string(),
-        lambda rows: _named(COMMIT_TIME_SOURCES, rows.flagged(FLAG_COMMIT_TIME_FROM_GTID).cast(pa.int8())),
+        lambda rows: _named(COMMIT_TIME_SOURCES, rows.flagged(FLAG_COMMIT_TIME_FROM_GTID)),
     ),
-    TransactionColumn("original_commit_timestamp", _TIME, lambda rows: _original_times(rows).cast(_TIME)),
+    TransactionColumn("original_commit_timestamp", _TIME, _original_times),
     TransactionColumn(
         "begin_timestamp",
         _TIME,
-        lambda rows: pc.multiply(rows.numbers("begin_timestamp"), _number(_MICROSECONDS)).cast(_TIME),
+        lambda rows: arrow_numbers(rows.numbers("begin_timestamp") * _MICROSECONDS, _TIME),
     ),
-    TransactionColumn("last_committed", pa.int64(), _flagged("last_committed", FLAG_HAS_CLOCK)),
-    TransactionColumn("sequence_number", pa.int64(), _flagged("sequence_number", FLAG_HAS_CLOCK)),
-    TransactionColumn("thread_id", pa.int64(), _flagged("thread_id", FLAG_HAS_THREAD)),
-    TransactionColumn("events", pa.int64(), _counted("events")),
-    TransactionColumn("rows", pa.int64(), _flagged("rows", FLAG_HAS_COUNTS)),
-    TransactionColumn("statements", pa.int64(), _counted("statements")),
+    _flagged("last_committed", pa.int64(), FLAG_HAS_CLOCK),
+    _flagged("sequence_number", pa.int64(), FLAG_HAS_CLOCK),
+    _flagged("thread_id", pa.int64(), FLAG_HAS_THREAD),
+    _counted("events"),
+    _flagged("rows", pa.int64(), FLAG_HAS_COUNTS),
+    _counted("statements"),
     TransactionColumn("tables", pa.list_(_COUNTS), _tables),
 )
 """All fields of a transaction, in the order of the data set's ``transactions``."""
 
 RECORD_COLUMNS = (
-    TransactionColumn("claimed_length", pa.int64(), _field("claimed_length")),
-    TransactionColumn("gtid_kind", pa.uint8(), lambda rows: rows.numbers("gtid_kind").cast(pa.uint8())),
-    TransactionColumn("gtid_source", pa.int32(), lambda rows: rows.numbers("source").cast(pa.int32())),
-    TransactionColumn("gtid_number", pa.uint64(), lambda rows: rows.numbers("number").view(pa.uint64())),
-    TransactionColumn("flags", pa.uint8(), lambda rows: rows.numbers("flags").cast(pa.uint8())),
-    TransactionColumn("undoes_part", pa.uint8(), lambda rows: rows.numbers("undoes_part").cast(pa.uint8())),
+    _field("claimed_length", pa.int64()),
+    _field("gtid_kind", pa.uint8()),
+    TransactionColumn("gtid_source", pa.int32(), lambda rows: rows.array("source", pa.int32())),
+    TransactionColumn("gtid_number", pa.uint64(), lambda rows: rows.array("number", pa.uint64())),
+    _field("flags", pa.uint8()),
+    _field("undoes_part", pa.uint8()),
     TransactionColumn("table_numbers", pa.list_(pa.int64()), lambda rows: _listed(rows, rows.counts(0))),
     TransactionColumn("table_bytes", pa.list_(pa.int64()), lambda rows: _listed(rows, rows.counts(4))),
 )

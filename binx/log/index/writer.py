@@ -48,14 +48,6 @@ if TYPE_CHECKING:
 GROUP_ROWS = 32_768
 """Minimum number of transactions in a row group."""
 
-_WORDS = (
-    "kind",
-    "how",
-    "file",
-    "commit_time_source",
-    "tables.list.element.db",
-    "tables.list.element.table",
-)
 _TEXTS = ("transaction", "gtid")
 _LISTED_NUMBERS = (
     *(f"tables.list.element.{name}" for name in ("inserts", "updates", "deletes")),
@@ -142,7 +134,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
         compression="zstd",
         compression_level=_COMPRESSION_LEVEL,
         write_statistics=list(_PRUNED),
-        use_dictionary=list(_WORDS),
+        use_dictionary=False,
         column_encoding=dict.fromkeys([*numbers, *_LISTED_NUMBERS], "DELTA_BINARY_PACKED")
         | dict.fromkeys(_TEXTS, "DELTA_BYTE_ARRAY"),
     ) as writer:

@@ -124,30 +124,15 @@ def footer_of(data: bytes) -> int:
     return len(data) - 8 - int.from_bytes(data[-8:-4], "little")
 
 
-def test_a_flipped_bit_of_the_data_is_noticed(tmp_path: Path) -> None:
+def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
     log = indexed(TINY, tmp_path)
     data = index_of(log).read_bytes()
     with BinlogFile.open(str(log)) as file:
         assert is_true(data, file)
-        for place in range(0, footer_of(data), 5):
+        for place in (*range(0, footer_of(data), 5), *range(footer_of(data), len(data))):
             flipped = bytearray(data)
             flipped[place] ^= 1 << place % 8
             assert not is_true(bytes(flipped), file), place
-
-
-def test_a_flipped_bit_of_the_footer_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
-    log = indexed(TINY, tmp_path)
-    data = index_of(log).read_bytes()
-    with BinlogFile.open(str(log)) as file:
-        expected = facts_of(file.scan(Level.LEVEL_TABLES))
-        for place in range(footer_of(data), len(data)):
-            flipped = bytearray(data)
-            flipped[place] ^= 1 << place % 8
-            try:
-                found = facts_of(IndexFile(Bytes(bytes(flipped)), file))
-            except BinxError:
-                continue
-            assert found == expected, place
 
 
 def test_an_index_file_cut_anywhere_is_not_used(tmp_path: Path) -> None:

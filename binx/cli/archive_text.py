@@ -98,12 +98,9 @@ class ArchiveText:
 
 def _log_line(log: LogReport) -> str:
     text = f"{safe_text(log.log)}: {log.state.value}"
-    if log.archived is not None:
-        one = log.archived
-        text += (
-            f", {counted(one.transactions, 'transaction')},"
-            f" {bytes_text(one.bytes)} in {bytes_text(one.stored_bytes)}, as {safe_text(one.stem)}"
-        )
+    if (archived := log.archived) is not None:
+        sizes = f"{bytes_text(archived.bytes)} in {bytes_text(archived.stored_bytes)}"
+        text += f", {counted(archived.transactions, 'transaction')}, {sizes}, as {safe_text(archived.stem)}"
     if log.tables is not None:
         text += f", {counted(log.tables.rows, 'row')}, as {safe_text(log.tables.source)}"
     return text

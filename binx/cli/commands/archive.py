@@ -180,8 +180,9 @@ def archive_command(source: str | None, archive: str, as_json: bool, quiet: bool
             return _expire(archive, expire_days, report, dry_run=options["dry_run"])
         if options["check"]:
             return _check(archive, source, report)
-        recipients = [parse_recipient(one) for one in options["encrypt_to"]]
-        recipients += [one for path in options["encrypt_to_file"] for one in read_recipients(path)]
+        recipients = [parse_recipient(recipient) for recipient in options["encrypt_to"]]
+        for path in options["encrypt_to_file"]:
+            recipients += read_recipients(path)
         request = ArchiveRequest(
             source or "",
             archive,
@@ -225,8 +226,8 @@ def _expire(archive: str, days: int, report: ArchiveText, *, dry_run: bool) -> E
         expired += log.error is None
         report.log(log)
     if expired:
-        what = "would go" if dry_run else "are gone"
-        say_warning(f"{counted(expired, 'log')} {what} from the archive, which may have been their only copy")
+        verb = "would go" if dry_run else "are gone"
+        say_warning(f"{counted(expired, 'log')} {verb} from the archive, which may have been their only copy")
     elif not failed and not report.quiet:
         say_note("no log of the archive is that old, or only the newest of a chain")
     return ExitCode.FAILED if failed else ExitCode.DONE
@@ -234,11 +235,11 @@ def _expire(archive: str, days: int, report: ArchiveText, *, dry_run: bool) -> E
 
 def _check(archive: str, source: str | None, report: ArchiveText) -> ExitCode:
     with progress_bar("check", quiet=report.quiet) as bar:
-        found = check_archive(open_store(archive), source, bar.reach)
-    report.check(found)
-    if found.has_missing:
+        result = check_archive(open_store(archive), source, bar.reach)
+    report.check(result)
+    if result.has_missing:
         return ExitCode.ABSENT
-    return ExitCode.DONE if found.ok else ExitCode.LOSSES
+    return ExitCode.DONE if result.ok else ExitCode.LOSSES
 
 
 def _restore(

@@ -80,7 +80,7 @@ def base_command(
         compression=compression, decoder=DecoderOptions(ROW_GROUP_ROWS, MEMORY_BYTES, arrow), force=force
     )
     if isinstance(from_gtid, ShortGtids):
-        raise UsageError("expected whole UUIDs behind --from-gtid, found short ones")
+        raise UsageError("expected full UUIDs after --from-gtid, found short ones")
     position = backup_position(from_gtid, from_position)
     summary = Summary(as_json=as_json, quiet=quiet)
     with text_output(plain=as_json) as text, progress_bar("base", quiet=quiet) as bar:

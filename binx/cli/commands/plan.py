@@ -77,12 +77,12 @@ def plan_command(
     zone: tzinfo,
 ) -> ExitCode:
     """Plan a point-in-time recovery: whether logs or an archive lead from a backup to a moment, and how."""
-    sets = [None if one is None else resolved(one, logs.paths) for one in (from_gtid, to_gtid, before_gtid)]
-    held = _backup(backup, sets[0], from_position)
+    sets = [None if raw is None else resolved(raw, logs.paths) for raw in (from_gtid, to_gtid, before_gtid)]
+    position = _backup(backup, sets[0], from_position)
     target = _target(to_time, sets[1], sets[2], zone)
     with text_output(plain=as_json) as output:
         with logs.opened("plan", warns=False) as (chain, _):
-            plan = plan_recovery(chain, held, target)
+            plan = plan_recovery(chain, position, target)
         ways = replay_ways(plan)
         lines = [json_text(_document(plan, ways))] if as_json else _lines(plan, ways, zone)
         for line in lines:
@@ -92,17 +92,17 @@ def plan_command(
 
 def _backup(path: str | None, gtids: GtidSet | None, position: Position | None) -> BackupPosition:
     """Return the backup's position, from the backup or from the user."""
-    given = backup_position(gtids, position)
-    if (path is None) == (given is None):
+    explicit = backup_position(gtids, position)
+    if (path is None) == (explicit is None):
         raise UsageError("expected the backup: --backup PATH, or --from-gtid SET and --from FILE:POS")
-    return given if given is not None else read_backup_position(path or "")
+    return explicit if explicit is not None else read_backup_position(path or "")
 
 
 def _target(
     to_time: str | None, to_gtid: GtidSet | None, before_gtid: GtidSet | None, zone: tzinfo
 ) -> Target:
-    given = [one for one in (to_time, to_gtid, before_gtid) if one is not None]
-    if len(given) > 1:
+    targets = [target for target in (to_time, to_gtid, before_gtid) if target is not None]
+    if len(targets) > 1:
         raise UsageError("expected one target, found several of --to-time, --to-gtid and --before-gtid")
     if to_time is not None:
         return Target(TargetKind.TIME, time=parse_zoned_time(to_time, zone))
@@ -118,11 +118,11 @@ def _lines(plan: RecoveryPlan, ways: list[Way], zone: tzinfo) -> Iterator[str]:
     facts += [("missing", name) for name in plan.missing_logs]
     if plan.missing_gtids:
         facts.append(("missing", f"GTIDs {plan.missing_gtids}"))
-    noted = f", noted in {plan.backup.noted_in}" if plan.backup.noted_in else ""
-    facts += [("backup", f"{plan.backup}{noted}"), ("target", str(plan.target))]
+    source = f", noted in {plan.backup.noted_in}" if plan.backup.noted_in else ""
+    facts += [("backup", f"{plan.backup}{source}"), ("target", str(plan.target))]
     for name, edge in (("begin", plan.begin), ("end", plan.end), ("left out", plan.next)):
         if edge is not None:
-            facts.append((name, _edge_text(edge, zone, behind=name == "end")))
+            facts.append((name, _edge_text(edge, zone, is_end=name == "end")))
     if plan.begin is None and plan.covered:
         facts.append(("replay", "nothing: the backup stands at the target"))
     elif plan.begin is not None:
@@ -144,19 +144,19 @@ def _lines(plan: RecoveryPlan, ways: list[Way], zone: tzinfo) -> Iterator[str]:
         yield from map(safe_text, way.lines)
 
 
-def _edge_text(edge: Edge, zone: tzinfo, *, behind: bool) -> str:
+def _edge_text(edge: Edge, zone: tzinfo, *, is_end: bool) -> str:
     gtid = "" if edge.gtid is None else f" {edge.gtid}"
-    place = f"{edge.file}:{edge.position}, {'behind' if behind else 'with'} the transaction{gtid}"
-    return f"{place} of {time_text(edge.commit_timestamp, zone)}"
+    position = f"{edge.file}:{edge.position}, {'after' if is_end else 'with'} the transaction{gtid}"
+    return f"{position} of {time_text(edge.commit_timestamp, zone)}"
 
 
 def _document(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
     """Return the plan for programs."""
 
-    def edge(one: Edge | None) -> dict[str, Any] | None:
-        if one is None:
+    def edge_facts(edge: Edge | None) -> dict[str, Any] | None:
+        if edge is None:
             return None
-        return one._asdict() | {"commit_timestamp": format_time(one.commit_timestamp)}
+        return edge._asdict() | {"commit_timestamp": format_time(edge.commit_timestamp)}
 
     backup = plan.backup
     return {
@@ -174,10 +174,10 @@ def _document(plan: RecoveryPlan, ways: list[Way]) -> dict[str, Any]:
             "time": format_time(plan.target.time) if plan.target.kind is TargetKind.TIME else None,
             "gtids": str(plan.target.gtids),
         },
-        "begin": edge(plan.begin),
-        "end": edge(plan.end),
-        "next": edge(plan.next),
-        "logs": [part._asdict() for part in plan.logs],
+        "begin": edge_facts(plan.begin),
+        "end": edge_facts(plan.end),
+        "next": edge_facts(plan.next),
+        "logs": [log._asdict() for log in plan.logs],
         "transactions": plan.transactions,
         "bytes": plan.bytes,
         "held": str(plan.held),

@@ -122,7 +122,7 @@ def pull_command(
     SERVER is mysql://USER@HOST:PORT; without it, option files tell.
     """
     if status is not None:
-        return _tell_status(Path(status), as_json=as_json)
+        return _show_status(Path(status), as_json=as_json)
     if as_json:
         raise UsageError("--json applies only to --status")
     if folder is None:
@@ -161,8 +161,8 @@ def pull_command(
 
 def _login(server: str | None, options: dict[str, Any]) -> Login:
     """Return the connection parameters: from options and URL, else option files, else the environment."""
-    given = {} if server is None else parse_url(server)
-    if given.get("password"):
+    url_fields = {} if server is None else parse_url(server)
+    if url_fields.get("password"):
         say_warning(
             "other users of this machine can see the password in the command line; use MYSQL_PWD,"
             " --defaults-file or --ask-password"
@@ -170,35 +170,35 @@ def _login(server: str | None, options: dict[str, Any]) -> Login:
     defaults = read_defaults(options["defaults_file"])
     # The option file's socket belongs to the option file's host.
     socket = options["socket"] or (defaults.get("socket") if server is None else None)
-    port = str(given.get("port") or defaults.get("port") or PORT)
+    port = str(url_fields.get("port") or defaults.get("port") or PORT)
     if not port.isdecimal():
         raise UsageError(f"expected a port, found {port!r} in the option file")
-    password = str(given.get("password") or defaults.get("password") or os.environ.get("MYSQL_PWD", ""))
+    password = str(url_fields.get("password") or defaults.get("password") or os.environ.get("MYSQL_PWD", ""))
     if options["ask_password"]:
         password = click.prompt("Password", hide_input=True, default="", show_default=False, err=True)
     mode = options["tls_mode"] or defaults.get("ssl-mode", "").lower().replace("_", "-") or None
     mode = {"disabled": TlsMode.DISABLE.value}.get(mode or "", mode)
-    if mode is not None and mode not in [one.value for one in TlsMode]:
+    if mode is not None and mode not in [tls_mode.value for tls_mode in TlsMode]:
         raise UsageError(f"expected a mode of TLS, found {mode!r} in the option file")
     files = [options[f"tls_{name}"] or defaults.get(f"ssl-{name}") for name in ("ca", "cert", "key")]
     return Login(
-        host=str(given.get("host") or defaults.get("host") or "localhost"),
+        host=str(url_fields.get("host") or defaults.get("host") or "localhost"),
         port=int(port),
         socket=socket,
-        user=str(options["user"] or given.get("user") or defaults.get("user") or ""),
+        user=str(options["user"] or url_fields.get("user") or defaults.get("user") or ""),
         password=password,
         tls=Tls.of(mode, *files),
     )
 
 
-def _tell_status(folder: Path, *, as_json: bool) -> ExitCode:
-    found = read_status(folder)
+def _show_status(folder: Path, *, as_json: bool) -> ExitCode:
+    status = read_status(folder)
     with text_output(plain=as_json) as text:
         if as_json:
-            text.line(json_text(found))
+            text.line(json_text(status))
             return ExitCode.DONE
-        chains = found.pop("chains")
-        for name, value in found.items():
+        chains = status.pop("chains")
+        for name, value in status.items():
             text.line(f"{name.replace('_', ' '):<18}{safe_text(_status_text(value))}")
         for chain in chains:
             names = ("folder", "flavour", "server_id", "server_uuid", "first")
@@ -254,15 +254,15 @@ class _Show:
 @contextmanager
 def _ended_by_signals(pull: Pull) -> Iterator[list[int]]:
     """End a pull after a transaction on SIGTERM and SIGINT; yields the received signals."""
-    came: list[int] = []
+    received: list[int] = []
 
     def end(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+        received.append(number)
         pull.stop.set()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield came
+        yield received
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

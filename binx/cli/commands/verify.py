@@ -71,25 +71,25 @@ def _show(report: VerifyReport, output: TextOutput, *, quiet: bool) -> None:
 def _file_line(file: FileReport) -> str:
     if file.server_version is None:
         return f"{safe_text(file.path)}: not read"
-    parts = [
+    details = [
         safe_text(file.server_version),
         bytes_text(file.bytes),
         counted(file.transactions, "transaction"),
     ]
     if file.ending != _DAMAGED or not file.damaged_bytes:
-        parts.append(file.ending)
+        details.append(file.ending)
     if file.damaged_bytes:
-        parts.append(f"{number_text(file.damaged_bytes)} bytes damaged")
-    return f"{safe_text(file.path)}: {', '.join(parts)}"
+        details.append(f"{number_text(file.damaged_bytes)} bytes damaged")
+    return f"{safe_text(file.path)}: {', '.join(details)}"
 
 
 def _problem_lines(number: int, problem: Problem, width: int | None, *, colour: bool) -> Iterator[str]:
-    place = safe_text(problem.path)
+    position = safe_text(problem.path)
     if problem.start is not None:
-        place += f", from byte {number_text(problem.start)}"
+        position += f", from byte {number_text(problem.start)}"
         if problem.end is not None:
-            place += f" to {number_text(problem.end)}"
-    head = f"{number}. {problem.kind.value.replace('_', ' ')}: {place}"
+            position += f" to {number_text(problem.end)}"
+    head = f"{number}. {problem.kind.value.replace('_', ' ')}: {position}"
     for line in _wrapped("", head, width, indent=_INDENT):
         yield _coloured(line, _RED, colour=colour)
     facts = [("what", problem.message)]
@@ -117,13 +117,13 @@ def _verdict(report: VerifyReport) -> tuple[str, str]:
     """Return the verdict and its colour."""
     size = sum(file.bytes for file in report.files)
     files, transactions = counted(len(report.files), "file"), counted(report.transactions, "transaction")
-    read = f"{files}, {bytes_text(size)}, {transactions}"
+    summary = f"{files}, {bytes_text(size)}, {transactions}"
     without = "" if report.checksums else ", checksums not verified"
     if report.ok:
-        return f"ok: {read}{without}", _GREEN
+        return f"ok: {summary}{without}", _GREEN
     lost = report.lost
     losses = f", at least {counted(lost, 'transaction')} lost" if lost else ""
-    return f"{counted(len(report.problems), 'problem')}{losses}: {read}{without}", _BOLD
+    return f"{counted(len(report.problems), 'problem')}{losses}: {summary}{without}", _BOLD
 
 
 def _coloured(text: str, code: str, *, colour: bool) -> str:

@@ -42,16 +42,16 @@ def printed(path: Path, folder: Path, *options: str) -> tuple[list[str], dict[st
 
 def changed(selected: binx.Transactions) -> dict[str, tuple[int, int, int]]:
     """Inserts, updates and deletes of each table, as its changes have them."""
-    found = {}
+    counts = {}
     for db, name in selected.tables():
         kinds = Counter(selected.changes(f"{db}.{name}").read_all()["_change_type"].to_pylist())
         assert kinds["update_preimage"] == kinds["update_postimage"]
-        found[f"{db}.{name}"] = (kinds["insert"], kinds["update_preimage"], kinds["delete"])
-    return found
+        counts[f"{db}.{name}"] = (kinds["insert"], kinds["update_preimage"], kinds["delete"])
+    return counts
 
 
 @pytest.mark.parametrize(
-    ("asked", "options"),
+    ("arguments", "options"),
     [
         ({"gtid": f"{SERVER}:380-420:500"}, [f"--include-gtids={SERVER}:380-420:500"]),
         ({"gtid": [f"{SERVER}:400", f"{SERVER}:402"]}, [f"--include-gtids={SERVER}:400:402"]),
@@ -68,38 +68,36 @@ def changed(selected: binx.Transactions) -> dict[str, tuple[int, int, int]]:
     ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )
 def test_what_is_selected_is_what_mysqlbinlog_selects(
-    asked: dict[str, Any], options: list[str], tmp_path: Path
+    arguments: dict[str, Any], options: list[str], tmp_path: Path
 ) -> None:
     gtids, rows = printed(LOGS[1], tmp_path, *options)
     assert 0 < len(gtids) < 446
     with binx.open(LOGS[1]) as log:
-        selected = log.select(**asked)
-        assert [one.gtid for one in selected.transactions()] == gtids
+        selected = log.select(**arguments)
+        assert [record.gtid for record in selected.transactions()] == gtids
         assert selected.index()["gtid"].to_pylist() == gtids
         assert changed(selected) == rows
 
 
 def test_tagged_gtids_are_selected_as_mysqlbinlog_selects_them(tmp_path: Path) -> None:
     with binx.open(TAGGED) as log:
-        tagged = next(
-            one.gtid for one in log.transactions() if one.gtid is not None and one.gtid.count(":") == 2
-        )
+        tagged = next(gtid for record in log.transactions() if (gtid := record.gtid) and gtid.count(":") == 2)
         gtids, _ = printed(TAGGED, tmp_path, f"--include-gtids={tagged}")
-        assert [one.gtid for one in log.select(gtid=tagged).transactions()] == gtids == [tagged]
+        assert [record.gtid for record in log.select(gtid=tagged).transactions()] == gtids == [tagged]
 
 
 def test_positions_in_a_log_of_mariadb_are_those_of_its_reader(tmp_path: Path) -> None:
     with binx.open(MARIADB_LOGS[2]) as log:
-        places = [one.start for one in log.transactions()][100:200:99]
-        options = (f"--start-position={places[0]}", f"--stop-position={places[1]}")
+        starts = [record.start for record in log.transactions()][100:200:99]
+        options = (f"--start-position={starts[0]}", f"--stop-position={starts[1]}")
         _, rows = printed(MARIADB_LOGS[2], tmp_path, *options)
-        selected = log.select(start_position=places[0], stop_position=places[1])
+        selected = log.select(start_position=starts[0], stop_position=starts[1])
         assert changed(selected) == rows
         assert len(list(selected.transactions())) == 99
 
 
 @pytest.mark.parametrize(
-    ("asked", "options"),
+    ("arguments", "options"),
     [
         ({"gtid": f"{SERVER}:1-5,{SERVER}:900"}, ["--gtid", f"{SERVER}:1-5:900"]),
         ({"db": "sh*", "limit": 7}, ["--db", "sh*", "--limit", "7"]),
@@ -118,11 +116,11 @@ def test_positions_in_a_log_of_mariadb_are_those_of_its_reader(tmp_path: Path) -
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else "",
 )
-def test_the_options_of_a_command_mean_the_same(asked: dict[str, Any], options: list[str]) -> None:
-    listed = run_binx("ls", "--json", "--quiet", *options, *LOGS)
-    expected = [json.loads(line) for line in listed.lines]
+def test_the_options_of_a_command_mean_the_same(arguments: dict[str, Any], options: list[str]) -> None:
+    listing = run_binx("ls", "--json", "--quiet", *options, *LOGS)
+    expected = [json.loads(line) for line in listing.lines]
     with binx.open(*LOGS) as logs:
-        selected = logs.select(**asked)
+        selected = logs.select(**arguments)
         index = selected.index().to_pylist()
         records = list(selected.transactions())
     assert len(expected) < 1629
@@ -139,7 +137,7 @@ def test_the_options_of_a_command_mean_the_same(asked: dict[str, Any], options: 
         "tables",
     ):
         assert [row[name] for row in index] == [row[name] for row in expected], name
-    assert [(one.gtid, one.start, one.rows) for one in records] == [
+    assert [(record.gtid, record.start, record.rows) for record in records] == [
         (row["gtid"], row["start"], row["rows"]) for row in expected
     ]
 
@@ -162,13 +160,13 @@ def test_a_condition_takes_the_changes_that_fulfil_it_before_or_after() -> None:
             " order by _commit_version, _row, _change_type desc"
         ).fetchall()
         selected = logs.select(table="shop.orders", where="status = 'paid' and total > 100")
-        found = selected.changes("shop.orders").read_all()
-        columns = [found[name].to_pylist() for name in ("_commit_version", "_row", "_change_type")]
+        changes = selected.changes("shop.orders").read_all()
+        columns = [changes[name].to_pylist() for name in ("_commit_version", "_row", "_change_type")]
         assert list(zip(*columns, strict=True)) == expected
         versions = sorted({version for version, _, _ in expected})
-        assert [one.commit_version for one in selected.transactions()] == versions
+        assert [record.commit_version for record in selected.transactions()] == versions
         assert selected.index()["commit_version"].to_pylist() == versions
-        assert 0 < len(found) < len(orders)
+        assert 0 < len(changes) < len(orders)
 
 
 def test_a_condition_on_columns_that_no_table_has_is_told() -> None:
@@ -188,33 +186,33 @@ def test_a_table_of_which_a_condition_cannot_be_asked_is_warned_of() -> None:
         for ask in (selected.index, selected.tables, lambda: list(selected.transactions())):
             with pytest.warns(
                 binx.BinxWarning, match=r"_key: rows to which.*were skipped: .*found 'zz'"
-            ) as told:
+            ) as warned:
                 ask()
-            assert {Path(one.filename).name for one in told} == {Path(__file__).name}
+            assert {Path(warning.filename).name for warning in warned} == {Path(__file__).name}
 
 
 def test_definitions_before_the_selected_transactions_name_their_columns() -> None:
     with binx.open(*MARIADB_LOGS) as logs:
         selected = logs.select(start_position="mysql-bin.000003:4")
         assert "seen_at" in selected.changes("shop.visits").schema.names
-        assert {one.path for one in selected.transactions()} == {str(log) for log in MARIADB_LOGS[2:]}
+        assert {record.path for record in selected.transactions()} == {str(log) for log in MARIADB_LOGS[2:]}
 
 
 def test_changes_have_the_rows_of_the_selected_transactions_alone_in_batches() -> None:
     with binx.open(*LOGS) as logs:
-        versions = {one.commit_version for one in logs.select(thread_id=38).transactions()}
+        versions = {record.commit_version for record in logs.select(thread_id=38).transactions()}
         reader = logs.select(thread_id=38).changes("shop.visits", batch_rows=1)
         batches = list(reader)
-        whole = logs.changes("shop.visits").read_all()
-        kept = whole.filter(pc.is_in(whole["_commit_version"], pa.array(sorted(versions))))
+        everything = logs.changes("shop.visits").read_all()
+        expected = everything.filter(pc.is_in(everything["_commit_version"], pa.array(sorted(versions))))
         assert len(batches) > 1
-        assert 0 < len(kept) < len(whole)
-        assert pa.Table.from_batches(batches, reader.schema).to_pylist() == kept.to_pylist()
+        assert 0 < len(expected) < len(everything)
+        assert pa.Table.from_batches(batches, reader.schema).to_pylist() == expected.to_pylist()
 
 
 def test_rows_that_were_rolled_back_are_no_changes() -> None:
     with binx.open(TESTDATA / "mariadb-10.11" / "small" / "savepoints_rows.binlog") as log:
-        undone = next(one for one in log.transactions() if one.kind == "rollback")
+        undone = next(record for record in log.transactions() if record.kind == "rollback")
         assert undone.rows == 3
         selected = log.select(start_position=undone.start, stop_position=undone.end)
         assert list(selected.transactions()) == [undone]
@@ -232,8 +230,8 @@ def test_the_gtids_that_the_logs_do_not_have_are_told() -> None:
         assert selected.missing_gtids() == f"{SERVER}:1630-1700"
         assert logs.select(gtid=f"{SERVER}:7").missing_gtids() == ""
         assert logs.select(since="2026-01-01").missing_gtids() == ""
-        behind = logs.select(gtid=f"{SERVER}:1-400", start_position="mysql-bin.000002:4")
-        assert behind.missing_gtids() == f"{SERVER}:1-374"
+        later = logs.select(gtid=f"{SERVER}:1-400", start_position="mysql-bin.000002:4")
+        assert later.missing_gtids() == f"{SERVER}:1-374"
 
 
 def test_logs_that_cannot_have_the_gtids_are_not_read_and_leave_the_number_in_the_chain_unknown() -> None:
@@ -268,7 +266,7 @@ def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("arguments", "message"),
     [
         ({"gtid": ""}, "expected a GTID set, found an empty text"),
         ({"gtid": ["nonsense"]}, "nonsense"),
@@ -286,9 +284,9 @@ def test_damage_is_told_when_it_is_come_upon_and_not_before(tmp_path: Path) -> N
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_cannot_be_understood_is_refused_at_once(asked: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_understood_is_refused_at_once(arguments: dict[str, Any], message: str) -> None:
     with binx.open(*LOGS) as logs, pytest.raises(UsageError, match=re.escape(message)):
-        logs.select(**asked)
+        logs.select(**arguments)
 
 
 def test_a_position_in_another_log_is_refused_at_once() -> None:
@@ -322,9 +320,9 @@ def test_transactions_index_and_changes_tell_the_same() -> None:
     with binx.open(*OPENED) as logs:
         records = list(logs.transactions())
         index = logs.index()
-        assert index["transaction"].to_pylist() == [one.transaction for one in records]
-        assert index["commit_timestamp"].to_pylist() == [one.commit_time for one in records]
-        assert index["end"].to_pylist() == [one.start + one.bytes for one in records]
+        assert index["transaction"].to_pylist() == [record.transaction for record in records]
+        assert index["commit_timestamp"].to_pylist() == [record.commit_time for record in records]
+        assert index["end"].to_pylist() == [record.start + record.bytes for record in records]
         counts: Counter[tuple[str, str]] = Counter()
         for record in records:
             for table in record.tables:
@@ -336,9 +334,9 @@ def test_transactions_index_and_changes_tell_the_same() -> None:
 
 def test_batches_are_handed_over_at_a_number_of_rows() -> None:
     with binx.open(*OPENED) as logs:
-        whole = logs.changes("shop.payments").read_all()
-        parts = [batch.num_rows for batch in logs.changes("shop.payments", batch_rows=10)]
-        assert max(parts) < len(whole) == sum(parts)
+        everything = logs.changes("shop.payments").read_all()
+        sizes = [batch.num_rows for batch in logs.changes("shop.payments", batch_rows=10)]
+        assert max(sizes) < len(everything) == sum(sizes)
         for number in (0, -1):
             with pytest.raises(UsageError, match=f"expected batches of at least 1 row, found {number}"):
                 logs.changes("shop.payments", batch_rows=number)

@@ -46,90 +46,90 @@ class Victim(NamedTuple):
     has_logs: bool = False
     contents: Callable[[Path], dict[str, str]] = contents
 
-    def make(self, place: Path, *numbers: int) -> None:
+    def make(self, dest: Path, *numbers: int) -> None:
         """Make the place as it is before the first run, with some of the logs."""
-        place.mkdir()
+        dest.mkdir()
         if self.has_logs:
-            copy_logs(place, *numbers)
+            copy_logs(dest, *numbers)
 
 
-def _check_archive(place: Path) -> None:
-    check_manifests(place / "archive")
-    check_manifests_of_tables(place / "lake")
+def _check_archive(dest: Path) -> None:
+    check_manifests(dest / "archive")
+    check_manifests_of_tables(dest / "lake")
 
 
-def check_manifests_of_tables(place: Path) -> None:
+def check_manifests_of_tables(dest: Path) -> None:
     """No manifest of a data set without its files."""
-    for path in place.glob("_manifest/*.json"):
-        for one in json.loads(path.read_bytes())["files"]:
-            found = hashlib.sha256((place / one["path"]).read_bytes()).hexdigest()
+    for path in dest.glob("_manifest/*.json"):
+        for file in json.loads(path.read_bytes())["files"]:
+            digest = hashlib.sha256((dest / file["path"]).read_bytes()).hexdigest()
             # Records of schemas are shared by sources, and listed without a hash.
-            assert one.get("sha256") in (found, None)
+            assert file.get("sha256") in (digest, None)
 
 
-def _check_indexes(place: Path) -> None:
+def _check_indexes(dest: Path) -> None:
     """An index file is there whole or not at all."""
-    logs = [path for path in place.glob("mysql-bin.0*") if path.suffix != ".binx"]
-    beside = [str(place)] if logs else ["-o", str(place), *map(str, SHOP.glob("mysql-bin.0*"))]
+    logs = [path for path in dest.glob("mysql-bin.0*") if path.suffix != ".binx"]
+    beside = [str(dest)] if logs else ["-o", str(dest), *map(str, SHOP.glob("mysql-bin.0*"))]
     assert all(path.read_bytes() == (SHOP / path.name).read_bytes() for path in logs)
-    if any(place.glob("*.binx")):
-        said = binx("index", "--check", *beside).out
-        assert "damaged" not in said
-        assert "stale" not in said
+    if any(dest.glob("*.binx")):
+        output = binx("index", "--check", *beside).out
+        assert "damaged" not in output
+        assert "stale" not in output
 
 
 VICTIMS = {
     "archive": Victim(
-        lambda logs, place: [
-            *("archive", str(logs), "--to", str(place / "archive"), "--parquet", str(place / "lake")),
+        lambda logs, dest: [
+            *("archive", str(logs), "--to", str(dest / "archive"), "--parquet", str(dest / "lake")),
         ],
         _check_archive,
     ),
     "archive-encrypted": Victim(
-        lambda logs, place: [
-            *("archive", str(logs), "--to", str(place / "archive"), "--encrypt-to", EXAMPLE_RECIPIENT),
+        lambda logs, dest: [
+            *("archive", str(logs), "--to", str(dest / "archive"), "--encrypt-to", EXAMPLE_RECIPIENT),
         ],
         _check_archive,
         contents=revealed,
     ),
     "to-parquet": Victim(
-        lambda logs, place: ["to-parquet", str(logs), "-o", str(place)], check_manifests_of_tables
+        lambda logs, dest: ["to-parquet", str(logs), "-o", str(dest)], check_manifests_of_tables
     ),
     "to-parquet-jobs": Victim(
-        lambda logs, place: ["to-parquet", "--jobs", "2", str(logs), "-o", str(place)],
+        lambda logs, dest: ["to-parquet", "--jobs", "2", str(logs), "-o", str(dest)],
         check_manifests_of_tables,
     ),
-    "index": Victim(lambda logs, place: ["index", str(logs), "-o", str(place)], _check_indexes),
-    "index-beside": Victim(lambda _, place: ["index", str(place)], _check_indexes, has_logs=True),
+    "index": Victim(lambda logs, dest: ["index", str(logs), "-o", str(dest)], _check_indexes),
+    "index-beside": Victim(lambda _, dest: ["index", str(dest)], _check_indexes, has_logs=True),
 }
 
 
-def killed_at(step: int, victim: Victim, logs: Path, place: Path) -> int:
+def killed_at(step: int, victim: Victim, logs: Path, dest: Path) -> int:
     """Run a command that is killed before a step on the disk below a place; gives its exit code."""
     code = f"""
 left = {step}
 def watch(event, arguments):
     global left
-    if event in {STEPS!r} and str(arguments[0]).startswith({str(place)!r}):
+    if event in {STEPS!r} and str(arguments[0]).startswith({str(dest)!r}):
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 sys.addaudithook(watch)
 """
-    return binx_with(code, *victim.arguments(logs, place)).code
+    return binx_with(code, *victim.arguments(logs, dest)).code
 
 
-def finish(victim: Victim, logs: Path, place: Path) -> None:
+def finish(victim: Victim, logs: Path, dest: Path) -> None:
     """Run a command to its end."""
-    done = binx(*victim.arguments(logs, place))
+    done = binx(*victim.arguments(logs, dest))
     assert done.code == 0, done.err
-    assert not list(place.rglob(".binx-*.tmp"))
+    assert not list(dest.rglob(".binx-*.tmp"))
 
 
-def _compare(victim: Victim, place: Path, expected: Path) -> None:
+def _compare(victim: Victim, dest: Path, expected: Path) -> None:
     """Two places hold the same; what differs is named."""
-    found, wanted = victim.contents(place), victim.contents(expected)
-    different = [name for name in sorted({*found, *wanted}) if found.get(name) != wanted.get(name)]
+    actual, wanted = victim.contents(dest), victim.contents(expected)
+    different = [name for name in sorted({*actual, *wanted}) if actual.get(name) != wanted.get(name)]
     assert not different, f"these differ: {', '.join(different)}"
 
 
@@ -137,24 +137,24 @@ def kill_at_random(name: str, times: int, seed: int) -> int:
     """Kill a command so often; gives how many runs were killed before they had ended."""
     victim, moments = VICTIMS[name], random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        expected, place = Path(folder, "expected"), Path(folder, "place")
+        expected, dest = Path(folder, "expected"), Path(folder, "place")
         victim.make(expected, *NUMBERS)
         finish(victim, SHOP, expected)
 
         def begin_anew() -> None:
-            finish(victim, SHOP, place)
-            _compare(victim, place, expected)
-            shutil.rmtree(place)
-            victim.make(place, *NUMBERS)
+            finish(victim, SHOP, dest)
+            _compare(victim, dest, expected)
+            shutil.rmtree(dest)
+            victim.make(dest, *NUMBERS)
 
-        victim.make(place, *NUMBERS)
+        victim.make(dest, *NUMBERS)
         begun = monotonic()
         begin_anew()
         lasts = monotonic() - begun
         killed = 0
         while killed < times:
             process = subprocess.Popen(
-                [*BINX, *victim.arguments(SHOP, place)],
+                [*BINX, *victim.arguments(SHOP, dest)],
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=environment(),
@@ -163,7 +163,7 @@ def kill_at_random(name: str, times: int, seed: int) -> int:
                 process.wait(moments.uniform(0, lasts * 1.1))
             except subprocess.TimeoutExpired:
                 killed += _kill_one(process, moments)
-                victim.check(place)
+                victim.check(dest)
             else:
                 assert process.returncode == 0
             if process.returncode == 0:
@@ -179,12 +179,12 @@ def _kill_one(process: subprocess.Popen[bytes], moments: random.Random) -> bool:
     with suppress(ProcessLookupError):
         os.kill(chosen, signal.SIGKILL)
     # Each of its processes holds the pipe until it is gone.
-    _, told = process.communicate(timeout=GONE_SECONDS)
+    _, message = process.communicate(timeout=GONE_SECONDS)
     if process.returncode == 1:
         assert chosen != process.pid
-        assert b"was ended from outside (signal 9)" in told, told.decode()
+        assert b"was ended from outside (signal 9)" in message, message.decode()
     else:
-        assert process.returncode in (0, -signal.SIGKILL), told.decode()
+        assert process.returncode in (0, -signal.SIGKILL), message.decode()
     return process.returncode != 0
 
 

@@ -38,15 +38,15 @@ def copy_logs(folder: Path, *numbers: int, shop: Path = SHOP) -> Path:
     return folder
 
 
-def archive(source: Path, place: Path | str, **settings: Any) -> tuple[list[LogReport], RunReport]:
+def archive(source: Path, dest: Path | str, **settings: Any) -> tuple[list[LogReport], RunReport]:
     """One run."""
-    run = ArchiveRun(ArchiveRequest(str(source), str(place), **settings))
+    run = ArchiveRun(ArchiveRequest(str(source), str(dest), **settings))
     return list(run), run.report
 
 
-def check(place: Path, source: Path | None = None) -> CheckReport:
+def check(dest: Path, source: Path | None = None) -> CheckReport:
     """What ``archive --check`` finds."""
-    return check_archive(LocalStore(place), None if source is None else str(source))
+    return check_archive(LocalStore(dest), None if source is None else str(source))
 
 
 def states(reports: list[LogReport]) -> list[tuple[str, str]]:
@@ -67,19 +67,19 @@ def revealed(folder: Path) -> dict[str, str]:
 
     Of an encrypted object it is what went in, and a manifest tells neither its size nor its hash.
     """
-    found = contents(folder)
+    hashes = contents(folder)
     for path in folder.rglob("*"):
         name = str(path.relative_to(folder))
         if path.suffix == ".age":
             source = AgeFile(PlainFile.open(str(path)), EXAMPLE)
-            found[name] = hashlib.sha256(source.window(0, source.size)).hexdigest()
+            hashes[name] = hashlib.sha256(source.window(0, source.size)).hexdigest()
             source.close()
         elif path.parent.name == "_manifest":
             manifest = json.loads(path.read_bytes())
-            for one in manifest.get("objects", []):
-                del one["bytes"], one["sha256"]
-            found[name] = json.dumps(manifest)
-    return found
+            for stored in manifest.get("objects", []):
+                del stored["bytes"], stored["sha256"]
+            hashes[name] = json.dumps(manifest)
+    return hashes
 
 
 def manifests(folder: Path) -> list[dict[str, Any]]:
@@ -89,6 +89,6 @@ def manifests(folder: Path) -> list[dict[str, Any]]:
 def check_manifests(folder: Path) -> None:
     """No manifest without its files: each object that one lists has its size and its hash."""
     for manifest in manifests(folder):
-        for one in manifest["objects"]:
-            data = (folder / one["path"]).read_bytes()
-            assert (len(data), hashlib.sha256(data).hexdigest()) == (one["bytes"], one["sha256"])
+        for stored in manifest["objects"]:
+            data = (folder / stored["path"]).read_bytes()
+            assert (len(data), hashlib.sha256(data).hexdigest()) == (stored["bytes"], stored["sha256"])

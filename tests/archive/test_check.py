@@ -39,7 +39,7 @@ from tests.log.building import flip
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def dest(tmp_path: Path) -> Path:
     """An archive of the shop's logs."""
     archive(SHOP, tmp_path / "archive")
     return tmp_path / "archive"
@@ -49,51 +49,51 @@ def kinds(report: CheckReport) -> set[str]:
     return {problem.kind for problem in report.problems}
 
 
-def objects(place: Path, number: int, suffix: str) -> Path:
-    (found,) = place.glob(f"mysql-bin.{number:06}.*{suffix}")
-    return found
+def objects(dest: Path, number: int, suffix: str) -> Path:
+    (path,) = dest.glob(f"mysql-bin.{number:06}.*{suffix}")
+    return path
 
 
-def test_a_whole_archive_is_proved(place: Path) -> None:
-    report = check(place, SHOP)
+def test_a_whole_archive_is_proved(dest: Path) -> None:
+    report = check(dest, SHOP)
     assert (report.ok, report.has_missing, report.notes, report.tail) == (True, False, [], [])
     assert str(report.gtids) == f"{UUID}:1-1629"
     assert (report.logs, report.transactions) == (5, 1629)
     assert report.bytes == sum(path.stat().st_size for path in SHOP.glob("mysql-bin.0*"))
 
 
-def test_so_is_one_of_mariadb_beside_it(place: Path) -> None:
-    archive(MARIADB_SHOP, place)
-    report = check(place)
+def test_so_is_one_of_mariadb_beside_it(dest: Path) -> None:
+    archive(MARIADB_SHOP, dest)
+    report = check(dest)
     assert (report.ok, report.logs, report.tail) == (True, 10, None)
     assert str(report.gtids) == f"{UUID}:1-1629,0-10-1..1629"
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".binx"])
-def test_an_object_that_is_gone_is_missing(place: Path, suffix: str) -> None:
-    objects(place, 3, suffix).unlink()
-    report = check(place)
+def test_an_object_that_is_gone_is_missing(dest: Path, suffix: str) -> None:
+    objects(dest, 3, suffix).unlink()
+    report = check(dest)
     assert report.has_missing
     assert "object_missing" in kinds(report)
 
 
 @pytest.mark.parametrize("suffix", [".zst", ".binx"])
-def test_flipped_bits_are_met(place: Path, suffix: str) -> None:
-    path = objects(place, 3, suffix)
+def test_flipped_bits_are_met(dest: Path, suffix: str) -> None:
+    path = objects(dest, 3, suffix)
     data = path.read_bytes()
     for offset in range(0, len(data), len(data) // 7):
         path.write_bytes(data[:offset] + bytes([data[offset] ^ 1]) + data[offset + 1 :])
-        report = check(place)
+        report = check(dest)
         assert not report.ok
         assert "object_changed" in kinds(report)
     path.write_bytes(data[:-1])
-    assert not check(place).ok
+    assert not check(dest).ok
 
 
-def test_a_manifest_that_is_damaged_is_told(place: Path) -> None:
-    (manifest,) = (place / "_manifest").glob("mysql-bin.000005*")
+def test_a_manifest_that_is_damaged_is_told(dest: Path) -> None:
+    (manifest,) = (dest / "_manifest").glob("mysql-bin.000005*")
     manifest.write_bytes(b"{}")
-    report = check(place, SHOP)
+    report = check(dest, SHOP)
     assert kinds(report) == {"manifest"}
     assert report.tail is not None
     assert [Path(log.log).name for log in report.tail] == ["mysql-bin.000005"]
@@ -103,23 +103,23 @@ def test_a_manifest_that_is_damaged_is_told(place: Path) -> None:
     ("name", "value"),
     [("first_commit", "today"), ("bytes", 1.5), ("problems", [1]), ("gtid_set", 5), ("in_use", "no")],
 )
-def test_a_manifest_with_a_value_of_another_type_is_told(place: Path, name: str, value: object) -> None:
-    path = sorted(place.glob("_manifest/*.json"))[0]
+def test_a_manifest_with_a_value_of_another_type_is_told(dest: Path, name: str, value: object) -> None:
+    path = sorted(dest.glob("_manifest/*.json"))[0]
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {name: value}))
     with pytest.raises(DamagedError, match="expected a manifest, found something else"):
         decode_manifest(path.read_bytes(), str(path))
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_place_without_logs_is_no_archive(tmp_path: Path, there: bool) -> None:
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_place_without_logs_is_no_archive(tmp_path: Path, exists: bool) -> None:
     """A name that is written wrong, and a disk that is not mounted, look like this."""
-    place = tmp_path / "archive"
-    if there:
-        place.mkdir()
-    ended = binx("archive", "--check", "--to", place)
+    dest = tmp_path / "archive"
+    if exists:
+        dest.mkdir()
+    ended = binx("archive", "--check", "--to", dest)
     assert (ended.code, ended.out) == (4, "")
     assert "expected an archive, found no logs in it" in ended.err
-    assert place.exists() is there
+    assert dest.exists() is exists
 
 
 def test_a_log_between_others_is_missed(tmp_path: Path) -> None:
@@ -199,19 +199,19 @@ def test_a_longer_copy_stands_for_a_shorter_one(tmp_path: Path) -> None:
     assert ["a longer copy" in note for note in report.notes] == [True]
 
 
-def test_objects_that_no_manifest_lists_are_told(place: Path) -> None:
-    (manifest,) = (place / "_manifest").glob("mysql-bin.000005*")
+def test_objects_that_no_manifest_lists_are_told(dest: Path) -> None:
+    (manifest,) = (dest / "_manifest").glob("mysql-bin.000005*")
     manifest.unlink()
-    report = check(place)
+    report = check(dest)
     assert report.ok
     assert len([note for note in report.notes if "not listed in any manifest" in note]) == 2
 
 
-def test_a_check_changes_nothing(place: Path) -> None:
-    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
-    check(place, SHOP)
-    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
-    assert len(manifests(place)) == 5
+def test_a_check_changes_nothing(dest: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in dest.rglob("*")}
+    check(dest, SHOP)
+    assert {path: path.stat().st_mtime_ns for path in dest.rglob("*")} == before
+    assert len(manifests(dest)) == 5
 
 
 def test_numbering_that_began_anew_is_a_note(tmp_path: Path) -> None:
@@ -238,27 +238,27 @@ def _with_checksum(data: bytearray) -> bytes:
 
 
 def test_a_damaged_log_that_runs_leave_out_is_a_hole_when_later_ones_are_archived(tmp_path: Path) -> None:
-    source, place = tmp_path / "source", tmp_path / "archive"
+    source, dest = tmp_path / "source", tmp_path / "archive"
     copy_logs(source, 1, 2, 3, 4, 5)
     damaged = source / "mysql-bin.000002"
     data = bytearray(damaged.read_bytes())
     data[len(data) // 2] ^= 1
     damaged.write_bytes(data)
-    archive(source, place)
-    report = check(place, source)
+    archive(source, dest)
+    report = check(dest, source)
     assert report.has_missing
     (hole,) = [problem for problem in report.problems if problem.kind == "not_archived"]
     assert hole.path == str(damaged)
     damaged.write_bytes(bytes(64) + data[64:])
-    assert "not_archived" in kinds(check(place, source))
+    assert "not_archived" in kinds(check(dest, source))
 
 
 def test_logs_that_are_not_archived_yet_are_no_hole(tmp_path: Path) -> None:
-    source, place = tmp_path / "source", tmp_path / "archive"
+    source, dest = tmp_path / "source", tmp_path / "archive"
     copy_logs(source, 1, 2, 3)
-    archive(source, place)
+    archive(source, dest)
     copy_logs(source, 4, 5)
-    report = check(place, source)
+    report = check(dest, source)
     assert report.ok
     assert report.tail
 
@@ -276,15 +276,15 @@ STEPS = {
 def test_a_run_that_is_killed_leaves_nothing_false_and_the_next_completes(name: str, tmp_path: Path) -> None:
     victim = VICTIMS[name]
     logs = copy_logs(tmp_path / "logs", 1)
-    expected, place = tmp_path / "expected", tmp_path / "place"
-    for folder in (expected, place):
+    expected, dest = tmp_path / "expected", tmp_path / "place"
+    for folder in (expected, dest):
         victim.make(folder, 1)
     finish(victim, logs, expected)
     for step in STEPS[name]:
-        assert killed_at(step, victim, logs, place) == -signal.SIGKILL
-        victim.check(place)
-    finish(victim, logs, place)
-    assert victim.contents(place) == victim.contents(expected)
+        assert killed_at(step, victim, logs, dest) == -signal.SIGKILL
+        victim.check(dest)
+    finish(victim, logs, dest)
+    assert victim.contents(dest) == victim.contents(expected)
     assert contents(logs) == contents(copy_logs(tmp_path / "again", 1))
 
 
@@ -292,24 +292,24 @@ def test_a_run_that_is_killed_leaves_nothing_false_and_the_next_completes(name: 
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, limit: int) -> None:
     """A limit on files' sizes stands for it: in the compressed log, and in nothing at all."""
     source = copy_logs(tmp_path / "logs", 1, 2)
-    place = tmp_path / "archive"
+    dest = tmp_path / "archive"
     code = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
-    ended = binx_with(code, "archive", source, "--to", place)
+    ended = binx_with(code, "archive", source, "--to", dest)
     assert ended.code == (1 if limit == 10_000 else 0)
     assert ("cannot be written" in ended.err) == (limit == 10_000)
-    check_manifests(place)
-    assert not list(place.rglob(".binx-*"))
-    assert binx("archive", source, "--to", place).code == 0
+    check_manifests(dest)
+    assert not list(dest.rglob(".binx-*"))
+    assert binx("archive", source, "--to", dest).code == 0
     archive(source, tmp_path / "expected")
-    assert contents(place) == contents(tmp_path / "expected")
+    assert contents(dest) == contents(tmp_path / "expected")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    place = tmp_path / "archive"
-    place.mkdir(mode=0o500)
+    dest = tmp_path / "archive"
+    dest.mkdir(mode=0o500)
     with pytest.raises(OutputError, match="not permitted"):
-        archive(copy_logs(tmp_path / "logs", 1), place)
+        archive(copy_logs(tmp_path / "logs", 1), dest)
 
 
 def _change(path: Path, how: str) -> None:
@@ -379,21 +379,21 @@ def test_an_archive_that_does_not_give_back_what_was_written_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk that loses a bit between writing and reading."""
-    place = tmp_path / "archive"
+    dest = tmp_path / "archive"
     compare = writing._compare
 
     def flipped(store: Any, stored: Any) -> None:
-        path = place / stored.path
+        path = dest / stored.path
         flip(path)
         compare(store, stored)
 
     with monkeypatch.context() as patch:
         patch.setattr(writing, "_compare", flipped)
         with pytest.raises(OutputError, match="does not return what was written"):
-            archive(copy_logs(tmp_path / "logs", 1), place)
-    assert not list((place / "_manifest").iterdir())
-    assert archive(tmp_path / "logs", place)[1].held == 1
-    check_manifests(place)
+            archive(copy_logs(tmp_path / "logs", 1), dest)
+    assert not list((dest / "_manifest").iterdir())
+    assert archive(tmp_path / "logs", dest)[1].held == 1
+    check_manifests(dest)
 
 
 @pytest.mark.parametrize(
@@ -402,18 +402,18 @@ def test_an_archive_that_does_not_give_back_what_was_written_is_told(
 def test_a_disk_that_is_full_for_other_commands_is_told_and_the_next_run_completes(
     tmp_path: Path, name: str, limit: int
 ) -> None:
-    logs, place, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"
-    for folder in (place, expected):
+    logs, dest, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"
+    for folder in (dest, expected):
         folder.mkdir()
     victim = VICTIMS[name]
     code = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
-    ended = binx_with(code, *victim.arguments(logs, place))
+    ended = binx_with(code, *victim.arguments(logs, dest))
     assert (ended.code, "cannot be written" in ended.err) == (1, True)
-    assert not list(place.glob("_manifest/*"))
-    victim.check(place)
-    finish(victim, logs, place)
+    assert not list(dest.glob("_manifest/*"))
+    victim.check(dest)
+    finish(victim, logs, dest)
     finish(victim, logs, expected)
-    assert contents(place) == contents(expected)
+    assert contents(dest) == contents(expected)
 
 
 @pytest.mark.parametrize("name", ["to-parquet", "index"])
@@ -421,23 +421,23 @@ def test_a_log_that_is_cut_while_it_is_read_gives_an_error_and_nothing_is_commit
     tmp_path: Path, name: str
 ) -> None:
     """It is cut when the first file is opened for writing."""
-    logs, place, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"
-    for folder in (place, expected):
+    logs, dest, expected = copy_logs(tmp_path / "logs", 1), tmp_path / "place", tmp_path / "expected"
+    for folder in (dest, expected):
         folder.mkdir()
     victim, log = VICTIMS[name], str(logs / "mysql-bin.000001")
     code = f"""
 cut = []
 def watch(event, arguments):
-    if event in ("open", "os.mkdir") and str(arguments[0]).startswith({str(place)!r} + "/") and not cut:
+    if event in ("open", "os.mkdir") and str(arguments[0]).startswith({str(dest)!r} + "/") and not cut:
         if "_lock" not in str(arguments[0]):
             cut.append(1)
             os.truncate({log!r}, 1000)
 sys.addaudithook(watch)
 """
-    ended = binx_with(code, *victim.arguments(logs, place))
+    ended = binx_with(code, *victim.arguments(logs, dest))
     assert (ended.code, "shrank while it was read" in ended.err) == (1, True)
-    assert not [path for path in place.rglob("*") if path.suffix in (".json", ".parquet", ".binx")]
+    assert not [path for path in dest.rglob("*") if path.suffix in (".json", ".parquet", ".binx")]
     copy_logs(logs, 1)
-    finish(victim, logs, place)
+    finish(victim, logs, dest)
     finish(victim, logs, expected)
-    assert contents(place) == contents(expected)
+    assert contents(dest) == contents(expected)

@@ -54,48 +54,48 @@ def damaged_logs(folder: Path, damage: object = flipped, *numbers: int) -> Path:
     return source
 
 
-def keep(source: Path, place: Path, **settings: object) -> tuple[list[LogReport], RunReport]:
-    return archive(source, place, keep_damaged=True, **settings)
+def keep(source: Path, dest: Path, **settings: object) -> tuple[list[LogReport], RunReport]:
+    return archive(source, dest, keep_damaged=True, **settings)
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
 def test_the_bytes_are_kept_as_they_are_and_the_damage_is_told(tmp_path: Path, damage: object) -> None:
-    source, place = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
-    reports, run = keep(source, place)
+    source, dest = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
+    reports, run = keep(source, dest)
     assert [state for _, state in states(reports)] == ["archived", "kept damaged", "archived"]
     assert (run.held, run.archived, run.damaged, run.has_problems) == (3, 3, 1, True)
-    check_manifests(place)
-    kept = find_named(LocalStore(place), SECOND)
-    assert restore_log(LocalStore(place), kept, str(tmp_path / "back"))
+    check_manifests(dest)
+    log = find_named(LocalStore(dest), SECOND)
+    assert restore_log(LocalStore(dest), log, str(tmp_path / "back"))
     assert (tmp_path / "back").read_bytes() == (source / SECOND).read_bytes()
-    (manifest,) = [one for one in manifests(place) if one["name"] == SECOND]
-    found = [f"{one.kind.value}: {one.message}" for one in verify([str(source / SECOND)]).problems]
+    (manifest,) = [entry for entry in manifests(dest) if entry["name"] == SECOND]
+    problems = verify([str(source / SECOND)]).problems
     assert manifest["damage"]
-    assert {*manifest["damage"]} <= {*found}
-    assert [one["kind"] for one in manifest["objects"]] == ["log"]
+    assert {*manifest["damage"]} <= {f"{problem.kind.value}: {problem.message}" for problem in problems}
+    assert [entry["kind"] for entry in manifest["objects"]] == ["log"]
 
 
 def test_the_manifests_of_whole_logs_list_no_damage(tmp_path: Path) -> None:
     keep(SHOP, tmp_path / "kept")
     archive(SHOP, tmp_path / "expected")
     assert contents(tmp_path / "kept") == contents(tmp_path / "expected")
-    assert all(one["damage"] == [] for one in manifests(tmp_path / "kept"))
+    assert all(manifest["damage"] == [] for manifest in manifests(tmp_path / "kept"))
 
 
 def test_it_is_told_once_and_the_next_runs_have_nothing_to_do(tmp_path: Path) -> None:
-    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
-    keep(source, place)
-    before = contents(place)
-    for run in (keep(source, place)[1], archive(source, place)[1]):
+    source, dest = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, dest)
+    before = contents(dest)
+    for run in (keep(source, dest)[1], archive(source, dest)[1]):
         assert (run.is_idle, run.held) == (True, 3)
-    assert contents(place) == before
+    assert contents(dest) == before
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
 def test_a_check_goes_on_to_report_it(tmp_path: Path, damage: object) -> None:
-    source, place = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
-    keep(source, place)
-    report = check_archive(LocalStore(place), str(source))
+    source, dest = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive"
+    keep(source, dest)
+    report = check_archive(LocalStore(dest), str(source))
     assert not report.ok
     assert "damaged" in {problem.kind for problem in report.problems}
     assert all(SECOND in problem.path for problem in report.problems if problem.kind == "damaged")
@@ -106,39 +106,39 @@ def test_a_check_goes_on_to_report_it(tmp_path: Path, damage: object) -> None:
 
 
 def test_neither_it_nor_what_is_behind_it_is_removed_from_the_source(tmp_path: Path) -> None:
-    source, place = damaged_logs(tmp_path / "logs", flipped, 1, 2, 3, 4), tmp_path / "archive"
-    _, run = keep(source, place, prune_days=0)
+    source, dest = damaged_logs(tmp_path / "logs", flipped, 1, 2, 3, 4), tmp_path / "archive"
+    _, run = keep(source, dest, prune_days=0)
     assert (run.pruned, run.failed) == (1, 0)
     assert sorted(path.name for path in source.iterdir()) == [f"mysql-bin.00000{n}" for n in (2, 3, 4)]
 
 
 def test_no_statement_removes_it_on_its_server(tmp_path: Path) -> None:
-    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    source, dest = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
     (source / "mysql-bin.index").write_text("".join(f"./mysql-bin.00000{n}\n" for n in (1, 2, 3)))
-    assert keep(source, place, prune_days=0)[1].purge == f"PURGE BINARY LOGS TO '{SECOND}'"
+    assert keep(source, dest, prune_days=0)[1].purge == f"PURGE BINARY LOGS TO '{SECOND}'"
 
 
 def test_a_whole_copy_in_its_place_is_archived_and_stands_for_it(tmp_path: Path) -> None:
     """Size, beginning and end are the same."""
-    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
-    keep(source, place)
+    source, dest = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, dest)
     copy_logs(source, 2)
-    report = check_archive(LocalStore(place), str(source))
-    assert [(Path(one.log).name, one.closed) for one in report.tail or []] == [(SECOND, True)]
-    reports, run = archive(source, place)
+    report = check_archive(LocalStore(dest), str(source))
+    assert [(Path(log.log).name, log.closed) for log in report.tail or []] == [(SECOND, True)]
+    reports, run = archive(source, dest)
     assert (states(reports), run.held) == ([(SECOND, "archived")], 4)
-    assert archive(source, place)[1].is_idle
-    report = check_archive(LocalStore(place), str(source))
+    assert archive(source, dest)[1].is_idle
+    report = check_archive(LocalStore(dest), str(source))
     assert (report.ok, str(report.gtids)) == (True, f"{UUID}:1-1216")
     assert any("a whole copy of this log" in note for note in report.notes)
-    assert not find_named(LocalStore(place), SECOND).damage
-    assert archive(source, place, prune_days=0)[1].pruned == 2
+    assert not find_named(LocalStore(dest), SECOND).damage
+    assert archive(source, dest, prune_days=0)[1].pruned == 2
 
 
 def test_spans_are_not_taken_out_of_it(tmp_path: Path) -> None:
-    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
-    keep(source, place)
-    store, selection = LocalStore(place), Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
+    source, dest = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, dest)
+    store, selection = LocalStore(dest), Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
     report = restore_span(store, selection, str(tmp_path / "span"))
     assert (report.transactions, str(report.missing)) == (5, f"{UUID}:375-380")
     assert ["was damaged" in warning for warning in report.warnings] == [True]
@@ -148,8 +148,8 @@ def test_spans_are_not_taken_out_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
 def test_what_is_whole_of_it_is_in_the_tables_and_logs_behind_it_too(tmp_path: Path, damage: object) -> None:
-    source, place, lake = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive", tmp_path / "lake"
-    reports, run = keep(source, place, parquet=str(lake))
+    source, dest, lake = damaged_logs(tmp_path / "logs", damage), tmp_path / "archive", tmp_path / "lake"
+    reports, run = keep(source, dest, parquet=str(lake))
     assert [state for _, state in states(reports)][3:] == ["tables written"] * 3
     assert run.losses > 0
     with open_chain([str(source)], on_damage=OnDamage.SALVAGE) as chain:
@@ -157,14 +157,14 @@ def test_what_is_whole_of_it_is_in_the_tables_and_logs_behind_it_too(tmp_path: P
         list(to_parquet(files, tmp_path / "once", options=ParquetOptions(on_damage=OnDamage.SALVAGE)))
     assert without_manifests(lake) == without_manifests(tmp_path / "once")
     documents = [json.loads(path.read_bytes()) for path in sorted((lake / "_manifest").iterdir())]
-    assert [bool(one["damage"]) for one in documents] == [False, True, False]
-    archive(copy_logs(source, 4), place, parquet=str(lake))
+    assert [bool(document["damage"]) for document in documents] == [False, True, False]
+    archive(copy_logs(source, 4), dest, parquet=str(lake))
     assert len(list((lake / "_manifest").iterdir())) == 4
-    assert keep(source, place, parquet=str(lake))[1].is_idle
+    assert keep(source, dest, parquet=str(lake))[1].is_idle
 
 
 def without_manifests(folder: Path) -> dict[str, str]:
-    return {name: one for name, one in contents(folder).items() if not name.startswith("_manifest/")}
+    return {name: digest for name, digest in contents(folder).items() if not name.startswith("_manifest/")}
 
 
 @pytest.mark.parametrize("offset", [*range(130, 2000, 97), SIZE - 20])
@@ -184,13 +184,13 @@ def test_wherever_the_damage_is_the_log_is_kept_and_comes_back(tmp_path: Path, o
 
 
 def test_people_and_programs_are_told_and_the_exit_code_is_3(tmp_path: Path) -> None:
-    source, place = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
-    ended = binx("archive", "--on-damage", "keep", source, "--to", place)
+    source, dest = damaged_logs(tmp_path / "logs"), tmp_path / "archive"
+    ended = binx("archive", "--on-damage", "keep", source, "--to", dest)
     assert ended.code == 3
     assert f"{SECOND}: damaged, archived as it is: checksum: " in ended.err
     assert [": kept damaged, " in line for line in ended.lines] == [False, True, False]
-    assert binx("archive", "--on-damage", "keep", source, "--to", place).code == 0
-    assert binx("archive", "--check", "--to", place).code == 3
+    assert binx("archive", "--on-damage", "keep", source, "--to", dest).code == 0
+    assert binx("archive", "--check", "--to", dest).code == 3
     ended = binx("archive", "--on-damage", "keep", "--json", source, "--to", tmp_path / "other")
     _, log, _, run = map(json.loads, ended.lines)
     assert (log["state"], bool(log["damage"]), run["run"], run["damaged"]) == (
@@ -201,7 +201,7 @@ def test_people_and_programs_are_told_and_the_exit_code_is_3(tmp_path: Path) -> 
     )
 
 
-PLACES = {"magic": 0, "size": 4 + 9, "version": 4 + 19}
+OFFSETS = {"magic": 0, "size": 4 + 9, "version": 4 + 19}
 """Offsets of bytes without which no event can be read."""
 
 
@@ -234,31 +234,31 @@ def test_it_is_named_and_the_others_are_taken(tmp_path: Path, listed: bool) -> N
     assert binx("archive", source, "--to", tmp_path / "archive").code == 1
 
 
-@pytest.mark.parametrize("offset", PLACES.values(), ids=list(PLACES))
+@pytest.mark.parametrize("offset", OFFSETS.values(), ids=list(OFFSETS))
 def test_it_is_kept_and_comes_back_byte_for_byte(tmp_path: Path, offset: int) -> None:
-    source, place = headless(tmp_path / "logs", offset, count=4), tmp_path / "archive"
-    reports, run = keep(source, place)
+    source, dest = headless(tmp_path / "logs", offset, count=4), tmp_path / "archive"
+    reports, run = keep(source, dest)
     assert dict(states(reports))[SECOND] == "kept damaged"
     assert (run.held, run.damaged, run.failed) == (3, 1, 0)
-    check_manifests(place)
-    store = LocalStore(place)
+    check_manifests(dest)
+    store = LocalStore(dest)
     restore_log(store, find_named(store, SECOND), str(tmp_path / "back"))
     assert (tmp_path / "back").read_bytes() == (source / SECOND).read_bytes()
-    (manifest,) = [one for one in manifests(place) if one["name"] == SECOND]
+    (manifest,) = [entry for entry in manifests(dest) if entry["name"] == SECOND]
     assert (manifest["flavour"], len(manifest["damage"])) == ("unknown", 1)
 
 
 def test_it_is_told_once_by_runs_and_each_time_by_checks(tmp_path: Path) -> None:
-    source, place = headless(tmp_path / "logs"), tmp_path / "archive"
-    keep(source, place)
-    before = contents(place)
-    reports, run = keep(source, place)
+    source, dest = headless(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, dest)
+    before = contents(dest)
+    reports, run = keep(source, dest)
     assert (reports, run.held, run.is_idle) == ([], 3, True)
-    assert contents(place) == before
+    assert contents(dest) == before
     for _ in range(2):
-        report = check_archive(LocalStore(place))
+        report = check_archive(LocalStore(dest))
         assert {problem.kind for problem in report.problems} == {"damaged", "missing_file"}
-    assert binx("archive", "--check", "--to", place).code == 4
+    assert binx("archive", "--check", "--to", dest).code == 4
 
 
 def test_the_log_that_may_still_be_written_is_not_kept(tmp_path: Path) -> None:
@@ -273,14 +273,14 @@ def test_a_dry_run_says_that_it_would_be_kept(tmp_path: Path) -> None:
 
 
 def test_a_whole_copy_in_its_place_stands_for_it(tmp_path: Path) -> None:
-    source, place = headless(tmp_path / "logs"), tmp_path / "archive"
-    keep(source, place)
+    source, dest = headless(tmp_path / "logs"), tmp_path / "archive"
+    keep(source, dest)
     copy_logs(source, 2)
-    reports, run = archive(source, place)
+    reports, run = archive(source, dest)
     assert (states(reports), run.held) == ([(SECOND, "archived")], 4)
-    report = check_archive(LocalStore(place), str(source))
+    report = check_archive(LocalStore(dest), str(source))
     assert (report.ok, str(report.gtids)) == (True, f"{UUID}:1-1216")
-    assert not find_named(LocalStore(place), SECOND).damage
+    assert not find_named(LocalStore(dest), SECOND).damage
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -295,11 +295,11 @@ def test_nothing_behind_it_is_removed_and_no_statement_removes_it(tmp_path: Path
 
 
 def test_spans_and_tables_go_on_without_it(tmp_path: Path) -> None:
-    source, place = headless(tmp_path / "logs"), tmp_path / "archive"
-    reports, run = keep(source, place, parquet=str(tmp_path / "lake"))
+    source, dest = headless(tmp_path / "logs"), tmp_path / "archive"
+    reports, run = keep(source, dest, parquet=str(tmp_path / "lake"))
     assert [state for _, state in states(reports)].count("tables written") == 2
     assert run.failed == 0
-    store = LocalStore(place)
+    store = LocalStore(dest)
     report = restore_span(store, Selection(gtids=GtidSet.parse(f"{UUID}:5")), str(tmp_path / "one"))
     assert report.transactions == 1
     assert any("is unknown" in warning for warning in report.warnings)

@@ -41,8 +41,8 @@ from tests.object_store import Bucket, object_store
 from tests.source.ages import Key, decrypted
 
 
-def objects(place: Path) -> list[Path]:
-    return sorted(path for path in place.iterdir() if path.is_file() and path.name != "_lock")
+def objects(dest: Path) -> list[Path]:
+    return sorted(path for path in dest.iterdir() if path.is_file() and path.name != "_lock")
 
 
 class TestWhatStandsThere:
@@ -80,8 +80,8 @@ class TestWhatStandsThere:
     def test_names_of_tables_which_a_plain_archive_tells_are_in_no_file(
         self, sealed: Path, tmp_path: Path
     ) -> None:
-        def tells(place: Path) -> bool:
-            return any(b"customers" in path.read_bytes() for path in place.rglob("*") if path.is_file())
+        def tells(dest: Path) -> bool:
+            return any(b"customers" in path.read_bytes() for path in dest.rglob("*") if path.is_file())
 
         archive(copy_logs(tmp_path / "logs", 1), tmp_path / "plain")
         assert (tells(tmp_path / "plain"), tells(sealed)) == (True, False)
@@ -106,13 +106,13 @@ class TestRuns:
         assert any("2 of 5 logs are not encrypted" in note for note in report.notes)
 
     def test_what_a_killed_run_left_in_the_clear_goes(self, tmp_path: Path, key: Key) -> None:
-        source, place = copy_logs(tmp_path / "logs", 1), tmp_path / "archive"
-        archive(source, place)
-        (manifest,) = (place / "_manifest").iterdir()
+        source, dest = copy_logs(tmp_path / "logs", 1), tmp_path / "archive"
+        archive(source, dest)
+        (manifest,) = (dest / "_manifest").iterdir()
         manifest.unlink()
-        assert any(path.suffix == ".zst" for path in place.iterdir())
-        archive(source, place, recipients=(key.text,))
-        assert [path.suffix for path in objects(place)] == [".age", ".age"]
+        assert any(path.suffix == ".zst" for path in dest.iterdir())
+        archive(source, dest, recipients=(key.text,))
+        assert [path.suffix for path in objects(dest)] == [".age", ".age"]
 
     def test_logs_that_their_server_encrypted_are_taken(
         self, tmp_path: Path, key: Key, monkeypatch: pytest.MonkeyPatch
@@ -120,17 +120,17 @@ class TestRuns:
         folder = encrypted_logs.FOLDER
         keyrings = [str(folder / name) for name in (encrypted_logs.KEYRING_BEFORE, encrypted_logs.KEYRING)]
         monkeypatch.setenv("BINX_KEYRING", os.pathsep.join(keyrings))
-        source, place = tmp_path / "logs", tmp_path / "archive"
+        source, dest = tmp_path / "logs", tmp_path / "archive"
         source.mkdir()
         shutil.copy(folder / encrypted_logs.LOGS[0], source)
-        reports, _ = archive(source, place)
+        reports, _ = archive(source, dest)
         assert isinstance(reports[0].error, RefusedError)
         assert "--encrypt-to" in str(reports[0].error)
-        assert archive(source, place, recipients=(key.text,))[1].held == 1
-        (manifest,) = manifests(place)
+        assert archive(source, dest, recipients=(key.text,))[1].held == 1
+        (manifest,) = manifests(dest)
         assert manifest["decrypted"] is False
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
-        store = LocalStore(place)
+        store = LocalStore(dest)
         restore_log(store, find_named(store, manifest["name"]), str(tmp_path / "restored"))
         plain = folder / "decrypted" / encrypted_logs.LOGS[0]
         assert (tmp_path / "restored").read_bytes() == plain.read_bytes()
@@ -146,27 +146,27 @@ class TestRuns:
         monkeypatch.setenv("BINX_IDENTITY", str(other.path))
         assert check(tmp_path / "new").ok
         before, after = (
-            [(one["name"], one["sha256"], one["gtid_set"]) for one in manifests(place)]
-            for place in (sealed, tmp_path / "new")
+            [(manifest["name"], manifest["sha256"], manifest["gtid_set"]) for manifest in manifests(dest)]
+            for dest in (sealed, tmp_path / "new")
         )
         assert before == after
 
     def test_damaged_logs_are_kept_encrypted(
         self, tmp_path: Path, key: Key, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
+        source, dest = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
         bent = {}
         for number, at in ((1, 100_000), (2, 30)):
             data = bytearray((source / f"mysql-bin.00000{number}").read_bytes())
             data[at] ^= 1
             (source / f"mysql-bin.00000{number}").write_bytes(data)
             bent[f"mysql-bin.00000{number}"] = bytes(data)
-        archive(source, place, recipients=(key.text,), keep_damaged=True)
-        assert len(list(place.glob("*.zst.age"))) == 3
-        assert len(list(place.glob("*.binx.age"))) == 1
-        assert archive(source, place, recipients=(key.text,), keep_damaged=True)[1].archived == 0
+        archive(source, dest, recipients=(key.text,), keep_damaged=True)
+        assert len(list(dest.glob("*.zst.age"))) == 3
+        assert len(list(dest.glob("*.binx.age"))) == 1
+        assert archive(source, dest, recipients=(key.text,), keep_damaged=True)[1].archived == 0
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
-        store = LocalStore(place)
+        store = LocalStore(dest)
         for name, content in bent.items():
             restore_log(store, find_named(store, name), str(tmp_path / name))
             assert (tmp_path / name).read_bytes() == content
@@ -201,27 +201,27 @@ class TestRuns:
     def test_nothing_is_pruned_that_the_archive_does_not_hold_as_it_was(
         self, tmp_path: Path, key: Key
     ) -> None:
-        source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
+        source, dest = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
         for path in source.iterdir():
             os.utime(path, (0, 0))
-        archive(source, place, recipients=(key.text,))
-        (stored,) = place.glob("*000001*.zst.age")
+        archive(source, dest, recipients=(key.text,))
+        (stored,) = dest.glob("*000001*.zst.age")
         flip(stored, -1)
-        assert archive(source, place, recipients=(key.text,), prune_days=1)[1].pruned == 0
+        assert archive(source, dest, recipients=(key.text,), prune_days=1)[1].pruned == 0
 
 
 class TestTables:
     def test_they_are_refused_where_nobody_said_that_rows_may_be_in_the_clear(
         self, tmp_path: Path, key: Key, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        source, place, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
+        source, dest, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
         monkeypatch.setenv("BINX_IDENTITY", str(key.path))
         with pytest.raises(UsageError, match="requires --decrypt"):
-            archive(source, place, recipients=(key.text,), parquet=str(lake))
+            archive(source, dest, recipients=(key.text,), parquet=str(lake))
         monkeypatch.delenv("BINX_IDENTITY")
         with pytest.raises(UsageError, match="requires --identity"):
-            archive(source, place, recipients=(key.text,), parquet=str(lake), decrypt=True)
-        assert not place.exists()
+            archive(source, dest, recipients=(key.text,), parquet=str(lake), decrypt=True)
+        assert not dest.exists()
         assert not lake.exists()
 
     def test_they_are_those_of_an_archive_in_the_clear(
@@ -354,7 +354,7 @@ class TestCommandLine:
         )
         assert ended.code == 0, ended.err
         assert json.loads(ended.lines[0])["recipients"] == [key.text, other.text]
-        assert {tuple(one["recipients"]) for one in manifests(tmp_path / "archive")} == {
+        assert {tuple(manifest["recipients"]) for manifest in manifests(tmp_path / "archive")} == {
             (key.text, other.text)
         }
 

@@ -67,11 +67,11 @@ def test_a_manifest_is_put_last(bucket: Bucket, tmp_path: Path, monkeypatch: pyt
     put: list[str] = []
     writing = RemoteStore.writing
 
-    def noted(self: RemoteStore, name: str) -> Any:
+    def recorded(self: RemoteStore, name: str) -> Any:
         put.append(name.rpartition(".")[2])
         return writing(self, name)
 
-    monkeypatch.setattr(RemoteStore, "writing", noted)
+    monkeypatch.setattr(RemoteStore, "writing", recorded)
     archive(copy_logs(tmp_path / "logs", 1), bucket.uri)
     assert put == ["zst", "binx", "json"]
 
@@ -83,17 +83,17 @@ def test_an_error_of_the_store_loses_nothing(
     source = copy_logs(tmp_path / "logs", 1)
     before = contents(source)
     failures = 0
-    said: str | None = ""
+    message: str | None = ""
     for number in range(1, 1000):
-        said = _archive_failing_at(number, source, bucket.uri, monkeypatch)
-        if said is None:
+        message = _archive_failing_at(number, source, bucket.uri, monkeypatch)
+        if message is None:
             break
-        assert "timed out" in said
+        assert "timed out" in message
         failures += 1
         listed = [key for key in bucket.listed() if key.endswith(".json")]
         assert not listed
         assert contents(source) == before
-    assert said is None
+    assert message is None
     assert failures >= 5
     archive(source, tmp_path / "folder")
     assert bucket.contents() == contents(tmp_path / "folder")
@@ -192,16 +192,16 @@ def test_a_dry_run_makes_no_data_set(tmp_path: Path) -> None:
 def test_what_a_run_left_that_was_killed_behind_its_last_commit_is_removed_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, place, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
+    source, dest, lake = copy_logs(tmp_path / "logs", 1), tmp_path / "archive", tmp_path / "lake"
     with monkeypatch.context() as patch:
         patch.setattr(DataSet, "clear_staged", killed)
         with pytest.raises(KilledError):
-            archive(source, place, parquet=str(lake))
+            archive(source, dest, parquet=str(lake))
     assert [path.name for path in (lake / "_staging").iterdir()] == ["mysql-bin.000001.531885cf"]
     with DataSet(lake).store.locked():
         # Whoever writes there now removes it, and is no reason to fail.
-        assert archive(source, place, parquet=str(lake))[1].is_idle
-    assert archive(source, place, parquet=str(lake))[1].is_idle
+        assert archive(source, dest, parquet=str(lake))[1].is_idle
+    assert archive(source, dest, parquet=str(lake))[1].is_idle
     assert not (lake / "_staging").exists()
 
 

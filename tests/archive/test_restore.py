@@ -145,7 +145,7 @@ def left(source: Path) -> list[str]:
 
 def test_old_logs_go_and_the_newest_stays(source: Path, tmp_path: Path) -> None:
     reports, run = archive(source, tmp_path / "archive", prune_days=7)
-    assert [one for one in states(reports) if one[1] == "pruned"] == [(log, "pruned") for log in LOGS[:3]]
+    assert [log for log, state in states(reports) if state == "pruned"] == LOGS[:3]
     assert (left(source), run.pruned, run.held) == (LOGS[3:], 3, 4)
     assert archive(source, tmp_path / "archive", prune_days=7)[1].is_idle
 
@@ -205,8 +205,8 @@ def test_a_log_that_differs_in_its_middle_stays(source: Path, tmp_path: Path) ->
 def test_what_a_server_has_in_its_index_is_left_to_the_server(source: Path, tmp_path: Path) -> None:
     shutil.copy(SHOP / "mysql-bin.index", source)
     shutil.copy(SHOP / "mysql-bin.000005", source)
-    for place in (source, source / "mysql-bin.index"):
-        _, run = archive(place, tmp_path / "archive", prune_days=7)
+    for path in (source, source / "mysql-bin.index"):
+        _, run = archive(path, tmp_path / "archive", prune_days=7)
         assert run.purge == "PURGE BINARY LOGS TO 'mysql-bin.000005'"
         assert run.pruned == 0
         assert left(source) == [*LOGS, "mysql-bin.000005", "mysql-bin.index"]
@@ -227,78 +227,78 @@ NAMES = [f"mysql-bin.{number:06}" for number in range(1, 6)]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def dest(tmp_path: Path) -> Path:
     """An archive of the shop's logs, all of which are old."""
     archive(SHOP, tmp_path / "archive")
     return tmp_path / "archive"
 
 
-def held(place: Path) -> list[str]:
-    return [log.name for log in read_manifests(open_store(str(place)))[0]]
+def stored_names(dest: Path) -> list[str]:
+    return [log.name for log in read_manifests(open_store(str(dest)))[0]]
 
 
-def test_all_but_the_newest_go_and_the_rest_is_whole(place: Path) -> None:
-    reports = list(expire(open_store(str(place)), 0))
+def test_all_but_the_newest_go_and_the_rest_is_whole(dest: Path) -> None:
+    reports = list(expire(open_store(str(dest)), 0))
     assert {report.state for report in reports} == {State.EXPIRED}
     assert [report.archived.name for report in reports if report.archived] == NAMES[:-1]
-    assert held(place) == NAMES[-1:]
-    assert len(list(place.glob("mysql-bin.*"))) == 2
-    report = check(place)
+    assert stored_names(dest) == NAMES[-1:]
+    assert len(list(dest.glob("mysql-bin.*"))) == 2
+    report = check(dest)
     assert report.ok
-    assert list(expire(open_store(str(place)), 0)) == []
+    assert list(expire(open_store(str(dest)), 0)) == []
 
 
-def test_logs_that_are_not_old_stay(place: Path) -> None:
-    assert list(expire(open_store(str(place)), 100_000)) == []
-    assert held(place) == NAMES
+def test_logs_that_are_not_old_stay(dest: Path) -> None:
+    assert list(expire(open_store(str(dest)), 100_000)) == []
+    assert stored_names(dest) == NAMES
 
 
-def test_a_dry_run_only_tells(place: Path) -> None:
-    reports = list(expire(open_store(str(place)), 0, dry_run=True))
+def test_a_dry_run_only_tells(dest: Path) -> None:
+    reports = list(expire(open_store(str(dest)), 0, dry_run=True))
     assert {report.state for report in reports} == {State.WOULD_EXPIRE}
-    assert held(place) == NAMES
+    assert stored_names(dest) == NAMES
 
 
-def test_nothing_goes_where_the_first_log_that_stays_is_not_whole(place: Path) -> None:
-    (log,) = place.glob(f"{NAMES[-1]}.*.zst")
+def test_nothing_goes_where_the_first_log_that_stays_is_not_whole(dest: Path) -> None:
+    (log,) = dest.glob(f"{NAMES[-1]}.*.zst")
     flip(log)
-    (report,) = expire(open_store(str(place)), 0)
+    (report,) = expire(open_store(str(dest)), 0)
     assert report.state is State.FAILED
-    assert held(place) == NAMES
+    assert stored_names(dest) == NAMES
 
 
 def test_nothing_goes_where_the_first_log_that_stays_does_not_list_what_goes(tmp_path: Path) -> None:
     """The manifest of another server's log stands in for one that does not know of those before."""
-    place = tmp_path / "archive"
-    archive(copy_logs(tmp_path / "logs", 1, 2), place)
-    (manifest,) = (place / "_manifest").glob(f"{NAMES[1]}.*")
+    dest = tmp_path / "archive"
+    archive(copy_logs(tmp_path / "logs", 1, 2), dest)
+    (manifest,) = (dest / "_manifest").glob(f"{NAMES[1]}.*")
     text = manifest.read_text("utf-8")
     manifest.write_text(text.replace('"previous_gtids": "bf1c133d', '"previous_gtids": "00000000'), "utf-8")
-    (report,) = expire(open_store(str(place)), 0)
+    (report,) = expire(open_store(str(dest)), 0)
     assert report.state is State.FAILED
-    assert held(place) == NAMES[:2]
+    assert stored_names(dest) == NAMES[:2]
 
 
 def test_the_command_lists_and_expires_and_says_that_it_may_be_the_only_copy(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    dest: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["archive", "--to", str(place), "--list"]) is ExitCode.DONE
+    assert run(["archive", "--to", str(dest), "--list"]) is ExitCode.DONE
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [fields[0].rsplit(".", 1)[0] for fields in lines] == NAMES
     assert sum(int(fields[6]) for fields in lines) == 1629
-    assert run(["archive", "--to", str(place), "--expire", "0"]) is ExitCode.DONE
-    told = capsys.readouterr()
-    assert told.out.count("expired") == 4
-    assert "may have been their only copy" in told.err
-    assert run(["archive", "--to", str(place), "--list", "--check"]) is ExitCode.USAGE
+    assert run(["archive", "--to", str(dest), "--expire", "0"]) is ExitCode.DONE
+    printed = capsys.readouterr()
+    assert printed.out.count("expired") == 4
+    assert "may have been their only copy" in printed.err
+    assert run(["archive", "--to", str(dest), "--list", "--check"]) is ExitCode.USAGE
 
 
 def test_a_log_that_is_missing_within_a_span_of_time_is_told(store: LocalStore, tmp_path: Path) -> None:
     logs, _ = read_manifests(store)
     logs.sort(key=lambda log: log.name)
-    for name in (manifest_name(logs[1].stem), *(one.path for one in logs[1].objects)):
+    for name in (manifest_name(logs[1].stem), *(stored.path for stored in logs[1].objects)):
         store.remove(name)
-    for selection, told in (
+    for selection, is_told in (
         (Selection(since=0), True),
         (Selection(until=logs[1].first_commit), True),
         (Selection(until=logs[0].last_commit), False),
@@ -306,8 +306,8 @@ def test_a_log_that_is_missing_within_a_span_of_time_is_told(store: LocalStore, 
         (Selection(gtids=logs[0].gtids | logs[2].gtids), False),
     ):
         report = restore_span(store, selection, str(tmp_path / "out"))
-        assert (report.damage != ()) is told
-        assert all("expected mysql-bin.000002 to follow" in one for one in report.damage)
+        assert (report.damage != ()) is is_told
+        assert all("expected mysql-bin.000002 to follow" in message for message in report.damage)
     command = ["archive", "--since", "2000-01-01", "--to", store.where, "-o", str(tmp_path / "out")]
     assert run(command) == ExitCode.LOSSES
 
@@ -316,13 +316,11 @@ def test_a_span_that_goes_beyond_the_archive_is_told(store: LocalStore, tmp_path
     logs, _ = read_manifests(store)
     first, last = min(logs, key=lambda log: log.name), max(logs, key=lambda log: log.name)
     begun, ended = first.header_timestamp * 1_000_000, last.last_commit or 0
-    for selection, words in (
+    for selection, texts in (
         (Selection(since=begun, until=ended), []),
         (Selection(since=begun - 1, until=ended), ["begins with mysql-bin.000001"]),
         (Selection(until=ended + 3_600_000_000), ["ends with mysql-bin.000005"]),
     ):
         report = restore_span(store, selection, str(tmp_path / "out"))
-        assert [word in told for word, told in zip(words, report.warnings, strict=True)] == [True] * len(
-            words
-        )
+        assert all(text in warning for text, warning in zip(texts, report.warnings, strict=True))
         assert report.damage == ()

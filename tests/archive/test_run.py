@@ -73,23 +73,23 @@ def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["zst", "binx"])
 def test_a_log_is_archived_again_of_which_an_object_is_gone(tmp_path: Path, suffix: str) -> None:
-    source, place = copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive"
-    archive(source, place)
-    before = contents(place)
-    next(place.glob(f"mysql-bin.000001.*.{suffix}")).unlink()
-    reports, run = archive(source, place)
+    source, dest = copy_logs(tmp_path / "logs", 1, 2), tmp_path / "archive"
+    archive(source, dest)
+    before = contents(dest)
+    next(dest.glob(f"mysql-bin.000001.*.{suffix}")).unlink()
+    reports, run = archive(source, dest)
     assert (states(reports), run.held) == ([("mysql-bin.000001", "archived")], 2)
-    assert contents(place) == before
+    assert contents(dest) == before
 
 
 def test_an_object_is_missed_by_each_run_when_the_source_has_its_log_no_more(tmp_path: Path) -> None:
-    source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
-    archive(source, place)
-    gone = next(place.glob("mysql-bin.000001.*.zst"))
+    source, dest = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
+    archive(source, dest)
+    gone = next(dest.glob("mysql-bin.000001.*.zst"))
     gone.unlink()
     (source / "mysql-bin.000001").unlink()
     for _ in range(2):
-        reports, run = archive(source, place)
+        reports, run = archive(source, dest)
         assert (states(reports), run.held, run.failed) == ([(gone.stem, "failed")], 3, 1)
         assert f"delete _manifest/{gone.stem}.json" in str(reports[0].error)
 
@@ -97,28 +97,28 @@ def test_an_object_is_missed_by_each_run_when_the_source_has_its_log_no_more(tmp
 def test_a_run_reads_only_the_manifests_of_logs_that_the_source_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = tmp_path / "archive"
-    archive(copy_logs(tmp_path / "all", 1, 2, 3), place)
+    dest = tmp_path / "archive"
+    archive(copy_logs(tmp_path / "all", 1, 2, 3), dest)
     read: list[str] = []
 
-    def noted(store: Store, name: str) -> ArchivedLog:
+    def recorded(store: Store, name: str) -> ArchivedLog:
         read.append(name)
         return read_manifest(store, name)
 
-    monkeypatch.setattr("binx.archive.manifest.read_manifest", noted)
-    reports, run = archive(copy_logs(tmp_path / "logs", 3), place)
+    monkeypatch.setattr("binx.archive.manifest.read_manifest", recorded)
+    reports, run = archive(copy_logs(tmp_path / "logs", 3), dest)
     assert (reports, run.held) == ([], 3)
     assert [name.partition(".0000")[2][:2] for name in read] == ["03"]
 
 
 def test_a_log_that_lacks_an_object_waits_for_a_later_run_as_others_do(tmp_path: Path) -> None:
-    source, place = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
-    archive(source, place)
-    for gone in place.glob("mysql-bin.00000[12].*.zst"):
+    source, dest = copy_logs(tmp_path / "logs", 1, 2, 3), tmp_path / "archive"
+    archive(source, dest)
+    for gone in dest.glob("mysql-bin.00000[12].*.zst"):
         gone.unlink()
-    reports, run = archive(source, place, max_files=1)
+    reports, run = archive(source, dest, max_files=1)
     assert (states(reports), run.remaining) == ([("mysql-bin.000001", "archived")], 1)
-    reports, run = archive(source, place)
+    reports, run = archive(source, dest)
     assert (states(reports), run.held) == ([("mysql-bin.000002", "archived")], 3)
 
 
@@ -151,9 +151,9 @@ def test_each_log_has_an_index_that_is_true_and_is_used(tmp_path: Path) -> None:
 def test_logs_of_one_name_live_side_by_side(tmp_path: Path) -> None:
     archive(SHOP, tmp_path / "archive")
     archive(MARIADB_SHOP, tmp_path / "archive")
-    found = manifests(tmp_path / "archive")
-    assert len(found) == 10
-    assert len({one["name"] for one in found}) == 5
+    documents = manifests(tmp_path / "archive")
+    assert len(documents) == 10
+    assert len({document["name"] for document in documents}) == 5
     check_manifests(tmp_path / "archive")
     with open_chain([str(tmp_path / "archive")]) as chain:
         assert len(chain) == 10
@@ -167,7 +167,7 @@ def test_a_longer_copy_of_a_log_is_another_log(tmp_path: Path) -> None:
     archive(source, tmp_path / "archive")
     _, run = archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
     assert (run.archived, run.held) == (1, 3)
-    assert len({(one["name"], one["identity"]) for one in manifests(tmp_path / "archive")}) == 2
+    assert len({(log["name"], log["identity"]) for log in manifests(tmp_path / "archive")}) == 2
 
 
 class TestClosed:

@@ -53,7 +53,7 @@ CREATE TABLE `log` (`id` int PRIMARY KEY);
 """
 
 
-def taken(tmp_path: Path, text: str | bytes, *tables: str) -> dict[str, Any]:
+def imported(tmp_path: Path, text: str | bytes, *tables: str) -> dict[str, Any]:
     """The manifest of a dump that is taken in."""
     dump = tmp_path / "dump.sql"
     dump.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -72,7 +72,7 @@ def test_it_does_not_matter_how_much_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_bytes: int
 ) -> None:
     monkeypatch.setattr(dump_text, "_READ_BYTES", read_bytes)
-    manifest = taken(tmp_path, DUMP)
+    manifest = imported(tmp_path, DUMP)
     assert manifest["base"] == {
         "tool": "mysqldump", "file": "mysql-bin.000003", "position": 4711, "gtids": "",
     }  # fmt: skip
@@ -84,8 +84,8 @@ def test_it_does_not_matter_how_much_is_read_at_once(
     assert {row["_present"] for row in rows} == {b"\x07"}
     assert dict(rows[2]["_misfits"]) == {"at": "0000-00-00 00:00:00"}
     (path,) = (tmp_path / "lake" / "statements").iterdir()
-    made = pq.ParquetFile(path).read().column("effects").to_pylist()
-    assert [effect["table"] for effects in made for effect in effects] == ["orders", "log"]
+    effects_lists = pq.ParquetFile(path).read().column("effects").to_pylist()
+    assert [effect["table"] for effects in effects_lists for effect in effects] == ["orders", "log"]
 
 
 def test_only_a_part_of_a_dump_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,22 +95,22 @@ def test_only_a_part_of_a_dump_is_held(tmp_path: Path, monkeypatch: pytest.Monke
     dump.write_text(
         DUMP.replace("/*!50001", f"INSERT INTO `orders` (`id`, `note`, `at`) VALUES {rows};\n/*!50001", 1)
     )
-    most = 0
+    largest = 0
     with dump_text.open_text(str(dump)) as text:
-        for found in text.statements():
-            if isinstance(found, dump_text.Insert):
+        for statement in text.statements():
+            if isinstance(statement, dump_text.Insert):
                 columns = TupleColumns([Encoding.PLAIN] * 3)
                 columns.begin()
                 while not text.rows(columns, 100, 1 << 20):
                     columns.finish()
-                    most = max(most, len(text._window))
-    assert 0 < most <= 3 * 4096
+                    largest = max(largest, len(text._window))
+    assert 0 < largest <= 3 * 4096
 
 
 def test_a_dump_is_taken_once(tmp_path: Path) -> None:
-    taken(tmp_path, DUMP)
+    imported(tmp_path, DUMP)
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
-    taken(tmp_path, DUMP)
+    imported(tmp_path, DUMP)
     assert written == {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
     assert DataSet(tmp_path / "lake").forget("dump.sql")
     assert not list((tmp_path / "lake").rglob("*.parquet"))
@@ -118,7 +118,7 @@ def test_a_dump_is_taken_once(tmp_path: Path) -> None:
 
 def test_gtids_at_the_end_of_a_compressed_dump_are_found(tmp_path: Path) -> None:
     text = DUMP + "-- Preferably use GTID\n\n-- SET GLOBAL gtid_slave_pos='0-10-131';\n"
-    manifest = taken(tmp_path, gzip.compress(text.encode()))
+    manifest = imported(tmp_path, gzip.compress(text.encode()))
     assert (manifest["base"]["position"], manifest["base"]["gtids"]) == (4711, "0-10-131")
 
 
@@ -127,13 +127,13 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     folder = tmp_path / "backup"
     folder.mkdir()
     head = "/*!40101 SET NAMES binary*/;\n/*!40103 SET TIME_ZONE='+00:00' */;\n"
-    made = "CREATE TABLE `or.ders` (`id` int PRIMARY KEY, `a` text CHARSET latin1, `b` text CHARSET utf8mb4);"
+    sql = "CREATE TABLE `or.ders` (`id` int PRIMARY KEY, `a` text CHARSET latin1, `b` text CHARSET utf8mb4);"
     (folder / "metadata").write_text(
         "Started dump at: 2026-11-24 04:51:40\nSHOW MASTER STATUS:\n\tLog: mysql-bin.000001\n\tPos: 63730\n"
         "\tGTID:0-10-131\n\nFinished dump at: 2026-11-24 04:51:40\n"
     )
     (folder / "shop.x-schema-create.sql").write_text("CREATE DATABASE `shop.x`;\n")
-    (folder / "shop.x.or.ders-schema.sql.gz").write_bytes(gzip.compress((head + made).encode()))
+    (folder / "shop.x.or.ders-schema.sql.gz").write_bytes(gzip.compress((head + sql).encode()))
     (folder / "shop.x.or.ders-schema-triggers.sql").write_text("CREATE TRIGGER t BEFORE DELETE ON x;\n")
     (folder / "shop.x.seen-schema.sql").write_text("CREATE TABLE `seen` (`id` int);\n")
     (folder / "shop.x.seen-schema-view.sql").write_text(
@@ -141,14 +141,14 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
     )
     with pytest.raises(AbsentError, match="--no-data"):
         list(import_bases([str(folder)], str(tmp_path / "lake"), ParquetOptions()))
-    for part, row in enumerate(((1, "é"), (2, "\\\"\\\\N\\'"))):
+    for chunk, row in enumerate(((1, "é"), (2, "\\\"\\\\N\\'"))):
         number, text = row
         rows = (
             f'INSERT INTO `or.ders` VALUES\n({number},"'.encode()
             + text.encode("latin-1")
             + f'","{text}")\n;\n'.encode()
         )
-        path = folder / f"shop.x.or.ders.0000{part}.sql.zst"
+        path = folder / f"shop.x.or.ders.0000{chunk}.sql.zst"
         path.write_bytes(zstandard.compress(head.encode() + rows))
     (report,) = import_bases([str(folder)], str(tmp_path / "lake"), ParquetOptions())
     assert report.manifest["base"]["gtids"] == "0-10-131"
@@ -163,7 +163,7 @@ def test_a_folder_of_mydumper_is_one_backup(tmp_path: Path) -> None:
 def test_rows_of_a_table_that_come_again_behind_others_are_all_there(tmp_path: Path) -> None:
     last = "INSERT INTO `orders` (`id`, `note`, `at`) VALUES (3,NULL,'0000-00-00 00:00:00');\n"
     assert last in DUMP
-    manifest = taken(
+    manifest = imported(
         tmp_path,
         DUMP.replace(last, "").replace(
             "-- Dumping data for table `log`\n--\n",
@@ -191,16 +191,16 @@ def test_names_with_dots_are_told_apart(
     dump = DUMP[: DUMP.index("DROP ")] + tables + "-- Dump completed\n"
     if taken_in is None:
         with pytest.raises(UsageError, match=r"expected DB\.TABLE"):
-            taken(tmp_path, dump, pattern)
+            imported(tmp_path, dump, pattern)
         return
-    files = taken(tmp_path, dump, pattern)["files"]
-    assert [(one["db"], one["table"]) for one in files if one["kind"] == "changes"] == [taken_in]
+    files = imported(tmp_path, dump, pattern)["files"]
+    assert [(file["db"], file["table"]) for file in files if file["kind"] == "changes"] == [taken_in]
 
 
 def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     with pytest.raises(AbsentError):
-        taken(tmp_path, DUMP, "shop.*", "shop.customers")
-    manifest = taken(tmp_path, DUMP, "shop.l*")
+        imported(tmp_path, DUMP, "shop.*", "shop.customers")
+    manifest = imported(tmp_path, DUMP, "shop.l*")
     assert not [entry for entry in manifest["files"] if entry["kind"] == "changes"]
 
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_taken_is_refused_as_a_whole(
     tmp_path: Path, old: str, new: str, expected: str
 ) -> None:
     with pytest.raises(BinxError, match=expected):
-        taken(tmp_path, DUMP.replace(old, new))
+        imported(tmp_path, DUMP.replace(old, new))
     assert not list(tmp_path.rglob("*.parquet"))
 
 
@@ -237,32 +237,32 @@ def test_what_cannot_be_taken_is_refused_as_a_whole(
 )
 def test_a_table_that_is_there_in_part_is_left_out(tmp_path: Path, old: str, new: str, reason: str) -> None:
     text = re.sub(old, new, DUMP)
-    manifest = taken(tmp_path, text.replace("(2,'b", "('b") if "key" in reason else text)
+    manifest = imported(tmp_path, text.replace("(2,'b", "('b") if "key" in reason else text)
     [loss] = manifest["losses"]
     assert loss.startswith("shop.orders: ")
     assert reason in loss
     assert not [entry for entry in manifest["files"] if entry["kind"] == "changes"]
     (path,) = (tmp_path / "lake" / "statements").iterdir()
-    made = pq.ParquetFile(path).read().column("effects").to_pylist()
-    assert [effect["table"] for effects in made for effect in effects] == ["log"]
+    effects_lists = pq.ParquetFile(path).read().column("effects").to_pylist()
+    assert [effect["table"] for effects in effects_lists for effect in effects] == ["log"]
 
 
 def test_a_sequence_is_no_table(tmp_path: Path) -> None:
-    manifest = taken(tmp_path, DUMP.replace("CREATE TABLE `log`", "CREATE SEQUENCE `s`;\nCREATE TABLE `log`"))
-    assert not manifest["losses"]
+    text = DUMP.replace("CREATE TABLE `log`", "CREATE SEQUENCE `s`;\nCREATE TABLE `log`")
+    assert not imported(tmp_path, text)["losses"]
 
 
 def test_a_dump_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     text = DUMP.encode()
     for size in range(text.index(b"DROP TABLE"), text.index(b"-- Dump completed"), 3):
         with pytest.raises(BinxError):
-            taken(tmp_path, text[:size])
+            imported(tmp_path, text[:size])
 
 
 @pytest.mark.parametrize(("raw", "text"), [(False, b"b\xff"), (True, b"\xc3")])
 def test_bytes_that_are_no_text_are_counted_as_losses(tmp_path: Path, raw: bool, text: bytes) -> None:
     dump = DUMP.encode().replace(b"b\\'", text)
-    manifest = taken(tmp_path, dump.replace(b"NAMES utf8mb4", b"NAMES binary") if raw else dump)
+    manifest = imported(tmp_path, dump.replace(b"NAMES utf8mb4", b"NAMES binary") if raw else dump)
     assert [row["note"] for row in rows_of(tmp_path)][1] == f"{'' if raw else 'b'}\\x{text[-1]:x}\\"
     (loss,) = manifest["losses"]
     assert loss.startswith("shop.orders: 1 value of column note with bytes that are not valid")
@@ -327,13 +327,13 @@ class Folder:
         return folder
 
 
-def taken_by_shell(tmp_path: Path, folder: Path) -> dict[str, Any]:
+def imported_by_shell(tmp_path: Path, folder: Path) -> dict[str, Any]:
     (report,) = import_bases([str(folder)], str(tmp_path / "lake"), ParquetOptions())
     return report.manifest
 
 
 def test_rows_of_all_chunks_are_values_of_their_columns(tmp_path: Path) -> None:
-    manifest = taken_by_shell(tmp_path, Folder().write(tmp_path / "dump"))
+    manifest = imported_by_shell(tmp_path, Folder().write(tmp_path / "dump"))
     assert manifest["base"] == {
         "tool": "MySQL Shell", "file": "mysql-bin.000003", "position": 4711, "gtids": GTIDS,
     }  # fmt: skip
@@ -349,20 +349,20 @@ def test_rows_of_all_chunks_are_values_of_their_columns(tmp_path: Path) -> None:
 
 
 def test_partitions_have_files_of_their_own(tmp_path: Path) -> None:
-    made = Folder()
-    made.notes["shop@orders.json"]["basenames"] = {"p0": "shop@orders@p0"}
-    made.notes["@.done.json"]["chunkFileBytes"] = {"shop@orders@p0@@0.tsv.zst": 10}
-    folder = made.write(tmp_path / "dump")
+    dump = Folder()
+    dump.notes["shop@orders.json"]["basenames"] = {"p0": "shop@orders@p0"}
+    dump.notes["@.done.json"]["chunkFileBytes"] = {"shop@orders@p0@@0.tsv.zst": 10}
+    folder = dump.write(tmp_path / "dump")
     (folder / "shop@orders@p0@@0.tsv.zst").write_bytes(zstandard.compress(b"7\t\\N\t\\N\t\\N\t\\N\n"))
-    assert taken_by_shell(tmp_path, folder)["tables"] == [
+    assert imported_by_shell(tmp_path, folder)["tables"] == [
         {"db": "shop", "table": "orders", "inserts": 1, "updates": 0, "deletes": 0}
     ]
 
 
 def test_a_table_without_rows_is_left_out_and_named(tmp_path: Path) -> None:
-    made = Folder()
-    made.notes["shop@orders.json"]["includesData"] = False
-    assert taken_by_shell(tmp_path, made.write(tmp_path / "dump"))["losses"] == [
+    dump = Folder()
+    dump.notes["shop@orders.json"]["includesData"] = False
+    assert imported_by_shell(tmp_path, dump.write(tmp_path / "dump"))["losses"] == [
         "shop.orders: its rows are left out, because the dump has only its CREATE TABLE"
     ]
 
@@ -370,33 +370,33 @@ def test_a_table_without_rows_is_left_out_and_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda made: made.notes.pop("@.done.json"), "is not there: the dump is not whole"),
+        (lambda dump: dump.notes.pop("@.done.json"), "is not there: the dump is not whole"),
         (
-            lambda made: made.notes["@.done.json"]["chunkFileBytes"].update({"shop@orders@@9.tsv.zst": 1}),
+            lambda dump: dump.notes["@.done.json"]["chunkFileBytes"].update({"shop@orders@@9.tsv.zst": 1}),
             "cannot be read",
         ),
-        (lambda made: made.notes["@.done.json"]["chunkFileBytes"].clear(), "expected files with the rows of"),
-        (lambda made: made.notes["@.json"].update(tzUtc=False), "make it with tzUtc"),
+        (lambda dump: dump.notes["@.done.json"]["chunkFileBytes"].clear(), "expected files with the rows of"),
+        (lambda dump: dump.notes["@.json"].update(tzUtc=False), "make it with tzUtc"),
         (
-            lambda made: made.notes["shop@orders.json"]["options"].update(fieldsTerminatedBy=","),
+            lambda dump: dump.notes["shop@orders.json"]["options"].update(fieldsTerminatedBy=","),
             "in the default dialect",
         ),
         (
-            lambda made: made.notes["shop@orders.json"]["options"].update(columns=COLUMNS[:4]),
+            lambda dump: dump.notes["shop@orders.json"]["options"].update(columns=COLUMNS[:4]),
             "as many fields as the table has columns",
         ),
         (
-            lambda made: made.notes["shop@orders.json"]["options"].update(decodeColumns={"bytes": "ROT13"}),
+            lambda dump: dump.notes["shop@orders.json"]["options"].update(decodeColumns={"bytes": "ROT13"}),
             "found ROT13",
         ),
-        (lambda made: made.notes["shop.json"].update(tables="orders"), "expected tables in the notes of"),
+        (lambda dump: dump.notes["shop.json"].update(tables="orders"), "expected tables in the notes of"),
     ],
 )
 def test_what_is_not_whole_or_not_understood_is_refused(
     tmp_path: Path, spoil: Callable[[Folder], object], message: str
 ) -> None:
-    made = Folder()
-    spoil(made)
+    dump = Folder()
+    spoil(dump)
     with pytest.raises(BinxError, match=message):
-        taken_by_shell(tmp_path, made.write(tmp_path / "dump"))
+        imported_by_shell(tmp_path, dump.write(tmp_path / "dump"))
     assert not list((tmp_path / "lake").glob("_manifest/*.json"))

@@ -47,7 +47,7 @@ DUCKDB = """CREATE TABLE orders (id UINTEGER, total DECIMAL(12,3), day DATE, "at
   note VARCHAR, raw BLOB, took TIME, state ENUM('paid', 'new'), tags VARCHAR, doc JSON, "on" BOOLEAN)"""
 
 
-def taken(path: Path, lake: Path, *, schema: str | None = SCHEMA, table: Any = None) -> dict[str, Any]:
+def imported(path: Path, lake: Path, *, schema: str | None = SCHEMA, table: Any = None) -> dict[str, Any]:
     """The manifest of files that are taken in."""
     file = lake.parent / "schema.sql"
     if schema is not None:
@@ -74,14 +74,14 @@ def by_arrow(path: Path) -> None:
 
 
 def by_duckdb(path: Path) -> None:
-    with duckdb.connect() as made:
-        made.execute(DUCKDB)
+    with duckdb.connect() as connection:
+        connection.execute(DUCKDB)
         for row in ROWS:
             took = row["took"]
             values = [*row.values()]
             values[7] = None if took is None else (datetime.datetime.min + took).time()  # type: ignore[operator]
-            made.execute(f"INSERT INTO orders VALUES ({', '.join('?' * len(values))})", values)
-        made.execute(f"COPY orders TO '{path}' (FORMAT parquet)")
+            connection.execute(f"INSERT INTO orders VALUES ({', '.join('?' * len(values))})", values)
+        connection.execute(f"COPY orders TO '{path}' (FORMAT parquet)")
 
 
 def by_pandas(path: Path) -> None:
@@ -94,7 +94,7 @@ def by_pandas(path: Path) -> None:
 def test_rows_of_any_writer_are_values_of_the_columns(tmp_path: Path, write: Any) -> None:
     path, lake = tmp_path / "shop.orders.parquet", tmp_path / "lake"
     write(path)
-    manifest = taken(path, lake)
+    manifest = imported(path, lake)
     assert manifest["base"] == {
         "tool": "Parquet", "file": "mysql-bin.000003", "position": 4711, "gtids": GTIDS,
     }  # fmt: skip
@@ -111,9 +111,9 @@ def test_rows_of_any_writer_are_values_of_the_columns(tmp_path: Path, write: Any
 def test_what_state_writes_is_a_base_without_a_schema(tmp_path: Path) -> None:
     first, second, file = tmp_path / "first", tmp_path / "second", tmp_path / "found.parquet"
     by_arrow(tmp_path / "shop.orders.parquet")
-    taken(tmp_path / "shop.orders.parquet", first)
+    imported(tmp_path / "shop.orders.parquet", first)
     assert binx("state", first, "--table", "shop.orders", "-o", file, "--quiet").code == 3
-    taken(file, second, schema=None)
+    imported(file, second, schema=None)
     before, after = (table_at(str(lake), "shop.orders", None) for lake in (first, second))
     assert after.rows.to_pylist() == before.rows.to_pylist()
     assert after.rows.column("_unknown").to_pylist() == [["twice"], ["twice"]]
@@ -135,12 +135,12 @@ def test_names_tell_the_table(tmp_path: Path, path: str) -> None:
     by_arrow(file)
     (file.parent / "_SUCCESS").touch()
     (file.parent / ".part-0.crc").touch()
-    told = None if "shop" in path else ("shop", "orders")
-    if told is not None:
+    table = None if "shop" in path else ("shop", "orders")
+    if table is not None:
         with pytest.raises(BinxError):
-            taken(tmp_path / "base", tmp_path / "lake")
-    manifest = taken(tmp_path / "base", tmp_path / "lake", table=told)
-    assert [(one["db"], one["table"]) for one in manifest["tables"]] == [("shop", "orders")]
+            imported(tmp_path / "base", tmp_path / "lake")
+    manifest = imported(tmp_path / "base", tmp_path / "lake", table=table)
+    assert [(entry["db"], entry["table"]) for entry in manifest["tables"]] == [("shop", "orders")]
 
 
 def test_part_files_are_one_table(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_part_files_are_one_table(tmp_path: Path) -> None:
         pq.write_table(
             pa.Table.from_pylist([row], pa.Table.from_pylist(ROWS).schema), folder / f"{number}.parquet"
         )
-    taken(folder, tmp_path / "lake")
+    imported(folder, tmp_path / "lake")
     assert [row["_row"] for row in rows_of(tmp_path / "lake")] == [0, 1]
     same = tmp_path / "shop.orders.parquet"
     by_arrow(same)
@@ -161,12 +161,12 @@ def test_part_files_are_one_table(tmp_path: Path) -> None:
             )
         )
     with pytest.raises(BinxError, match="say which table"):
-        taken(folder / "0.parquet", tmp_path / "lake")
+        imported(folder / "0.parquet", tmp_path / "lake")
 
 
 def test_without_a_schema_columns_are_as_the_file_has_them(tmp_path: Path) -> None:
     by_arrow(tmp_path / "shop.orders.parquet")
-    taken(tmp_path / "shop.orders.parquet", tmp_path / "lake", schema=None)
+    imported(tmp_path / "shop.orders.parquet", tmp_path / "lake", schema=None)
     assert [{name: row[name] for name in ROWS[0]} for row in rows_of(tmp_path / "lake")] == ROWS
     state = table_at(str(tmp_path / "lake"), "shop.orders", None, ["id"])
     assert state.rows.num_rows == 2
@@ -209,7 +209,7 @@ def test_what_is_no_value_of_its_column_is_refused(
         table if values is None else table.append_column(column, values), tmp_path / "shop.orders.parquet"
     )
     with pytest.raises(BinxError, match=message):
-        taken(tmp_path / "shop.orders.parquet", tmp_path / "lake")
+        imported(tmp_path / "shop.orders.parquet", tmp_path / "lake")
     assert not list((tmp_path / "lake").rglob("*.parquet"))
 
 
@@ -225,7 +225,7 @@ def test_a_folder_of_another_kind_is_refused(tmp_path: Path, name: str, message:
     (folder / name).parent.mkdir(parents=True)
     (folder / name).write_bytes((tmp_path / "0.parquet").read_bytes())
     with pytest.raises(BinxError, match=message):
-        taken(folder, tmp_path / "lake")
+        imported(folder, tmp_path / "lake")
 
 
 def test_a_damaged_file_leaves_nothing(tmp_path: Path) -> None:
@@ -234,11 +234,11 @@ def test_a_damaged_file_leaves_nothing(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     path.write_bytes(data[:-20])
     with pytest.raises(BinxError, match="damaged"):
-        taken(path, tmp_path / "lake")
+        imported(path, tmp_path / "lake")
     data[60:200] = bytes(140)
     path.write_bytes(data)
     with pytest.raises(BinxError):
-        taken(path, tmp_path / "lake")
+        imported(path, tmp_path / "lake")
     assert not list((tmp_path / "lake").rglob("*.parquet"))
 
 
@@ -246,9 +246,9 @@ def test_the_command_asks_for_the_position_and_takes_a_file_once(tmp_path: Path)
     path, schema, lake = tmp_path / "data.parquet", tmp_path / "schema.sql", tmp_path / "lake"
     by_arrow(path)
     schema.write_text(SCHEMA)
-    asked: list[str | Path] = ["base", path, "--as", "shop.orders", "--schema", schema, "-o", lake, "--json"]
-    refused = binx(*asked)
+    argv: list[str | Path] = ["base", path, "--as", "shop.orders", "--schema", schema, "-o", lake, "--json"]
+    refused = binx(*argv)
     assert (refused.code, "--from-gtid" in refused.err) == (2, True)
     for state in ("written", "kept"):
-        done = binx(*asked, "--from-gtid", GTIDS)
+        done = binx(*argv, "--from-gtid", GTIDS)
         assert (done.code, json.loads(done.out)["state"]) == (0, state), done.err

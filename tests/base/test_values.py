@@ -18,11 +18,11 @@ from binx.rows.columns.types import ArrowOptions, Kind, LogicalType
 
 def read(logical: LogicalType, *texts: bytes | None) -> tuple[list[Any], list[Misfit]]:
     """What a column's texts are read as, and the misfits."""
-    parts = [text or b"" for text in texts]
+    filled = [text or b"" for text in texts]
     bits = sum(1 << row for row, text in enumerate(texts) if text is not None)
-    offsets = array("i", accumulate(map(len, parts), initial=0))
-    cut = (bits.to_bytes(len(texts) // 8 + 1, "little"), texts.count(None), offsets, b"".join(parts))
-    values, misfits = DumpColumn(logical, ArrowOptions(), raw=False).array(cut, len(texts))
+    offsets = array("i", accumulate(map(len, filled), initial=0))
+    text_column = (bits.to_bytes(len(texts) // 8 + 1, "little"), texts.count(None), offsets, b"".join(filled))
+    values, misfits = DumpColumn(logical, ArrowOptions(), raw=False).array(text_column, len(texts))
     return values.to_pylist(), misfits
 
 
@@ -65,7 +65,7 @@ def read(logical: LogicalType, *texts: bytes | None) -> tuple[list[Any], list[Mi
         (LogicalType(Kind.ENUM, "enum", members=("a", "b")), (b"b", b"", None), ["b", "", None]),
         (LogicalType(Kind.BINARY, "varbinary"), (b"\0\xff", None), [b"\0\xff", None]),
     ],
-    ids=lambda one: f"{one.kind.value}-{one.precision or one.length}" if isinstance(one, LogicalType) else "",
+    ids=lambda part: f"{part.kind.value}-{part.precision or part.length}" if hasattr(part, "kind") else "",
 )
 def test_values_are_those_of_rows(
     logical: LogicalType, texts: tuple[bytes | None, ...], values: list[Any]
@@ -80,9 +80,9 @@ def test_moments_that_the_calendar_does_not_have_are_misfits() -> None:
     assert read(LogicalType(Kind.DATE, "date"), *days) == (expected, missing)
     moments = [None if day is None else day + b" 03:04:05.5" for day in days]
     missing = [(row, f"{text} 03:04:05.5") for row, text in missing]
-    clocks = [None if one is None else datetime.combine(one, time(3, 4, 5, 500_000)) for one in expected]
+    clocks = [None if day is None else datetime.combine(day, time(3, 4, 5, 500_000)) for day in expected]
     assert read(LogicalType(Kind.DATETIME, "datetime", fraction=1), *moments) == (clocks, missing)
-    instants = [None if one is None else one.replace(tzinfo=UTC) for one in clocks]
+    instants = [None if clock is None else clock.replace(tzinfo=UTC) for clock in clocks]
     assert read(LogicalType(Kind.TIMESTAMP, "timestamp", fraction=1), *moments) == (instants, missing)
 
 

@@ -63,8 +63,8 @@ def test_the_status_tells_whether_a_pull_is_running(tmp_path: Path) -> None:
     assert not read_status(tmp_path)["running"]
     with hold_lock(tmp_path / LOCK, str(tmp_path)):
         assert read_status(tmp_path)["running"]
-    found = read_status(tmp_path)
-    assert (found["running"], found["position"], len(found["chains"])) == (False, 4, 1)
+    status = read_status(tmp_path)
+    assert (status["running"], status["position"], len(status["chains"])) == (False, 4, 1)
 
 
 def test_a_state_that_cannot_be_understood_is_an_error(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_state_that_cannot_be_understood_is_an_error(tmp_path: Path) -> None:
 
 
 def test_places_are_ordered_as_logs_are() -> None:
-    places = [LogPosition.of("b.000002", 5), LogPosition.of("b.000010", 4), LogPosition.of("b.1000000", 4)]
-    assert sorted(places) == places
+    positions = [LogPosition.of("b.000002", 5), LogPosition.of("b.000010", 4), LogPosition.of("b.1000000", 4)]
+    assert sorted(positions) == positions
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_no_event_where_the_last_transaction_was_is_another_log(resumed: bool, k
 
 def test_lost_connections_are_made_again_and_damage_is_believed_in_the_end(tmp_path: Path) -> None:
     request = PullRequest(Login(), tmp_path, follow=True)
-    told: list[str] = []
-    pull = Pull(request, told.append)
+    notes: list[str] = []
+    pull = Pull(request, notes.append)
     lost, damage = ConnectionLostError("gone", server="db1"), DamagedError("bad", path="a.000001", offset=4)
     assert not pull._may_retry(lost, 1)
     pull._connected = True
     assert all(pull._may_retry(lost, failures) for failures in range(100))
     assert [pull._may_retry(damage, 1) for _ in range(3)] == [True, True, False]
-    ends = Pull(replace(request, follow=False), told.append)
+    ends = Pull(replace(request, follow=False), notes.append)
     ends._connected = True
     assert not ends._may_retry(lost, 50)
     assert not ends._may_retry(DiskFullError("full"), 1)
@@ -155,20 +155,20 @@ def read(name: str) -> tuple[bytes, LogChecks]:
     return log, LogChecks(name, parse_format(log, MAGIC_SIZE), begin)
 
 
-def fed(log: bytes, checks: LogChecks, piece: int = 1 << 30) -> int:
+def fed(log: bytes, checks: LogChecks, size: int = 1 << 30) -> int:
     """Where the checks have come to with a log that arrives in pieces."""
     end = checks.position
     while end < len(log):
-        end = min(end + piece, len(log))
+        end = min(end + size, len(log))
         checks.take(memoryview(log)[checks.position : end])
     return checks.position
 
 
 @pytest.mark.parametrize("name", LOGS)
-@pytest.mark.parametrize("piece", [100, 5000, 1 << 30])
-def test_a_log_passes_in_any_pieces(name: str, piece: int) -> None:
+@pytest.mark.parametrize("size", [100, 5000, 1 << 30])
+def test_a_log_passes_in_any_pieces(name: str, size: int) -> None:
     log, checks = read(name)
-    assert fed(log, checks, piece) == len(log) == checks.whole_end
+    assert fed(log, checks, size) == len(log) == checks.whole_end
     assert checks.is_closed
     assert checks.last is not None
     assert checks.gtids().count > 0
@@ -193,12 +193,12 @@ def test_no_changed_bit_passes(name: str) -> None:
 
 def test_a_transaction_is_whole_only_at_its_end() -> None:
     log, checks = read(LOGS[0])
-    wholes = set()
-    for one in list(events_of(log))[1:]:
-        checks.take(memoryview(one))
-        wholes.add(checks.whole_end)
-        assert checks.whole_end == checks.position or one[4] not in (16, 4)
-    assert len(wholes) < checks.position / 100
+    ends = set()
+    for event_bytes in list(events_of(log))[1:]:
+        checks.take(memoryview(event_bytes))
+        ends.add(checks.whole_end)
+        assert checks.whole_end == checks.position or event_bytes[4] not in (16, 4)
+    assert len(ends) < checks.position / 100
 
 
 def test_an_event_in_another_place_is_damage() -> None:
@@ -219,17 +219,17 @@ def test_a_large_event_is_checked_in_pieces() -> None:
         changed = bytearray(large)
         if damage is not None:
             changed[damage] ^= 4
-        one = LogChecks("log", checks.description, begin)
-        pieces = [memoryview(changed)[at : at + 100_000] for at in range(0, len(changed), 100_000)]
-        for piece in pieces[:-1]:
-            assert one.take(piece) == len(piece)
+        checks_of_large = LogChecks("log", checks.description, begin)
+        chunks = [memoryview(changed)[at : at + 100_000] for at in range(0, len(changed), 100_000)]
+        for chunk in chunks[:-1]:
+            assert checks_of_large.take(chunk) == len(chunk)
         if damage is None:
-            one.take(pieces[-1])
-            assert one.position == begin + len(large)
+            checks_of_large.take(chunks[-1])
+            assert checks_of_large.position == begin + len(large)
         else:
             with pytest.raises(DamagedError, match="stored checksum"):
-                one.take(pieces[-1])
-            assert one.position == begin
+                checks_of_large.take(chunks[-1])
+            assert checks_of_large.position == begin
 
 
 def test_a_log_must_list_what_was_pulled_before() -> None:
@@ -264,9 +264,9 @@ def test_other_urls_are_refused(url: str) -> None:
 
 
 def test_a_password_is_in_no_message() -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as caught:
         parse_url("mysql://me:secret@db1/shop")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(caught.value)
     assert "secret" not in repr(Login(password="secret"))
 
 

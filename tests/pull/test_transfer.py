@@ -70,12 +70,12 @@ def test_a_pull_goes_on_where_it_was_cut(folder: str, tmp_path: Path) -> None:
         with pytest.raises(ConnectionLostError):
             pulled(sent, tmp_path, None, ends=True)
         if (tmp_path / NAMES[0]).exists():
-            here = (tmp_path / NAMES[0]).read_bytes()
-            assert here[IN_USE_AT + 1 :] == logs[0][IN_USE_AT + 1 : len(here)]
-            assert len(here) >= size
-            size = len(here)
-            found = read_tail(tmp_path)
-            assert found is None or found.end == size
+            stored = (tmp_path / NAMES[0]).read_bytes()
+            assert stored[IN_USE_AT + 1 :] == logs[0][IN_USE_AT + 1 : len(stored)]
+            assert len(stored) >= size
+            size = len(stored)
+            tail = read_tail(tmp_path)
+            assert tail is None or tail.end == size
         last = cut
     assert size > len(logs[0]) // 2
 
@@ -133,24 +133,24 @@ def test_damage_is_not_written(tmp_path: Path) -> None:
     wire.data[len(wire.data) * 2 // 3] ^= 8
     with pytest.raises(DamagedError, match=NAMES[0]):
         pulled(bytes(wire.data), tmp_path, None)
-    here = (tmp_path / NAMES[0]).read_bytes()
-    assert here[IN_USE_AT + 1 :] == log[IN_USE_AT + 1 : len(here)]
+    stored = (tmp_path / NAMES[0]).read_bytes()
+    assert stored[IN_USE_AT + 1 :] == log[IN_USE_AT + 1 : len(stored)]
     tail = read_tail(tmp_path)
     assert tail is not None
-    assert tail.end == len(here)
+    assert tail.end == len(stored)
 
 
 def test_what_is_acknowledged_is_on_the_disk(tmp_path: Path) -> None:
     log = logs_of(FOLDERS[0])[0]
     wire = Wire(semi_sync=True).send(rotate(NAMES[0]))
-    for one in events_of(log):
-        wire.send(one, asks=one[4] == 16)
+    for event_bytes in events_of(log):
+        wire.send(event_bytes, asks=event_bytes[4] == 16)
     progress, heard = pulled(bytes(wire.data), tmp_path, end_of(log, NAMES[0]), semi_sync=True)
-    told = progress.acknowledged
-    assert told is not None
-    reply = bytes([0xEF]) + told.position.to_bytes(8, "little") + NAMES[0].encode()
+    acknowledged = progress.acknowledged
+    assert acknowledged is not None
+    reply = bytes([0xEF]) + acknowledged.position.to_bytes(8, "little") + NAMES[0].encode()
     assert heard.endswith(len(reply).to_bytes(3, "little") + b"\0" + reply)
-    assert told.position <= progress.position
+    assert acknowledged.position <= progress.position
 
 
 def begun(tmp_path: Path) -> tuple[bytes, int]:
@@ -167,9 +167,9 @@ def begun(tmp_path: Path) -> tuple[bytes, int]:
 def test_another_log_of_the_same_name_is_refused(tmp_path: Path) -> None:
     _, start = begun(tmp_path)
     before = (tmp_path / NAMES[0]).read_bytes()
-    other = logs_of(FOLDERS[0])[1]
+    second = logs_of(FOLDERS[0])[1]
     with pytest.raises(BinxError):
-        pulled(bytes(Wire().log(NAMES[0], other, start).data), tmp_path, None)
+        pulled(bytes(Wire().log(NAMES[0], second, start).data), tmp_path, None)
     assert (tmp_path / NAMES[0]).read_bytes() == before
 
 
@@ -202,11 +202,11 @@ def test_a_log_that_lacks_what_came_before_is_not_kept(tmp_path: Path) -> None:
     first, second = logs_of(FOLDERS[0])
     events = list(events_of(first))
     wire = Wire().send(rotate(NAMES[0]))
-    for one in events:
-        wire.send(one)
+    for event_bytes in events:
+        wire.send(event_bytes)
     wire.send(rotate(NAMES[1]))
-    for one in events:
-        wire.send(one)
+    for event_bytes in events:
+        wire.send(event_bytes)
     with pytest.raises(RefusedError, match="lacks"):
         pulled(bytes(wire.data), tmp_path, None)
     assert [path.name for path in tmp_path.iterdir()] == [NAMES[0]]
@@ -224,17 +224,17 @@ FIRST, *EVENTS = events_of(LOG)
 BODY = b"".join(EVENTS)
 
 
-def taken(wire: Wire, pieces: list[int], room: int = 4096) -> tuple[bytes, list[bytes], int]:
+def unpacked(wire: Wire, sizes: list[int], room: int = 4096) -> tuple[bytes, list[bytes], int]:
     """The events of the file, the special packets, and where an acknowledgement was asked for last."""
     stream = PacketStream(wire.semi_sync)
     events, special, received, at = b"", [], bytearray(), 0
     out = bytearray(room)
-    for size in [*pieces, len(wire.data)]:
+    for size in [*sizes, len(wire.data)]:
         received += wire.data[at : at + size]
         at = min(at + size, len(wire.data))
         while True:
-            used, made, stop = stream.unpack(received, out)
-            events += out[:made]
+            used, written, stop = stream.unpack(received, out)
+            events += out[:written]
             del received[:used]
             if stop == PacketStop.PACKET_SPECIAL:
                 packet = stream.special(received)
@@ -250,16 +250,16 @@ def taken(wire: Wire, pieces: list[int], room: int = 4096) -> tuple[bytes, list[
 
 def sent(*, semi_sync: bool) -> Wire:
     wire = Wire(semi_sync).send(rotate("mysql-bin.000002")).send(FIRST)
-    for place, one in enumerate(EVENTS):
-        wire.send(one, asks=semi_sync and one[4] == 16)
-        if place == 40:
+    for index, event_bytes in enumerate(EVENTS):
+        wire.send(event_bytes, asks=semi_sync and event_bytes[4] == 16)
+        if index == 40:
             wire.send(heartbeat("mysql-bin.000002", 4))
     return wire
 
 
 @given(st.lists(st.integers(1, 5000), max_size=60), st.booleans(), st.integers(64, 9000))
-def test_pieces_make_no_difference(pieces: list[int], semi_sync: bool, room: int) -> None:
-    events, special, _ = taken(sent(semi_sync=semi_sync), pieces, room)
+def test_pieces_make_no_difference(sizes: list[int], semi_sync: bool, room: int) -> None:
+    events, special, _ = unpacked(sent(semi_sync=semi_sync), sizes, room)
     assert events == BODY
     assert [packet[-1:] for packet in special] == [
         rotate("mysql-bin.000002")[-1:],
@@ -270,11 +270,11 @@ def test_pieces_make_no_difference(pieces: list[int], semi_sync: bool, room: int
 
 def test_the_end_of_the_last_event_that_asks_is_known() -> None:
     ends, end = [], 0
-    for one in EVENTS:
-        end += len(one)
-        ends += [end] if one[4] == 16 else []
-    assert taken(sent(semi_sync=True), [])[2] == ends[-1]
-    assert taken(sent(semi_sync=False), [])[2] == -1
+    for event_bytes in EVENTS:
+        end += len(event_bytes)
+        ends += [end] if event_bytes[4] == 16 else []
+    assert unpacked(sent(semi_sync=True), [])[2] == ends[-1]
+    assert unpacked(sent(semi_sync=False), [])[2] == -1
 
 
 @pytest.mark.parametrize(
@@ -284,35 +284,35 @@ def test_an_event_of_several_packets_is_one(size: int) -> None:
     large = event(29, random.Random(size).randbytes(size - 23))
     assert len(large) == size
     wire = Wire().send(large).send(EVENTS[0])
-    assert taken(wire, [1 << 20] * 50, 1 << 22)[0] == large + EVENTS[0]
+    assert unpacked(wire, [1 << 20] * 50, 1 << 22)[0] == large + EVENTS[0]
 
 
 def test_errors_and_the_end_are_special() -> None:
     error = b"\xff\xd4\x04#HY000Could not find first log file name in binary log index file"
-    events, special, _ = taken(Wire().send(EVENTS[0]).packet(error).packet(b"\xfe\0\0\2\0"), [7])
+    events, special, _ = unpacked(Wire().send(EVENTS[0]).packet(error).packet(b"\xfe\0\0\2\0"), [7])
     assert (events, special) == (EVENTS[0], [error, b"\xfe\0\0\2\0"])
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("offset", "value", "message"),
     [
         (3, 2, "packet with the number 1, found 2"),
         (0, 1, "event that fills its packet"),
         (14, 0xFF, "event that fills its packet"),
     ],
 )
-def test_what_does_not_fit_is_damage(place: int, value: int, message: str) -> None:
+def test_what_does_not_fit_is_damage(offset: int, value: int, message: str) -> None:
     wire = Wire().send(EVENTS[0]).send(EVENTS[1])
-    wire.data[place] = value ^ (wire.data[place] if place == 0 else 0)
+    wire.data[offset] = value ^ (wire.data[offset] if offset == 0 else 0)
     with pytest.raises(DamagedError, match=message):
-        taken(wire, [])
+        unpacked(wire, [])
 
 
 def test_semi_sync_without_its_mark_is_damage() -> None:
     wire = Wire(semi_sync=True).send(EVENTS[0])
     wire.data[5] ^= 1
     with pytest.raises(DamagedError, match="mark of semi-synchronous"):
-        taken(wire, [])
+        unpacked(wire, [])
 
 
 def test_the_rest_of_a_large_event_must_be_there() -> None:
@@ -320,7 +320,7 @@ def test_the_rest_of_a_large_event_must_be_there() -> None:
     del wire.data[PACKET_MAXIMUM + 4 :]
     wire.send(EVENTS[0])
     with pytest.raises(DamagedError, match="rest of an event"):
-        taken(wire, [], 1 << 25)
+        unpacked(wire, [], 1 << 25)
 
 
 def test_the_test_log_is_there() -> None:

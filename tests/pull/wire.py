@@ -29,8 +29,8 @@ def event(number: int, body: bytes, position: int = 0, flags: int = 0) -> bytes:
     """An event with a checksum."""
     size = 19 + len(body) + 4
     head = bytes(4) + bytes([number]) + (97).to_bytes(4, "little") + size.to_bytes(4, "little")
-    whole = head + (position & 0xFFFFFFFF).to_bytes(4, "little") + flags.to_bytes(2, "little") + body
-    return whole + zlib.crc32(whole).to_bytes(4, "little")
+    content = head + (position & 0xFFFFFFFF).to_bytes(4, "little") + flags.to_bytes(2, "little") + body
+    return content + zlib.crc32(content).to_bytes(4, "little")
 
 
 def rotate(name: str, position: int = MAGIC_SIZE) -> bytes:
@@ -58,10 +58,10 @@ class Wire:
     def packet(self, payload: bytes, *, asks: bool = False) -> Self:
         """Send any packet, in as many parts as it takes."""
         while True:
-            part, payload = payload[:PACKET_MAXIMUM], payload[PACKET_MAXIMUM:]
-            self.data += len(part).to_bytes(3, "little") + bytes([self._number]) + part
+            chunk, payload = payload[:PACKET_MAXIMUM], payload[PACKET_MAXIMUM:]
+            self.data += len(chunk).to_bytes(3, "little") + bytes([self._number]) + chunk
             self._number = (self._number + 1) % 256
-            if len(part) < PACKET_MAXIMUM:
+            if len(chunk) < PACKET_MAXIMUM:
                 break
         if asks:
             self._number = 1
@@ -70,12 +70,12 @@ class Wire:
     def log(self, name: str, log: bytes, start: int = MAGIC_SIZE) -> Self:
         """Send a log from an event on, as a server does."""
         self.send(rotate(name, start))
-        for place, one in enumerate(events_of(log)):
-            if place == 0 and start > MAGIC_SIZE:
-                self.send(without_beginning(one))
-            elif (end := int.from_bytes(one[13:17], "little")) > start or place == 0:
+        for index, event in enumerate(events_of(log)):
+            if index == 0 and start > MAGIC_SIZE:
+                self.send(without_beginning(event))
+            elif (end := int.from_bytes(event[13:17], "little")) > start or index == 0:
                 assert end
-                self.send(one)
+                self.send(event)
         return self
 
 
@@ -91,15 +91,15 @@ class Sender:
     """A server that sends what was made ready, and then is silent until it is asked no more."""
 
     def __init__(self, data: bytes, *, ends: bool = False) -> None:
-        self._ours, self._theirs = socket.socketpair()
+        self._client_end, self._server_end = socket.socketpair()
         self.heard = b""
 
         def send() -> None:
             try:
-                self._theirs.sendall(data)
+                self._server_end.sendall(data)
                 if ends:
-                    self._theirs.shutdown(socket.SHUT_WR)
-                while more := self._theirs.recv(1 << 16):
+                    self._server_end.shutdown(socket.SHUT_WR)
+                while more := self._server_end.recv(1 << 16):
                     self.heard += more
             except OSError:
                 pass
@@ -110,7 +110,7 @@ class Sender:
     def server(self) -> Server:
         """What a transfer knows of it."""
         facts = SimpleNamespace(checksums=True)
-        return cast(Server, cast(Any, SimpleNamespace(socket=self._ours, name="db1:3306", facts=facts)))
+        return cast(Server, cast(Any, SimpleNamespace(socket=self._client_end, name="db1:3306", facts=facts)))
 
     def __enter__(self) -> Self:
         """Begin to send."""
@@ -121,7 +121,7 @@ class Sender:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop."""
-        self._ours.close()
-        self._theirs.close() if not self._thread.is_alive() else None
+        self._client_end.close()
+        self._server_end.close() if not self._thread.is_alive() else None
         self._thread.join()
-        self._theirs.close()
+        self._server_end.close()

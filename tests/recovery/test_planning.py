@@ -27,16 +27,16 @@ def logs_of(shop: str) -> list[Path]:
     return sorted((TESTDATA / shop / "shop").glob("mysql-bin.0*"))
 
 
-def listed(paths: Sequence[Path]) -> list[TransactionRecord]:
+def records(paths: Sequence[Path]) -> list[TransactionRecord]:
     with binx.open(*paths) as opened:
         return list(opened.transactions())
 
 
-LISTED = {shop: listed(logs_of(shop)) for shop in SHOPS}
+RECORDS = {shop: records(logs_of(shop)) for shop in SHOPS}
 
 
-def microseconds(one: TransactionRecord) -> int:
-    return round(one.commit_time.timestamp() * 1_000_000)
+def microseconds(record: TransactionRecord) -> int:
+    return round(record.commit_time.timestamp() * 1_000_000)
 
 
 def plan(paths: Sequence[Path], backup: BackupPosition, target: Target | None = None) -> RecoveryPlan:
@@ -45,7 +45,7 @@ def plan(paths: Sequence[Path], backup: BackupPosition, target: Target | None = 
 
 
 def gtids_of(transactions: Sequence[TransactionRecord]) -> GtidSet:
-    return GtidSet().union(*(GtidSet.parse(one.transaction) for one in transactions))
+    return GtidSet().union(*(GtidSet.parse(record.transaction) for record in transactions))
 
 
 def backups_of(transactions: Sequence[TransactionRecord], held: int) -> list[BackupPosition]:
@@ -55,103 +55,103 @@ def backups_of(transactions: Sequence[TransactionRecord], held: int) -> list[Bac
     return [BackupPosition(file, offset), BackupPosition("", 0, gtids), BackupPosition(file, offset, gtids)]
 
 
-def begins_with(one: TransactionRecord) -> Edge:
-    return Edge(Path(one.path).name, one.start, one.gtid, microseconds(one))
+def begins_with(record: TransactionRecord) -> Edge:
+    return Edge(Path(record.path).name, record.start, record.gtid, microseconds(record))
 
 
-def ends_with(one: TransactionRecord) -> Edge:
-    return begins_with(one)._replace(position=one.end)
+def ends_with(record: TransactionRecord) -> Edge:
+    return begins_with(record)._replace(position=record.end)
 
 
 @pytest.mark.parametrize("shop", SHOPS)
 @settings(max_examples=40)
 @given(data=st.data())
 def test_replay_begins_behind_the_backup_and_ends_at_the_target(shop: str, data: st.DataObject) -> None:
-    transactions = LISTED[shop]
+    transactions = RECORDS[shop]
     held = data.draw(st.integers(1, len(transactions) - 2), "transactions in the backup")
     stop = data.draw(st.integers(held + 1, len(transactions) - 1), "transactions at the target")
     time = microseconds(transactions[stop])
-    reached = next(k for k, one in enumerate(transactions) if k >= held and microseconds(one) >= time)
+    reached = next(k for k, record in enumerate(transactions) if k >= held and microseconds(record) >= time)
     targets = [
         (Target(TargetKind.GTIDS, gtids=gtids_of([transactions[stop - 1]])), stop),
         (Target(TargetKind.BEFORE, gtids=gtids_of([transactions[stop]])), stop),
         (Target(), len(transactions)),
     ]
-    if all(microseconds(one) < time for one in transactions[:held]):
+    if all(microseconds(record) < time for record in transactions[:held]):
         targets.append((Target(TargetKind.TIME, time=time), reached))
     for backup in backups_of(transactions, held):
         for target, expected in targets:
-            found = plan(logs_of(shop), backup, target)
-            assert found.covered
-            assert found.transactions == expected - held
-            assert not found.held
+            result = plan(logs_of(shop), backup, target)
+            assert result.covered
+            assert result.transactions == expected - held
+            assert not result.held
             if expected > held:
-                assert found.begin == begins_with(transactions[held])
-                assert found.end == ends_with(transactions[expected - 1])
+                assert result.begin == begins_with(transactions[held])
+                assert result.end == ends_with(transactions[expected - 1])
             else:
-                assert (found.begin, found.end, found.replayable) == (None, None, False)
+                assert (result.begin, result.end, result.replayable) == (None, None, False)
 
 
 @pytest.mark.parametrize("shop", SHOPS)
 @pytest.mark.parametrize("kind", [0, 1, 2], ids=["position", "GTIDs", "both"])
 def test_each_log_that_is_removed_is_named(shop: str, kind: int) -> None:
-    paths, transactions = logs_of(shop), LISTED[shop]
+    paths, transactions = logs_of(shop), RECORDS[shop]
     first, last = transactions[30], transactions[-3]
     backup = backups_of(transactions, 30)[kind]
     target = Target(TargetKind.GTIDS, gtids=gtids_of([last]))
-    needed = sorted({one.path for one in transactions[30:-2]})
+    needed = sorted({record.path for record in transactions[30:-2]})
     assert (len(needed) > 3, first.path) == (True, needed[0])
     for removed in needed:
-        found = plan([path for path in paths if str(path) != removed], backup, target)
-        assert not found.covered
-        assert Path(removed).name in found.missing_logs
+        result = plan([path for path in paths if str(path) != removed], backup, target)
+        assert not result.covered
+        assert Path(removed).name in result.missing_logs
         # What lacks at the end alone does not keep the rest from being replayed.
-        assert found.replayable == (removed == needed[-1])
+        assert result.replayable == (removed == needed[-1])
 
 
 @pytest.mark.parametrize("shop", SHOPS)
 def test_logs_before_the_backup_and_behind_the_target_are_not_needed(shop: str) -> None:
-    transactions = LISTED[shop]
+    transactions = RECORDS[shop]
     paths = logs_of(shop)
-    places = [k for k, one in enumerate(transactions) if one.path == str(paths[2])]
-    for backup in backups_of(transactions, places[3]):
-        target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[places[-3]]]))
-        found = plan(paths[2:3], backup, target)
-        assert (found.covered, [part.path for part in found.logs]) == (True, [str(paths[2])])
-        assert (found.logs[0].start, found.logs[0].end) == (
-            transactions[places[3]].start,
-            transactions[places[-3]].end,
+    indexes = [k for k, record in enumerate(transactions) if record.path == str(paths[2])]
+    for backup in backups_of(transactions, indexes[3]):
+        target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[indexes[-3]]]))
+        result = plan(paths[2:3], backup, target)
+        assert (result.covered, [log.path for log in result.logs]) == (True, [str(paths[2])])
+        assert (result.logs[0].start, result.logs[0].end) == (
+            transactions[indexes[3]].start,
+            transactions[indexes[-3]].end,
         )
 
 
 def test_missing_gtids_are_named() -> None:
-    paths, transactions = logs_of("mysql-9.7"), LISTED["mysql-9.7"]
+    paths, transactions = logs_of("mysql-9.7"), RECORDS["mysql-9.7"]
     _, by_gtid, _ = backups_of(transactions, 30)
-    lost = gtids_of([one for one in transactions if one.path == str(paths[2])])
-    found = plan([path for path in paths if path != paths[2]], by_gtid)
-    assert found.missing_gtids == lost
-    before = gtids_of([one for one in transactions[30:] if one.path in {str(paths[0]), str(paths[1])}])
+    lost = gtids_of([record for record in transactions if record.path == str(paths[2])])
+    result = plan([path for path in paths if path != paths[2]], by_gtid)
+    assert result.missing_gtids == lost
+    before = gtids_of([record for record in transactions[30:] if record.path in map(str, paths[:2])])
     assert plan(paths[2:], by_gtid).missing_gtids == before
 
 
 def test_what_the_backup_holds_between_others_is_passed_over() -> None:
-    transactions = LISTED["mysql-9.7"]
-    behind = [transactions[40], *transactions[500:503]]
-    found = plan(logs_of("mysql-9.7"), BackupPosition("", 0, gtids_of([*transactions[:30], *behind])))
-    assert found.begin == begins_with(transactions[30])
-    assert found.held == gtids_of(behind)
-    assert found.transactions == len(transactions) - 34
+    transactions = RECORDS["mysql-9.7"]
+    later = [transactions[40], *transactions[500:503]]
+    result = plan(logs_of("mysql-9.7"), BackupPosition("", 0, gtids_of([*transactions[:30], *later])))
+    assert result.begin == begins_with(transactions[30])
+    assert result.held == gtids_of(later)
+    assert result.transactions == len(transactions) - 34
 
 
 @pytest.mark.parametrize("shop", SHOPS)
 def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
-    transactions = LISTED[shop]
+    transactions = RECORDS[shop]
     early = gtids_of([transactions[10]])
     for backup in backups_of(transactions, 30):
         for kind in (TargetKind.GTIDS, TargetKind.BEFORE):
-            found = plan(logs_of(shop), backup, Target(kind, gtids=early))
-            assert "take an older backup" in found.problems[0]
-            assert not found.replayable
+            result = plan(logs_of(shop), backup, Target(kind, gtids=early))
+            assert "take an older backup" in result.problems[0]
+            assert not result.replayable
     for backup in backups_of(transactions, 30):
         target = Target(TargetKind.TIME, time=microseconds(transactions[0]))
         assert "take an older backup" in plan(logs_of(shop), backup, target).problems[0]
@@ -160,45 +160,45 @@ def test_a_backup_behind_the_target_is_refused(shop: str) -> None:
 
 
 def test_a_set_of_which_the_backup_holds_some_is_no_target_to_stop_before() -> None:
-    transactions = LISTED["mysql-9.7"]
+    transactions = RECORDS["mysql-9.7"]
     target = Target(TargetKind.BEFORE, gtids=gtids_of([transactions[10], transactions[900]]))
     for held in (30, 800):
         for backup in backups_of(transactions, held)[1:]:
-            found = plan(logs_of("mysql-9.7"), backup, target)
-            assert "take an older backup" in found.problems[0]
+            result = plan(logs_of("mysql-9.7"), backup, target)
+            assert "take an older backup" in result.problems[0]
 
 
 @pytest.mark.parametrize("shop", SHOPS)
 def test_a_backup_that_stands_at_the_target_needs_no_replay(shop: str) -> None:
-    transactions = LISTED[shop]
+    transactions = RECORDS[shop]
     target = Target(TargetKind.GTIDS, gtids=gtids_of([transactions[29]]))
-    found = plan(logs_of(shop), backups_of(transactions, 30)[0], target)
-    assert (found.covered, found.begin) == (True, None)
+    result = plan(logs_of(shop), backups_of(transactions, 30)[0], target)
+    assert (result.covered, result.begin) == (True, None)
 
 
 @pytest.mark.parametrize("shop", SHOPS)
 def test_a_time_behind_the_logs_is_not_covered(shop: str) -> None:
-    transactions = LISTED[shop]
+    transactions = RECORDS[shop]
     backup = backups_of(transactions, 30)[0]
     target = Target(TargetKind.TIME, time=max(map(microseconds, transactions)) + 3_600_000_000)
-    found = plan(logs_of(shop), backup, target)
-    assert (found.covered, found.replayable) == (False, True)
-    assert found.end == ends_with(transactions[-1])
+    result = plan(logs_of(shop), backup, target)
+    assert (result.covered, result.replayable) == (False, True)
+    assert result.end == ends_with(transactions[-1])
 
 
 def test_a_position_that_the_log_does_not_have_is_refused() -> None:
-    paths, transactions = logs_of("mysql-9.7"), LISTED["mysql-9.7"]
+    paths, transactions = logs_of("mysql-9.7"), RECORDS["mysql-9.7"]
     name = paths[0].name
-    found = plan(paths, BackupPosition(name, paths[0].stat().st_size + 1))
-    assert "the log was copied before the backup was made" in found.problems[0]
+    result = plan(paths, BackupPosition(name, paths[0].stat().st_size + 1))
+    assert "the log was copied before the backup was made" in result.problems[0]
     with pytest.raises(UsageError, match="is inside the transaction at"):
         plan(paths, BackupPosition(name, transactions[5].start + 20))
-    found = plan(paths, BackupPosition("mysql-bin.000000", 4))
-    assert "is not among the logs" in found.problems[0]
+    result = plan(paths, BackupPosition("mysql-bin.000000", 4))
+    assert "is not among the logs" in result.problems[0]
 
 
 def test_gtids_are_followed_where_the_position_is_of_another_server() -> None:
-    transactions = LISTED["mysql-9.7"]
+    transactions = RECORDS["mysql-9.7"]
     gtids = gtids_of(transactions[:30])
     found = plan(logs_of("mysql-9.7"), BackupPosition("mysql-bin.000001", 157, gtids))
     assert (found.covered, found.begin) == (True, begins_with(transactions[30]))
@@ -212,7 +212,7 @@ def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) ->
             shutil.copy(path, tmp_path / shop)
     both = [tmp_path / shop for shop in SHOPS]
     for shop in SHOPS:
-        *_, backup = backups_of(LISTED[shop], 30)
-        assert plan(both, backup).begin == begins_with(LISTED[shop][30])
+        *_, backup = backups_of(RECORDS[shop], 30)
+        assert plan(both, backup).begin == begins_with(RECORDS[shop][30])
     with pytest.raises(UsageError, match="give the logs of one"):
         plan(both, BackupPosition("mysql-bin.000001", 157))

@@ -58,10 +58,10 @@ def written(folder: Path, data: bytes, name: str = "mysql-bin.000001") -> str:
 
 def check_account(report: VerifyReport) -> None:
     for file in report.files:
-        parts = (file.header_bytes, file.transaction_bytes, file.damaged_bytes, file.unfinished_bytes)
+        sizes = (file.header_bytes, file.transaction_bytes, file.damaged_bytes, file.unfinished_bytes)
         if file.server_version is not None:
-            assert sum(parts) == file.bytes
-            assert min(parts) >= 0
+            assert sum(sizes) == file.bytes
+            assert min(sizes) >= 0
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
@@ -92,11 +92,11 @@ def test_every_good_log_of_other_servers_is_clean_and_every_odd_one_is_told(corp
     for path in paths:
         report = verify([str(path)])
         check_account(report)
-        found = set(kinds(report))
-        if found & REFUSED and path.stem not in ODD_IN_THE_CORPUS:
-            assert found <= REFUSED, path.name
+        found_kinds = set(kinds(report))
+        if found_kinds & REFUSED and path.stem not in ODD_IN_THE_CORPUS:
+            assert found_kinds <= REFUSED, path.name
         else:
-            assert found == ODD_IN_THE_CORPUS.get(path.stem, set()), path.name
+            assert found_kinds == ODD_IN_THE_CORPUS.get(path.stem, set()), path.name
 
 
 def test_all_transactions_of_later_servers_have_the_length_that_they_tell() -> None:
@@ -132,8 +132,8 @@ def test_a_changed_byte_is_told_with_place_and_transaction(tmp_path: Path) -> No
     assert problem.start < 1000 < problem.end
     assert problem.transactions == 1
     assert problem.gtid is not None
-    whole = verify([str(LOG)])
-    assert report.transactions == whole.transactions - 1
+    intact = verify([str(LOG)])
+    assert report.transactions == intact.transactions - 1
     assert report.files[0].damaged_bytes == problem.end - problem.start
     check_account(report)
     assert verify([written(tmp_path, bytes(data))], checksums=False).ok
@@ -377,11 +377,11 @@ def test_any_flipped_bit_is_told_or_changes_nothing_that_can_be_known(name: str,
 @pytest.mark.parametrize("name", ["tagged_gtids", "xa", "compressed", "no_checksum"])
 def test_any_cut_is_told(name: str, tmp_path: Path) -> None:
     data = (TESTDATA / "mysql-9.7" / "small" / f"{name}.binlog").read_bytes()
-    whole = verify([written(tmp_path, data)])
+    intact = verify([written(tmp_path, data)])
     for size in range(0, len(data), STRIDE):
         report = verify([written(tmp_path, data[:size])])
         check_account(report)
-        assert report.transactions <= whole.transactions
+        assert report.transactions <= intact.transactions
         # Between transactions nothing tells of a cut but that the end event is not there.
         assert not report.ok or "no ROTATE or STOP at its end" in report.notes[0]
 
@@ -393,7 +393,7 @@ def test_a_relay_log_with_the_sources_rotate_and_its_own_alone_is_intact(server:
     events = next(
         events
         for events in (b.split(log, 4) for log in logs)
-        if [one[4] for one in events].count(EventType.ROTATE) > 1
+        if [event[4] for event in events].count(EventType.ROTATE) > 1
     )
     rotates = [event for event in events if event[4] == EventType.ROTATE]
     path = tmp_path / "relay-bin.000001"

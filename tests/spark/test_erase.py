@@ -14,7 +14,7 @@ import pytest
 from binx.cli.run import run
 from tests.live.test_personal_data import canaries
 from tests.spark.conftest import Load
-from tests.spark.dataset import Server
+from tests.spark.dataset import Server, renumbered
 from tests.spark.test_state import ORDERS
 
 FIELDS = [("id", pa.int32()), ("name", pa.string()), ("note", pa.string())]
@@ -84,6 +84,34 @@ def test_later_loads_and_rebuilding_go_on_from_what_is_left(server: Any, tmp_pat
     assert load(lake, out)[1]["tables"][0]["current"] == 21
     assert load(lake, out, "--rebuild", "shop.orders")[1]["tables"][0]["current"] == 21
     assert canaries(out) == set()
+
+
+def test_older_rows_that_may_bring_an_erased_key_back_are_refused(
+    server: Any, tmp_path: Path, load: Load
+) -> None:
+    lake, out = tmp_path / "lake", tmp_path / "out"
+    server.export(lake, server.logs[1], whole=True)
+    load(lake, out)
+    assert run(["erase", str(out), "--table", "shop.orders", "--where", "id >= 50", "--quiet"]) == 0
+    state = (out / "_state.json").read_bytes()
+    server.export(lake, server.logs[0], whole=True)
+    code, answer = load(lake, out)
+    assert (code, "keys of shop.orders were erased" in answer["error"]) == (1, True)
+    assert (canaries(out), (out / "_state.json").read_bytes()) == (set(), state)
+
+
+def test_what_a_replica_repeats_of_an_erased_key_is_not_loaded(
+    server: Any, tmp_path: Path, load: Load
+) -> None:
+    out = tmp_path / "out"
+    server.export_all(tmp_path / "primary", whole=True)
+    assert load(tmp_path / "primary", out)[0] == 0
+    assert run(["erase", str(out), "--table", "shop.orders", "--where", "id >= 50", "--quiet"]) == 0
+    replica = Server(98)
+    replica.logs, replica.versions = [renumbered(log, 7) for log in server.logs], server.versions
+    replica.export_all(tmp_path / "replica", identity="00000000", base="replica-bin", whole=True)
+    code, summary = load([tmp_path / "primary", tmp_path / "replica"], out, "--chain", "97")
+    assert (code, summary["tables"][0]["loaded"], canaries(out)) == (0, 0, set())
 
 
 def test_rows_of_a_renamed_table_go_even_if_it_is_truncated_since(

@@ -23,6 +23,7 @@ from binx.spark.lake.arrow.keys import key_of, to_text
 from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, TableName, Unit
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
+from binx.spark.lake.repeats import EVENTS, events_of
 from binx.spark.lake.sources import state_rows, unit_images
 from binx.spark.lake.state import Output
 from binx.spark.lake.views import write_views
@@ -66,6 +67,7 @@ class _Erasing:
         self._output, self._place, self._state = output, output.place, output.state
         self._condition = condition
         self._table = table
+        self._events: set[tuple[str, str, str, str, int]] = set()
         self._name = TableName.parse(table)
         self._lives = [
             life
@@ -104,7 +106,8 @@ class _Erasing:
         state.history = [replaced.get(file.path, file) for file in state.history]
         state.version += 1
         note = {"table": self._table, "load": state.version, "keys": keys, **rows}
-        state.erasures.append({**note, "columns": sorted(self._condition.columns)})
+        note |= {"columns": sorted(self._condition.columns), "events": sorted(self._events)}
+        state.erasures.append(note)
         had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
         self._output.commit(state)
         self._place.remove(state.garbage)
@@ -173,6 +176,8 @@ class _Erasing:
             kept[places] &= np.array([key not in found for key in keys], bool)
         if kept.all():
             return file
+        gone = events_of(rows.select(EVENTS).filter(pa.array(~kept)), file)
+        self._events |= {(*file.table, file.chain, *event) for event in gone}
         path = f"{file.path.rpartition('/')[0]}/{uuid4().hex}.parquet"
         size = self._place.write(path, _filtered(rows, kept))
         return replace(file, path=path, rows=int(kept.sum()), bytes=size)

@@ -63,7 +63,7 @@ def without_repeated(
     its own, as after a failover and back. So files of history lose what a new file of an earlier chain has.
     Files with nothing left are omitted: their columns may be long outdated.
     """
-    ranks = state.ranks
+    ranks, erased = state.ranks, state.erased
     gtids = {name: chain.gtids for name, chain in state.chains.by_name.items()}
     others = {
         chain: {other for other, theirs in gtids.items() if other != chain and not own.isdisjoint(theirs)}
@@ -77,12 +77,13 @@ def without_repeated(
 
     @cache
     def events(file: ChangesFile) -> dict[_Event, int]:
-        return {} if file.gone else _events(file, Place(file.root) if file.root else output)
+        place = Place(file.root) if file.root else output
+        return {} if file.gone else events_of(place.table(file.path, EVENTS), file)
 
     def of_chain(table: TableName, chain: str) -> set[_Event]:
         if (table, chain) not in known:
             files = (events(one) for one in there[table] if one.chain == chain)
-            known[table, chain] = set().union(*files)
+            known[table, chain] = erased[table, chain].union(*files)
         return known[table, chain]
 
     def left_of(file: ChangesFile) -> ChangesFile | None:
@@ -98,6 +99,7 @@ def without_repeated(
             return file
         earlier = [one for one in others[file.chain] if ranks[one] < ranks[file.chain]]
         there_already = [*map(events, own), *(of_chain(file.table, one) for one in earlier)]
+        there_already += [erased[file.table, file.chain]] if own else []
         mine = events(file)
         first = datetime.fromtimestamp(min((time for _, time in mine), default=0) / 1_000_000, UTC)
         if any(one.gone and one.day >= str(first.date()) for one in (*own, *foreign)):
@@ -149,12 +151,13 @@ def without_repeated(
     return [file for file in found if file.table not in wrong], wrong
 
 
-def _events(file: ChangesFile, place: Place) -> dict[_Event, int]:
-    """Return the events of a file's rows that count, with their commit versions."""
-    names = ["_transaction", "_event_timestamp", "_commit_version"]
-    rows = place.table(file.path, names)
+EVENTS = ["_transaction", "_event_timestamp", "_commit_version"]
+
+
+def events_of(rows: pa.Table, file: ChangesFile) -> dict[_Event, int]:
+    """Return the events of those rows of a file that count, with their commit versions."""
     rows = rows.filter(counts(rows["_commit_version"], all_of(file)))
-    unique = rows.group_by(names).aggregate([])
+    unique = rows.group_by(EVENTS).aggregate([])
     times = unique["_event_timestamp"].cast(pa.int64()).to_pylist()
     scns = unique["_commit_version"].to_pylist()
     return dict(zip(zip(unique["_transaction"].to_pylist(), times, strict=True), scns, strict=True))

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
@@ -203,6 +204,7 @@ class _Load:
             scd2=options.scd2,
             soft_deletes=options.soft_deletes,
         )
+        self._check_erased(plan.lives)
         # Rows of a stopped table may belong to a life that has another name now.
         stopped = {life.id for life in plan.lives if _problem_of(life, self._arrivals.wrong)}
         return replace(
@@ -210,6 +212,20 @@ class _Load:
             work=[one for one in plan.work if options.wants(one.goal.name) and one.goal.life not in stopped],
             finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
+
+    def _check_erased(self, lives: Sequence[Life]) -> None:
+        """Check that no new rows of a table are older than rows of which keys were erased."""
+        erased = {TableName.parse(note["table"]) for note in self._state.erasures}
+        new = {file.identity for file in self._arrivals.files}
+        for life in [one for one in lives if not erased.isdisjoint(name for _, name in one.names)]:
+            is_new = [unit.file.identity in new for unit in life.units]
+            if any(earlier and not later for earlier, later in pairwise(is_new)):
+                raise RefusedError(
+                    f"keys of {life.name} were erased, and a log or base that is new to it is older: it may"
+                    " have the same rows. Take it out of the data set (binx to-parquet --forget), or load"
+                    " into another folder and erase there",
+                    path=self._place.uri,
+                )
 
     def _check_names(self, lives: Sequence[Life]) -> None:
         """Check that the tables named in options exist."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -177,7 +178,8 @@ class State:
         statements: the statements that have effects.
         keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
         losses: losses that concern no particular table.
-        erasures: the runs of ``binx erase``, each with counts of keys and rows, and the condition's columns.
+        erasures: the runs of ``binx erase``, each with counts of keys and rows, the condition's columns, and
+            by table and chain the events that had such rows.
         garbage: files of the former state, which readers may still have open.
     """
 
@@ -204,6 +206,16 @@ class State:
     def ranks(self) -> dict[str, int]:
         """The rank of each chain in the order."""
         return {name: rank for rank, name in enumerate(self.order)}
+
+    @property
+    def erased(self) -> dict[tuple[TableName, str], set[tuple[str, int]]]:
+        """The events that had erased rows, by table and chain: a transaction and the event's time."""
+        found: dict[tuple[TableName, str], set[tuple[str, int]]] = defaultdict(set)
+        for db, table, chain, transaction, time in (
+            one for note in self.erasures for one in note.get("events", ())
+        ):
+            found[TableName(db, table), chain].add((transaction, time))
+        return found
 
     def paths(self) -> set[str]:
         """Return all data files that count."""

@@ -209,8 +209,7 @@ class UserVar(NamedTuple):
 
 def parse_user_var(body: memoryview, header: EventHeader, description: FormatDescription) -> UserVar:
     """Read USER_VAR."""
-    reader = body_reader(body, header)
-    reader.take(description.post_header_length(header.type, 0))
+    reader = _reader_after_post_header(body, header, description)
     name = reader.text(reader.count(reader.u32(), 1, "characters"))
     if reader.u8():
         return UserVar(name, ValueType.STRING, None, BINARY_COLLATION, unsigned=False)

@@ -269,7 +269,7 @@ def _set(default: Default, logical: LogicalType) -> Absent | None:
         number = _whole_number(default)
         if not 0 <= number < 1 << len(members):
             return None
-        return Absent(",".join(member for bit, member in enumerate(members) if number >> bit & 1))
+        return Absent(logical.set_text(number))
     named = [_member(text, members) for text in default.constant.split(",") if default.constant]
     if None in named:
         return None

@@ -212,9 +212,6 @@ def _kind(sql: str, context: StatementContext | None) -> str:
 EXPLICIT_DEFAULTS_SINCE = {Flavour.MYSQL: (8, 0, 2), Flavour.MARIADB: (10, 10, 0)}
 """Versions whose explicit_defaults_for_timestamp is ON where nobody set it."""
 
-_MARIADB_EXPLICIT_DEFAULTS = 1 << 24
-"""MariaDB's bit for it in the session options (sql/sql_priv.h, OPTION_EXPLICIT_DEF_TIMESTAMP)."""
-
 
 def statement_context(query: Query, header: EventHeader, log: str = "") -> StatementContext:
     """Return what the catalog needs to know of the session that ran a statement.
@@ -244,9 +241,7 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
 
 
 def _explicit_defaults(query: Query) -> bool:
-    if query.status.explicit_defaults_for_timestamp is not None:
-        return query.status.explicit_defaults_for_timestamp
-    since = query.version >= EXPLICIT_DEFAULTS_SINCE[query.flavour]
-    if query.flavour is Flavour.MARIADB and since and query.status.flags2 is not None:
-        return bool(query.status.flags2 & _MARIADB_EXPLICIT_DEFAULTS)
-    return since
+    recorded = session_options(query).get("explicit_defaults_for_timestamp")
+    if recorded is not None:
+        return recorded == "1"
+    return query.version >= EXPLICIT_DEFAULTS_SINCE[query.flavour]

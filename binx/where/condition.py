@@ -135,7 +135,7 @@ def _decoder_of(values: pa.Array, logical: LogicalType) -> Callable[[Any], str] 
     if members and logical.kind is Kind.ENUM and pa.types.is_integer(values.type):
         return ("", *members).__getitem__
     if members and logical.kind is Kind.SET and pa.types.is_integer(values.type):
-        return lambda bits: ",".join(name for bit, name in enumerate(members) if bits >> bit & 1)
+        return logical.set_text
     return None
 
 

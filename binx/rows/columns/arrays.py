@@ -195,11 +195,7 @@ class ColumnArrays:
     def _set(self, buffers: ColumnBuffers, rows: int) -> Column:
         if pa.types.is_integer(self.type):
             return buffers
-        return _map_distinct(buffers.array(pa.uint64(), rows), pa.string(), self._set_text)
-
-    def _set_text(self, number: int) -> str:
-        members = self.logical.members or ()
-        return ",".join(member for bit, member in enumerate(members) if number >> bit & 1)
+        return _map_distinct(buffers.array(pa.uint64(), rows), pa.string(), self.logical.set_text)
 
     def _json(self, buffers: ColumnBuffers, rows: int) -> Column:
         """Convert JSON; the kernel renders MySQL's as UTF-8, MariaDB's is text and needs the check."""

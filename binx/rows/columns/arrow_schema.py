@@ -166,7 +166,7 @@ def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> 
         for column in version.resolved.columns:
             members.setdefault(column.name, set()).add(column.type.members)
     return pa.schema(
-        field.with_type(_plain(field.type)) if len(members.get(field.name, ())) > 1 else field
+        field.with_type(_decoded_type(field.type)) if len(members.get(field.name, ())) > 1 else field
         for field in schema
     )
 
@@ -179,14 +179,14 @@ def wider(first: pa.DataType, second: pa.DataType) -> pa.DataType:
         return max(first, second, key=_INTEGERS.index)
     if pa.types.is_floating(first) and pa.types.is_floating(second):
         return pa.float64()
-    digits = [_whole_and_scale(first), _whole_and_scale(second)]
+    digits = [_decimal_digits(first), _decimal_digits(second)]
     if all(pair is not None for pair in digits):
         before_point = max(pair[0] for pair in digits if pair is not None)
         scale = max(pair[1] for pair in digits if pair is not None)
         if before_point + scale <= _MOST_DECIMAL_DIGITS:
             return pa.decimal128(before_point + scale, scale)
     if pa.types.is_dictionary(first) or pa.types.is_dictionary(second):
-        return wider(_plain(first), _plain(second))
+        return wider(_decoded_type(first), _decoded_type(second))
     if pa.types.is_date(first) and pa.types.is_timestamp(second):
         return second
     if pa.types.is_timestamp(first) and pa.types.is_date(second):
@@ -218,7 +218,7 @@ def with_presence_of(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch
     encoded = batch.column(index).dictionary_encode()
     positions = [new_names.index(name) if name in new_names else None for name in old_names]
     moved = pa.array(
-        [_moved(bits, positions, len(new_names)) for bits in encoded.dictionary.to_pylist()], pa.binary()
+        [_moved_bits(bits, positions, len(new_names)) for bits in encoded.dictionary.to_pylist()], pa.binary()
     )
     return batch.set_column(index, batch.schema.field(index), moved.take(encoded.indices))
 
@@ -228,7 +228,7 @@ def _own_columns(schema: pa.Schema) -> list[str]:
     return [name for name in schema.names if name not in SYSTEM_COLUMNS]
 
 
-def _moved(bits: bytes, positions: list[int | None], count: int) -> bytes:
+def _moved_bits(bits: bytes, positions: list[int | None], count: int) -> bytes:
     """Move columns' bits to other positions in a bitmap of ``count`` columns."""
     before = int.from_bytes(bits, "little")
     after = sum(1 << new for old, new in enumerate(positions) if new is not None and before >> old & 1)
@@ -264,11 +264,11 @@ def time_text(microseconds: int, digits: int) -> str:
     return f"{'-' if microseconds < 0 else ''}{text}{decimals}"
 
 
-def _plain(data_type: pa.DataType) -> pa.DataType:
+def _decoded_type(data_type: pa.DataType) -> pa.DataType:
     return data_type.value_type if pa.types.is_dictionary(data_type) else data_type
 
 
-def _whole_and_scale(data_type: pa.DataType) -> tuple[int, int] | None:
+def _decimal_digits(data_type: pa.DataType) -> tuple[int, int] | None:
     """Return the digits before and after the decimal point, of integers and decimals."""
     if data_type in _DECIMAL_DIGITS:
         return _DECIMAL_DIGITS[data_type], 0

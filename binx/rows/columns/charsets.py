@@ -101,13 +101,13 @@ def reread_members(
     before, after = (None if name is None else charset(name) for name in (old, new))
     if members is None or before is None or after is None:
         return members
-    encoded = [_bytes_of(member, before) for member in members]
+    encoded = [_encoded(member, before) for member in members]
     if [before.decode(data) for data in encoded] != [*members]:
         return None
     return tuple(after.decode(data) for data in encoded)
 
 
-def _bytes_of(text: str, charset: Charset) -> bytes:
+def _encoded(text: str, charset: Charset) -> bytes:
     r"""Encode a text in a charset; ``\xNN`` stands for a byte that is not part of a character."""
     pieces = _ESCAPED_BYTE.split(text)
     pairs = zip_longest(pieces[::2], pieces[1::2], fillvalue="")

@@ -118,10 +118,10 @@ def logical_type(column: Column, known: ColumnDefinition | None, source: Provena
         if unsigned is None:
             unsigned, origin = (False, Provenance.NONE) if known is None else (known.unsigned, source)
         return LogicalType(INTEGERS[base, unsigned], base), TypeProvenance(origin)
-    return _plain(column, base, known), TypeProvenance()
+    return _sized_type(column, base, known), TypeProvenance()
 
 
-def _plain(column: Column, base: str, known: ColumnDefinition | None) -> LogicalType:
+def _sized_type(column: Column, base: str, known: ColumnDefinition | None) -> LogicalType:
     """Return the logical type of a column that has only sizes: no charset, members or sign."""
     metadata, kind = column.metadata, KINDS[base]
     length, scale = (None, None) if known is None else (known.length, known.scale)

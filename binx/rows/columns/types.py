@@ -144,6 +144,10 @@ class LogicalType(NamedTuple):
         names = ("", *(self.members or ()))
         return len(set(names)) != len(names)
 
+    def set_text(self, number: int) -> str:
+        """SET: return the members whose bits are set in a number, joined by commas."""
+        return ",".join(member for bit, member in enumerate(self.members or ()) if number >> bit & 1)
+
     @property
     def padded_length(self) -> int | None:
         """BINARY(n): the length to which values are padded with 0x00, which the log strips."""

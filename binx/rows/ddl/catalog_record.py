@@ -72,17 +72,17 @@ def _facts(value: tuple[Any, ...]) -> _Facts:
     fields: tuple[str, ...] = value._fields  # type: ignore[attr-defined]
     defaults: _Facts = value._field_defaults  # type: ignore[attr-defined]
     return {
-        name: _plain(field)
+        name: _json_value(field)
         for name, field in zip(fields, value, strict=True)
         if name not in defaults or field != defaults[name]
     }
 
 
-def _plain(value: object) -> object:
+def _json_value(value: object) -> object:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, tuple):
-        return _facts(value) if hasattr(value, "_fields") else [_plain(item) for item in value]
+        return _facts(value) if hasattr(value, "_fields") else [_json_value(item) for item in value]
     return value
 
 

@@ -16,11 +16,11 @@ from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
 from binx.log.chain.chain import ends_problems
-from binx.log.chain.inputs import open_chain
+from binx.log.chain.inputs import copy_note, open_chain
 from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import format_time, parse_zone
+from binx.log.selection.moments import format_time, index_of_file, parse_zone
 from binx.log.selection.selection import Selection
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Logs:
 
     Attributes:
         schema: a file of table definitions.
-        lacks_log: whether a log is missing between those opened that may have selected transactions.
+        lacks_log: whether a log, or the end of one, is missing that may have selected transactions.
     """
 
     paths: tuple[str, ...]
@@ -198,10 +198,15 @@ class Logs:
     def note_copies(self, files: Sequence[BinlogFile]) -> None:
         """Print which logs are left out, as others have all of them."""
         for file in files:
-            self.notes([f"{path}: left out, as {file.path} has all of it" for path in file.copies])
+            self.notes([copy_note(file, path) for path in file.copies])
 
     def check_links(self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True) -> None:
         """Warn of problems between logs, and note whether a log or the end of one is missing."""
+        for position in filter(None, (selection.start, selection.stop)):
+            file = chain[index_of_file(position, [ends.file.name for ends in chain])].file
+            if position.offset > file.size:
+                self.lacks_log = True
+                say_warning(f"{file.path}: it has no position {position.offset}, but ends at {file.size}")
         if selection.gtids is not None:
             return  # Missing GTIDs are reported separately.
         for problem in ends_problems(chain):

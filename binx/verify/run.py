@@ -12,7 +12,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ProblemKind as LinkKind
 from binx.log.chain.chain import ends_problems, gtid_differences, missing_gtids, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
-from binx.log.chain.inputs import STANDARD_INPUT, named_logs
+from binx.log.chain.inputs import STANDARD_INPUT, copy_note, named_logs, without_copies
 from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage
@@ -59,11 +59,13 @@ def verify(
             except (NotABinlogError, UnsupportedError, DamagedError) as error:
                 unreadable.append(_unread(log.path))
                 problems.append(_unreadable(log.path, error))
+        # What is equal to the beginning of another log needs no check of its own.
+        files = without_copies(files)
+        notes = [copy_note(file, path) for file in files for path in file.copies]
         # If a log cannot be read at this point, its own check reports why.
         problems += map(_without_beginning, join_relay_logs(files, OnDamage.SALVAGE))
         ends = order_ends([known_ends(file) for file in files])
         total = sum(file.size for file in files)
-        notes: list[str] = []
         reports: list[FileReport] = []
         contents: list[GtidSet] = []
         done = 0

@@ -311,6 +311,18 @@ def test_a_copy_of_a_log_or_of_its_beginning_is_left_out(
     assert f"binx: {given}: left out, as {log} has all of it\n" in both.err
 
 
+@pytest.mark.parametrize("option", ["--start-position", "--stop-position"])
+def test_a_position_behind_the_end_of_its_log_ends_with_4(shop: Shop, option: str) -> None:
+    """The log, or the copy of it, is not the one that the position is of; mysqlbinlog warns then."""
+    log = shop.logs[0]
+    size = log.stat().st_size
+    for position, code in ((f"{log.name}:{size}", 0), (f"{log.name}:{size + 1}", 4)):
+        ended = binx("ls", "--quiet", option, position, *shop.logs[:2])
+        assert ended.code == code
+        said = f"binx: warning: {log}: it has no position {size + 1}, but ends at {size}\n"
+        assert ended.err == (said if code else "")
+
+
 def test_two_logs_of_one_name_server_and_time_that_differ_are_refused(shop: Shop, tmp_path: Path) -> None:
     copy = tmp_path / shop.logs[0].name
     flip(Path(shutil.copy(shop.logs[0], copy)), 5000)

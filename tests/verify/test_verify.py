@@ -316,6 +316,10 @@ def test_a_file_that_is_there_twice_is_told(tmp_path: Path) -> None:
     shop = SHOPS[0]
     copy = tmp_path / "mysql-bin.000001"
     shutil.copy(shop / "mysql-bin.000001", copy)
+    report = verify([str(shop / "mysql-bin.000001"), str(copy)])
+    assert (report.ok, len(report.files)) == (True, 1)
+    assert f"{copy}: left out, as {shop / copy.name} has all of it" in report.notes
+    b.flip(copy)
     assert "repeated" in kinds(verify([str(shop / "mysql-bin.000001"), str(copy)]))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from binx.errors import BinxError, UsageError
+from binx.errors import BinxError, DamagedError, UsageError
 from binx.event.format import MAGIC_SIZE
 from binx.event.header import HEADER_SIZE
 from binx.log.chain.chain import order_ends
@@ -169,7 +169,8 @@ def open_named(
     try:
         for file, log in zip(files, logs, strict=True):
             file.listed = log.listed
-        files = _without_copies(files)
+        files = without_copies(files)
+        _refuse_twins(files)
         for file in join_relay_logs(files, on_damage):
             raise begins_before(file)
     except BinxError:
@@ -179,14 +180,11 @@ def open_named(
     return files
 
 
-def _without_copies(files: Sequence[BinlogFile]) -> list[BinlogFile]:
+def without_copies(files: Sequence[BinlogFile]) -> list[BinlogFile]:
     """Leave out, and close, each log that is a copy of another one or of its beginning.
 
     A copy made while its server wrote the log is such a beginning. The log itself, or the first of equal
     ones, remains and knows of its copies.
-
-    Raises:
-        UsageError: two logs of one name, server and time differ otherwise.
     """
     kept: dict[str, list[BinlogFile]] = {}
     for file in sorted(files, key=lambda file: -file.size):
@@ -202,28 +200,40 @@ def _without_copies(files: Sequence[BinlogFile]) -> list[BinlogFile]:
     return [file for file in files if id(file) in remaining]
 
 
+def copy_note(file: BinlogFile, copy: str) -> str:
+    """Return the sentence about a copy of a log."""
+    return f"{copy}: left out, as {file.path} has all of it"
+
+
 def _is_beginning(file: BinlogFile, whole: BinlogFile) -> bool:
     """Return whether a log is the beginning of another one that is not shorter, or all of it.
 
     Logs that a server begins within one second share their identity, but not their number. The header of
     the first event differs, as it says whether the log is in use.
     """
-    numbers = {file.file_number, whole.file_number}
-    if len(numbers - {0}) > 1:
+    if len({file.file_number, whole.file_number} - {0}) > 1:
         return False
-    for start in range(MAGIC_SIZE + HEADER_SIZE, file.size, READ_BYTES):
-        stop = min(start + READ_BYTES, file.size)
-        same = file.source.window(start, stop).tobytes() == whole.source.window(start, stop).tobytes()
-        if same:
-            continue
-        if file.name != whole.name:
-            return False
-        raise UsageError(
-            f"it and {whole.path} are copies of one log, {file.name} of server {file.format.server_id}, but"
-            f" differ between {start:,} and {stop:,}: verify both, and give the right one",
-            path=file.path,
-        )
+    try:
+        for start in range(MAGIC_SIZE + HEADER_SIZE, file.size, READ_BYTES):
+            stop = min(start + READ_BYTES, file.size)
+            if bytes(file.source.window(start, stop)) != bytes(whole.source.window(start, stop)):
+                return False
+    except DamagedError:
+        return False
     return True
+
+
+def _refuse_twins(files: Sequence[BinlogFile]) -> None:
+    """Raise UsageError if two logs are of one name, server and time."""
+    known: dict[tuple[str, str], str] = {}
+    for file in files:
+        other = known.setdefault((file.name, file.identity), file.path)
+        if other != file.path:
+            raise UsageError(
+                f"it and {other} are copies of one log, {file.name} of server {file.format.server_id}, but"
+                " differ: verify both, and give the right one",
+                path=file.path,
+            )
 
 
 def _logs(path: str) -> Iterator[NamedLog]:

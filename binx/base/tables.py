@@ -196,6 +196,8 @@ def base_batch(
         repeated(0, pa.int32()),
         present,
     ]
+    if table.shared.can_differ:
+        heads.append(pa.nulls(rows, pa.string()))
     if table.shared.can_misfit:
         heads.append(pa.nulls(rows, MISFITS) if misfits is None else misfits)
     return ChangeBatch(table, rows, [*heads, *columns], None, 0)

@@ -170,6 +170,10 @@ def test_a_dump_and_the_logs_since_are_what_select_shows(
     loaded(lake, output, spark)
     for database in ("small", "shop"):
         assert differences(server, database, output, without_current=["seen"])[0] == []
+    views = duckdb.connect()
+    views.execute((output / "views.sql").read_text())
+    [(count,)] = server.query("SELECT CAST(COUNT(*) AS CHAR) FROM shop.`od``d.na/me`")
+    assert views.table('shop."od`d.na/me"').shape[0] == int(count or 0)
 
 
 def test_logs_of_another_server_follow_a_dump_by_gtid(

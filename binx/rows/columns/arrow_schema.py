@@ -63,7 +63,9 @@ class SharedColumns:
 
     @cached_property
     def can_differ(self) -> bool:
-        """Whether there can be JSON documents logged only as diffs."""
+        """Whether there can be JSON documents logged only as diffs; a base has the column, too."""
+        if not self.stored:
+            return any(column.type.base == "json" for column in self._columns)
         return any(kind == ColumnType.JSON for kind, _ in self.stored)
 
     @cached_property

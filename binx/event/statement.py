@@ -227,16 +227,13 @@ def _read_value(reader: Reader, kind: ValueType, unsigned: bool) -> bytes | floa
     if kind is ValueType.STRING:
         return bytes(reader.rest())
     if kind is ValueType.REAL:
-        return _finite(reader.double(), reader)
+        value = reader.double()
+        if not math.isfinite(value):
+            raise reader.damaged(f"expected a number, found {value}")
+        return value
     if kind is ValueType.INTEGER:
         return reader.u64() if unsigned else reader.i64()
     return _read_decimal(reader)
-
-
-def _finite(value: float, reader: Reader) -> float:
-    if not math.isfinite(value):
-        raise reader.damaged(f"expected a number, found {value}")
-    return value
 
 
 def _read_decimal(reader: Reader) -> Decimal:

@@ -136,17 +136,7 @@ class GtidSet:
             }
         )
 
-    def __or__(self, other: GtidSet) -> GtidSet:
-        return self.union(other)
-
-    def __and__(self, other: GtidSet) -> GtidSet:
-        return self.intersection(other)
-
-    def __sub__(self, other: GtidSet) -> GtidSet:
-        return self.difference(other)
-
-    def __le__(self, other: GtidSet) -> bool:
-        return self.issubset(other)
+    __or__, __and__, __sub__, __le__ = union, intersection, difference, issubset
 
     def __ge__(self, other: GtidSet) -> bool:
         return other.issubset(self)

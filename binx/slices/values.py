@@ -11,7 +11,7 @@ DATE, TIME, DATETIME                      strings as the server prints them: ``"
 TIMESTAMP                                 RFC 3339 in UTC: ``"2026-03-02T09:30:00.25Z"``
 text, ENUM, SET, INET4, INET6, UUID       strings, members of a SET separated by commas
 BINARY, VARBINARY, BLOB                   base64 strings, as in Debezium and Maxwell
-JSON                                      the document itself
+JSON                                      the document itself; MariaDB's JSON is text
 GEOMETRY and its subtypes                 ``{"srid": 4326, "wkb": "…base64…"}``
 VECTOR                                    an array of numbers
 ========================================  ===========================================================
@@ -128,7 +128,7 @@ class ValueWriter:
             case Kind.BINARY:
                 return self.binary(array)
             case Kind.JSON:
-                return self.document(array, logical)
+                return self.document(array)
             case Kind.VECTOR:
                 return self.vector(array)
             case _:
@@ -176,10 +176,9 @@ class ValueWriter:
         """Bytes."""
         return self.quoted(Spelling.SPELL_BASE64, array)
 
-    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """Documents: MySQL's as rendered by binx, MariaDB's as any text that the column accepted."""
-        texts = array if logical.base == "json" else per_distinct(as_text(array), _in_one_line)
-        return Spelled(Spelling.SPELL_TEXT, texts)
+    def document(self, array: pa.Array) -> Spelled:
+        """MySQL's documents; those of MariaDB are text."""
+        return Spelled(Spelling.SPELL_TEXT, array)
 
     def geometry(self, srid: pa.Array, wkb: pa.Array) -> tuple[Spelled, ...]:
         """A spatial reference system ID and a shape."""
@@ -234,10 +233,6 @@ class ThlValues(JsonValues):
         """Bytes in hexadecimal."""
         return Spelled(Spelling.SPELL_HEXADECIMAL, array)
 
-    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
-        """A document as logged."""
-        return Spelled(Spelling.SPELL_TEXT if logical.base == "json" else Spelling.SPELL_ESCAPED, array)
-
 
 class ReadableValues(JsonValues):
     """JSON that is parsed again for display.
@@ -260,7 +255,7 @@ class ReadableValues(JsonValues):
             return _long_starts(array, None, lambda value: {"hex": value.hex()})
         return Spelled(Spelling.SPELL_HEXADECIMAL, array, b'{"hex": "', b'"}')
 
-    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
+    def document(self, array: pa.Array) -> Spelled:
         """A document, or the start of its text."""
         if is_long(array):
             return _long_starts(array, _utf8(), lambda value: {"document": value.decode()})
@@ -363,18 +358,3 @@ def _json_reals(array: pa.Array) -> pa.Array:
         return texts
     quoted = pc.binary_join_element_wise(constant(b'"'), texts, constant(b'"'), _EMPTY)
     return pc.if_else(finite, texts, quoted)
-
-
-def _in_one_line(text: bytes) -> bytes:
-    """Return a document on one line if it is valid JSON; else as a string."""
-    try:
-        # Decoded first: from bytes, Python would also accept UTF-16, UTF-32 and a byte order mark.
-        # Integers are not converted: Python rejects those of more than a few thousand digits.
-        json.loads(text.decode(), parse_constant=_refuse, parse_int=str)
-    except (ValueError, RecursionError):
-        return plain_json(text.decode()).encode()
-    return b" ".join(text.splitlines()).replace(b"\r", b" ")
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from binx.log.chain.ends import read_ends
@@ -214,23 +214,6 @@ def test_text_is_read_back(values: list[str | None]) -> None:
     texts = json_texts(pa.array(values, pa.string()), LogicalType(Kind.TEXT, "text", charset="utf8mb4"))
     assert [json.loads(text) for text in texts] == values
     assert not any(b"\n" in text for text in texts)
-
-
-@given(st.lists(st.none() | st.text(), min_size=1))
-@example(["0\x00", "1\x00\x00\x00", "\x00\x00\x002"])  # The number in UTF-16 and in UTF-32.
-@example(["\ufeff3"])
-def test_what_mariadb_calls_json_is_a_document_or_a_string_in_one_line(values: list[str | None]) -> None:
-    texts = json_texts(pa.array(values, pa.string()), LogicalType(Kind.JSON, "longtext", charset="utf8mb4"))
-    for text, value in zip(texts, values, strict=True):
-        read = json.loads(text)
-        assert b"\n" not in text
-        assert read == value or read == json.loads(value or "null")
-
-
-def test_a_number_of_many_digits_stays_a_number() -> None:
-    document = "[1" + "0" * 10_000 + "]"
-    texts = json_texts(pa.array([document]), LogicalType(Kind.JSON, "longtext", charset="utf8mb4"))
-    assert texts == [document.encode()]
 
 
 @given(st.lists(st.floats(width=32), min_size=1))

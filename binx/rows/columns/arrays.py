@@ -97,7 +97,7 @@ class ColumnArrays:
 
     def of_another_table(self) -> ColumnArrays:
         """Return a copy for another table with the same columns; itself if no value can be undecodable."""
-        if self._convert not in _MAY_BE_UNDECODABLE:
+        if self._convert is not _CONVERTERS[Kind.TEXT]:
             return self
         # Like copy.copy, which would first look up how to pickle it.
         copied = object.__new__(ColumnArrays)
@@ -196,10 +196,6 @@ class ColumnArrays:
         if pa.types.is_integer(self.type):
             return buffers
         return _map_distinct(buffers.array(pa.uint64(), rows), pa.string(), self.logical.set_text)
-
-    def _json(self, buffers: ColumnBuffers, rows: int) -> Column:
-        """Convert JSON; the kernel renders MySQL's as UTF-8, MariaDB's is text and needs the check."""
-        return buffers if self.logical.base == "json" else self._text(buffers, rows)
 
     def _geometry(self, buffers: ColumnBuffers, rows: int) -> Column:
         srid = pa.Array.from_buffers(pa.uint32(), rows, [None, pa.py_buffer(buffers.srids)], 0)
@@ -364,15 +360,12 @@ _ADDRESSES: dict[Kind, tuple[int, Callable[[bytes], str]]] = {
     Kind.UUID: (16, lambda value: str(UUID(bytes=value))),
 }
 
-_MAY_BE_UNDECODABLE = (ColumnArrays._text, ColumnArrays._json)
-
 _CONVERTERS: dict[Kind, _Converter] = {
     Kind.TEXT: ColumnArrays._text,
     Kind.BINARY: ColumnArrays._binary,
     Kind.BOOL: ColumnArrays._bool,
     Kind.ENUM: ColumnArrays._enum,
     Kind.SET: ColumnArrays._set,
-    Kind.JSON: ColumnArrays._json,
     Kind.GEOMETRY: ColumnArrays._geometry,
     Kind.VECTOR: ColumnArrays._vector,
     Kind.INET4: ColumnArrays._address,

@@ -222,7 +222,7 @@ class BatchSql:
         literals = self._values(place, compared=kind in {Kind.TEXT, Kind.FLOAT32})
         if has_unknown_charset(self._images, place) or kind in _NEVER_EMPTY:
             yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, rows)
-        elif kind is Kind.TEXT or (kind is Kind.JSON and column.type.base != "json"):
+        elif kind is Kind.TEXT:
             (literal,) = literals
             yield Part(name + b" <=> ", literal.within(b"", collation), rows)
         elif kind is Kind.JSON:

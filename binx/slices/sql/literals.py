@@ -101,10 +101,10 @@ class SqlValues(ValueWriter):
         """The bytes of the floats."""
         return self.binary(array)
 
-    def document(self, array: pa.Array, logical: LogicalType) -> Spelled:
+    def document(self, array: pa.Array) -> Spelled:
         """A document's text, or an expression that preserves the types of its values."""
-        are_written = pc.match_substring_regex(array, "^(JSON_|CAST)") if logical.base == "json" else None
-        if are_written is None or not pc.any(are_written).as_py():
+        are_written = pc.match_substring_regex(array, "^(JSON_|CAST)")
+        if not pc.any(are_written).as_py():
             return Spelled(self.string, array)
         literals = [
             text if text is None or is_written else text_literal(text, escapes=True)

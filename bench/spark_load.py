@@ -7,7 +7,8 @@ besides writing the history, checking counts and committing. The loads follow on
 million images that hit all of it, 60,000 of its newest rows, one row; the same row with ``--scd2``; many
 small tables, and a few changes of each. Compare processor seconds where other programs run at the same time.
 
-``--master 'local-cluster[2,1,2048]'`` measures a cluster of two workers with one core each.
+``--master 'local-cluster[2,1,2048]'`` measures a cluster of two workers with one core each. With
+``--object-store`` the data sets and tables are in a store that speaks S3, in a process that is not counted.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from bench.changes import ROWS_A_LOG, Shop, write_export
 from bench.logs import CACHE
@@ -37,6 +40,7 @@ _SMALL_TABLES, _SMALL_ROWS, _SMALL_CHANGES = 300, 50, 10
 _BASE, _NEXT, _RECENT, _ONE, _SMALL, _SMALL_NEXT = "base", "next", "recent", "one", "small", "small-next"
 _PLAIN, _TABLES, _VERSIONS, _SMALL_OUT = "plain", "tables", "tables-scd2", "small-tables"
 _VERSION = 2
+_BUCKET = "bench"
 _OWN_SETTINGS = {
     "spark.driver.defaultJavaOptions": "-XX:+UseParallelGC",
     "spark.sql.shuffle.partitions": "8",
@@ -55,28 +59,58 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=1, help="how often (default: %(default)s)")
     parser.add_argument("--master", default="local[2]", help="Spark's master (default: %(default)s)")
     parser.add_argument("--keep", type=Path, default=CACHE, help="where the data set is kept")
+    parser.add_argument("--object-store", action="store_true", help="load out of and into an object store")
+    parser.add_argument("--place", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", nargs="+", choices=_JOBS, default=list(_JOBS), help="only these, in order")
     parser.add_argument("--one", choices=_JOBS, help=argparse.SUPPRESS)
     found = parser.parse_args(words)
     dataset = need_dataset(found.keep, found.rows)
     if found.one:
-        print(json.dumps(_measure(_JOBS[found.one], dataset, found.master)))
+        print(json.dumps(_measure(_JOBS[found.one], found.place, found.master)))
         return 0
     try:
-        return _run_all(found, dataset)
+        with _object_store(dataset) if found.object_store else nullcontext(str(dataset)) as place:
+            return _run_all(found, place)
     finally:
         for made in (_PLAIN, _TABLES, _VERSIONS, _SMALL_OUT):
             shutil.rmtree(dataset / made, ignore_errors=True)
 
 
-def _run_all(found: argparse.Namespace, dataset: Path) -> int:
+@contextmanager
+def _object_store(dataset: Path) -> Iterator[str]:
+    """Start a store with the data sets in it; gives the URI of the folder that has them."""
+    import boto3
+
+    os.environ |= {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
+    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+    command = [sys.executable, "-u", "-m", "moto.server", "--host", "127.0.0.1", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            address = next(
+                line.split("http://")[1].strip() for line in server.stderr if "Running on http" in line
+            )
+            # Somebody has to read what the server says, or it waits.
+            Thread(target=server.stderr.read, daemon=True).start()
+            client = boto3.client("s3", endpoint_url=f"http://{address}", region_name="us-east-1")
+            client.create_bucket(Bucket=_BUCKET)
+            for path in dataset.rglob("*"):
+                if path.is_file():
+                    client.upload_file(str(path), _BUCKET, path.relative_to(dataset).as_posix())
+            options = f"scheme=http&region=us-east-1&endpoint_override={quote(address, safe='')}"
+            yield f"s3://{_BUCKET}?{options}"
+        finally:
+            server.kill()
+
+
+def _run_all(found: argparse.Namespace, place: str) -> int:
     """Each measurement in a process of its own, in turns."""
-    print(f"{dataset}\n{'job':<16} {'wall s':>8} {'cpu s':>8} {'load average':>14}")
+    print(f"{place}\n{'job':<16} {'wall s':>8} {'cpu s':>8} {'load average':>14}")
     for _ in range(found.rounds):
         for name in found.jobs:
             ended = subprocess.run(
                 [sys.executable, "-m", "bench.spark_load", "--one", name, "--rows", str(found.rows),
-                 "--master", found.master, "--keep", str(found.keep)],
+                 "--master", found.master, "--keep", str(found.keep), "--place", place],
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             if ended.returncode != 0:
@@ -113,13 +147,13 @@ def need_dataset(keep: Path, rows: int) -> Path:
     return folder
 
 
-def _measure(job: Callable[[SparkSession, Path], None], dataset: Path, master: str) -> dict[str, float]:
+def _measure(job: Callable[[SparkSession, str], None], place: str, master: str) -> dict[str, float]:
     own = _OWN_SETTINGS if job is _plain else {}
     with local_session(master=master, settings=own) as spark:
         gateway: Any = spark.sparkContext._gateway
         virtual_machine = gateway.proc.pid
         load, cpu, wall = os.getloadavg()[0], _seconds(virtual_machine), time.perf_counter()
-        job(spark, dataset)
+        job(spark, place)
         return {
             "wall": time.perf_counter() - wall,
             "cpu": _seconds(virtual_machine) - cpu,
@@ -146,10 +180,11 @@ def _seconds(process: int) -> float:
     return sum(ticks[one] for one in family) / _TICKS
 
 
-def _plain(spark: SparkSession, dataset: Path) -> None:
+def _plain(spark: SparkSession, place: str) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
+    dataset = Path(place)
     after = F.col("_change_type") == "update_postimage"
     newest = Window.partitionBy("id").orderBy(F.desc("_commit_version"), F.desc("_row"), F.desc(after))
     rows: Any = spark.read.parquet(str(dataset / "base" / "changes" / "bench" / "orders"))
@@ -159,23 +194,31 @@ def _plain(spark: SparkSession, dataset: Path) -> None:
     kept.write.mode("overwrite").option("compression", "zstd").parquet(str(dataset / _PLAIN))
 
 
+def _inside(place: str, name: str) -> str:
+    """The path or URI of a folder in a place."""
+    head, mark, options = place.partition("?")
+    return f"{head}/{name}{mark}{options}"
+
+
 def _load(
     output: str, *inputs: str, anew: bool = False, scd2: bool = False
-) -> Callable[[SparkSession, Path], None]:
+) -> Callable[[SparkSession, str], None]:
     """A load of some of the data sets, into an output that is emptied before it where that is wanted."""
 
-    def job(spark: SparkSession, dataset: Path) -> None:
+    def job(spark: SparkSession, place: str) -> None:
+        from binx.spark.lake.place import Place
         from binx.spark.lake.run import LoadOptions, load
 
+        target = Place(_inside(place, output))
         if anew:
-            shutil.rmtree(dataset / output, ignore_errors=True)
-        given = tuple(str(dataset / name) for name in inputs)
-        load(LoadOptions(given, str(dataset / output), scd2=scd2), lambda: nullcontext(spark))
+            target.filesystem.delete_dir_contents(target.inside(""), missing_dir_ok=True)
+        given = tuple(_inside(place, name) for name in inputs)
+        load(LoadOptions(given, target.uri, scd2=scd2), lambda: nullcontext(spark))
 
     return job
 
 
-_JOBS: dict[str, Callable[[SparkSession, Path], None]] = {
+_JOBS: dict[str, Callable[[SparkSession, str], None]] = {
     "plain": _plain,
     "full": _load(_TABLES, _BASE, anew=True),
     "incremental": _load(_TABLES, _BASE, _NEXT),

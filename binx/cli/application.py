@@ -98,19 +98,19 @@ class Application(click.Group):
 def load_command(name: str) -> Command:
     """Load one of the commands."""
     word = name.replace("-", "_")
-    found: Command = getattr(import_module(f"binx.cli.commands.{word}"), f"{word}_command")
-    return found
+    command: Command = getattr(import_module(f"binx.cli.commands.{word}"), f"{word}_command")
+    return command
 
 
-def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+def _print_version(ctx: click.Context, _parameter: click.Parameter, is_wanted: bool) -> None:
     """Print the version, and on a second line the versions of what it runs with."""
-    if not wanted or ctx.resilient_parsing:
+    if not is_wanted or ctx.resilient_parsing:
         return
-    parts = [f"Python {sys.version.split()[0]}", f"CRC32 by {backend()}"]
+    versions = [f"Python {sys.version.split()[0]}", f"CRC32 by {backend()}"]
     for package in _PACKAGES:
-        found = _installed_version(package)
-        parts.append(f"no {package}" if found is None else f"{package} {found}")
-    click.echo(f"binx {__version__}\n{', '.join(parts)}")
+        version = _installed_version(package)
+        versions.append(f"no {package}" if version is None else f"{package} {version}")
+    click.echo(f"binx {__version__}\n{', '.join(versions)}")
     ctx.exit()
 
 

@@ -61,17 +61,17 @@ class Command(click.Command):
         super().__init__(name, context_settings=context, **settings)
         self.examples = tuple(examples)
         self.takes_defaults = takes_defaults
-        for long_name, one in self.options.items():
+        for long_name, option in self.options.items():
             variables = [variable_name(name, long_name)]
             if long_name in SHARED:
                 variables.append(variable_name(long_name))
-            one.envvar = [*variables, *([one.envvar] if isinstance(one.envvar, str) else ())]
+            option.envvar = [*variables, *([option.envvar] if isinstance(option.envvar, str) else ())]
 
     @property
     def options(self) -> dict[str, Option]:
         """The options that may have defaults, by their long names."""
-        options = (one for one in self.params if isinstance(one, Option) and not one.hidden)
-        return {one.long_name: one for one in options} if self.takes_defaults else {}
+        options = (option for option in self.params if isinstance(option, Option) and not option.hidden)
+        return {option.long_name: option for option in options} if self.takes_defaults else {}
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -84,7 +84,7 @@ class Command(click.Command):
         is_run = not extra.get("resilient_parsing") and not set(args).intersection(HELP_NAMES)
         if is_run and self.takes_defaults:
             settings = settings_of(self.name or "", self.options, read_config())
-            extra["default_map"] = {self.options[name].name: one.value for name, one in settings.items()}
+            extra["default_map"] = {self.options[name].name: value for name, (value, _) in settings.items()}
         return super().make_context(info_name, args, parent, **extra)
 
     def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
@@ -99,7 +99,7 @@ class Command(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options section by section."""
         for title, parameters in self.sections(ctx).items():
-            records = [record for one in parameters if (record := one.get_help_record(ctx)) is not None]
+            records = [record for entry in parameters if (record := entry.get_help_record(ctx)) is not None]
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records, col_max=_NAMES_WIDTH)
@@ -190,8 +190,8 @@ def combined(*decorators: Callable[[_Function], _Function]) -> Callable[[_Functi
     """Combine several options into one decorator, in the order of the help."""
 
     def decorate(function: _Function) -> _Function:
-        for one in reversed(decorators):
-            function = one(function)
+        for decorator in reversed(decorators):
+            function = decorator(function)
         return function
 
     return decorate

@@ -50,9 +50,9 @@ class Setting(NamedTuple):
 
 def config_path() -> str | None:
     """Return the configuration file's path, whether it exists or not; None if disabled."""
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        return given or None
+    path = os.environ.get(VARIABLE)
+    if path is not None:
+        return path or None
     return os.path.join(
         os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "binx", "config.toml"
     )
@@ -90,7 +90,7 @@ def settings_of(
             lacks, or its value has a type that options do not have.
     """
     path = config_path() or ""
-    found: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for name, value in config.items():
         if isinstance(value, dict):
             continue
@@ -101,22 +101,22 @@ def settings_of(
                 path=path,
             )
         if name in options:
-            found[name] = Setting(_value(options[name], name, value, path), path)
+            settings[name] = Setting(_value(options[name], name, value, path), path)
     for name, value in config.get(command, {}).items():
         if name not in options:
             raise UsageError(f"[{command}] has {unknown('option', name, options)}", path=path)
         origin = f"{path} [{command}]"
-        found[name] = Setting(_value(options[name], name, value, origin), origin)
-    return found
+        settings[name] = Setting(_value(options[name], name, value, origin), origin)
+    return settings
 
 
 def _value(option: click.Option, name: str, value: Any, origin: str) -> Any:
     if option.is_flag:
         return value
     values = value if option.multiple and isinstance(value, list) else [value]
-    for one in values:
-        if isinstance(one, bool | list | dict):
-            raise UsageError(f"{origin}: expected a text or a number for {name}, found {one!r}")
+    for element in values:
+        if isinstance(element, bool | list | dict):
+            raise UsageError(f"{origin}: expected a text or a number for {name}, found {element!r}")
     return list(map(str, values)) if option.multiple else str(value)
 
 
@@ -125,9 +125,9 @@ def variable_name(*words: str) -> str:
     return "_".join(("BINX", *words)).replace("-", "_").upper()
 
 
-def unknown(what: str, name: str, known: Collection[str]) -> str:
+def unknown(kind: str, name: str, names: Collection[str]) -> str:
     """Return the message for an unknown name, with a suggestion."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    return f"no {what} {name!r}" + (f"; did you mean {near[0]}?" if near else "")
+    near = get_close_matches(name, sorted(names), n=1, cutoff=0.5)
+    return f"no {kind} {name!r}" + (f"; did you mean {near[0]}?" if near else "")

@@ -67,11 +67,11 @@ def screen_lines(
     cells = ([_text(value, form) for value, form in zip(row, forms, strict=True)] for row in rows)
     first = [[column.title for column in columns], *islice(cells, _MEASURED)]
     widths = [max(map(text_width, texts)) for texts in zip(*first, strict=True)]
-    kept = _kept(columns, widths, width)
-    columns = [columns[place] for place in kept]
-    fitted = _fitted(columns, [widths[place] for place in kept], width)
+    indexes = _fitting_indexes(columns, widths, width)
+    columns = [columns[index] for index in indexes]
+    fitted = _fitted(columns, [widths[index] for index in indexes], width)
     for number, texts in enumerate(chain(first, cells)):
-        line = fit_text(_line([texts[place] for place in kept], columns, fitted), width)
+        line = fit_text(_line([texts[index] for index in indexes], columns, fitted), width)
         yield line if number else _bold(line, colour)
 
 
@@ -100,26 +100,26 @@ def _line(texts: Sequence[str], columns: Sequence[Column], widths: Sequence[int]
     ).rstrip()
 
 
-def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+def _fitting_indexes(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
     """Return the indexes of the columns that fit on the terminal."""
-    kept = list(range(len(columns)))
+    indexes = list(range(len(columns)))
     while True:
-        needed = sum(min(widths[place], _LEAST) if columns[place].cut else widths[place] for place in kept)
-        spare = [place for place in kept if columns[place].spare]
-        if needed + len(_GAP) * (len(kept) - 1) <= width or not spare:
-            return kept
-        kept.remove(max(spare, key=lambda place: columns[place].spare))
+        needed = sum(min(widths[index], _LEAST) if columns[index].cut else widths[index] for index in indexes)
+        spare = [index for index in indexes if columns[index].spare]
+        if needed + len(_GAP) * (len(indexes) - 1) <= width or not spare:
+            return indexes
+        indexes.remove(max(spare, key=lambda index: columns[index].spare))
 
 
 def _fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
     """Return the columns' widths: truncatable columns narrowed, the widest most, or the last one widened."""
     fitted = list(widths)
     excess = sum(fitted) + len(_GAP) * (len(fitted) - 1) - width
-    cuts = [place for place, column in enumerate(columns) if column.cut]
+    cuts = [index for index, column in enumerate(columns) if column.cut]
     if excess < 0 and cuts and cuts[-1] == len(columns) - 1:
         fitted[-1] -= excess
     while excess > 0 and cuts:
-        widest = max(cuts, key=lambda place: fitted[place])
+        widest = max(cuts, key=lambda index: fitted[index])
         if fitted[widest] <= 1:
             break
         fitted[widest] -= 1

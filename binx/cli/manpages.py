@@ -31,18 +31,18 @@ def pages(docs: Path) -> dict[str, str]:
     texts = docs / "commands"
     _, files, *common = (texts / _COMMON).read_text("utf-8").strip().split("\n## ")
     about_files = files.partition("\n\n")[2]
-    made = {f"{PROGRAM}.{_SECTION}": _main_page(about_files, common)}
+    texts_by_name = {f"{PROGRAM}.{_SECTION}": _main_page(about_files, common)}
     with click.Context(application, info_name=PROGRAM) as parent:
         for entry in ENTRIES:
             command = load_command(entry.name)
             ctx = click.Context(command, info_name=command.name, parent=parent)
             page = texts / f"{entry.name}.md"
             details = page.read_text("utf-8").strip().split("\n\n")[1:] if page.exists() else []
-            if any(one.name in ("files", "left") for one in command.params):
+            if any(parameter.name in ("files", "left") for parameter in command.params):
                 details.append(about_files)
             text = _command_page(command, ctx, entry.summary, details, common)
-            made[f"{PROGRAM}-{entry.name}.{_SECTION}"] = text
-    return made
+            texts_by_name[f"{PROGRAM}-{entry.name}.{_SECTION}"] = text
+    return texts_by_name
 
 
 def write_pages(folder: Path, docs: Path) -> None:
@@ -74,10 +74,10 @@ def _command_page(
 ) -> str:
     lines = _head(f"{PROGRAM}-{command.name}", summary)
     lines += [".SH SYNOPSIS", rf".B {PROGRAM} {_escaped(command.name or '')}", r"[\fIOPTIONS\fR]"]
-    for one in command.get_params(ctx):
-        if isinstance(one, click.Argument):
-            more = "..." if one.nargs < 0 else ""
-            lines.append(rf"\fI{_escaped(one.human_readable_name.removesuffix('...'))}\fR{more}")
+    for parameter in command.get_params(ctx):
+        if isinstance(parameter, click.Argument):
+            more = "..." if parameter.nargs < 0 else ""
+            lines.append(rf"\fI{_escaped(parameter.human_readable_name.removesuffix('...'))}\fR{more}")
     lines += [".SH DESCRIPTION", _text(command.help or "")]
     for paragraph in details:
         lines += [".PP", _text(paragraph)]
@@ -123,11 +123,11 @@ def _finished(
 
 def _option_names(names: str) -> str:
     """Format an option's names in bold, its value's placeholder in italics."""
-    parts = []
-    for part in names.split(", "):
-        name, space, value = part.partition(" ")
-        parts.append(rf"\fB{_escaped(name)}\fR" + (rf" \fI{_escaped(value)}\fR" if space else ""))
-    return ", ".join(parts)
+    formatted = []
+    for text in names.split(", "):
+        name, space, value = text.partition(" ")
+        formatted.append(rf"\fB{_escaped(name)}\fR" + (rf" \fI{_escaped(value)}\fR" if space else ""))
+    return ", ".join(formatted)
 
 
 def _text(text: str) -> str:
@@ -136,11 +136,11 @@ def _text(text: str) -> str:
 
 
 def _marked(text: str) -> Iterator[str]:
-    for index, part in enumerate(_CODE.split(text)):
+    for index, span in enumerate(_CODE.split(text)):
         if index % 2:
-            yield rf"\fB{_escaped(part)}\fR"
+            yield rf"\fB{_escaped(span)}\fR"
         else:
-            yield _REFERENCE.sub(r"\\fB\1\\fR(\2)", _escaped(part).replace(r"\-", "-")).replace("-", r"\-")
+            yield _REFERENCE.sub(r"\\fB\1\\fR(\2)", _escaped(span).replace(r"\-", "-")).replace("-", r"\-")
 
 
 def _escaped(text: str) -> str:

@@ -79,8 +79,8 @@ KEYS = combined(
 """The keys of encrypted logs and files."""
 
 
-def _report_steps(_: click.Context, __: click.Parameter, wanted: bool) -> None:
-    set_step_listener(say_note if wanted else None)
+def _report_steps(_: click.Context, __: click.Parameter, is_wanted: bool) -> None:
+    set_step_listener(say_note if is_wanted else None)
 
 
 _VERBOSE = option(
@@ -111,7 +111,7 @@ FORMAT_OF = _path_variable("--format-from", FORMAT_FROM, _FORMAT_HELP.capitalize
 _ON_DAMAGE = combined(
     option(
         "--on-damage",
-        type=click.Choice([one.value for one in OnDamage]),
+        type=click.Choice([choice.value for choice in OnDamage]),
         default="stop",
         help="On damage: stop, or read on behind it and list what could not be read.",
         section=OTHER,
@@ -210,8 +210,8 @@ class Logs:
         if selection.gtids is not None:
             return  # Missing GTIDs are reported separately.
         for problem in ends_problems(chain):
-            lacks = problem.lacks_transactions(selection.since, selection.until)
-            self.lacks_log |= lacks
+            is_missing = problem.lacks_transactions(selection.since, selection.until)
+            self.lacks_log |= is_missing
             if warns and (problem.lacks_transactions() or not self.quiet):
                 say_warning(f"{problem.before.file.path}, {problem.after.file.path}: {problem.message}")
 

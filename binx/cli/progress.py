@@ -22,7 +22,7 @@ class ProgressBar:
 
     def __init__(self, label: str, *, shown: bool) -> None:
         self._label = label
-        self._shown = shown
+        self._is_shown = shown
         self._begun = monotonic()
         self._total = 0
         self._done = 0
@@ -50,7 +50,7 @@ class ProgressBar:
         if total is not None:
             self.expect(total)
         before, self._done = self._done, max(min(done, self._total) if self._total else done, 0)
-        if self._shown and self._bar is None and monotonic() - self._begun > _PATIENCE:
+        if self._is_shown and self._bar is None and monotonic() - self._begun > _PATIENCE:
             self._bar = _started(self._label, self._total)
         if self._bar is not None:
             if self._done < before:

@@ -38,14 +38,14 @@ class _TerminatedError(BaseException):
 
 def run(arguments: Sequence[str] | None = None) -> ExitCode:
     """Run a command line."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    command_line = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _keep_standard_numbers()
         _prepare_streams()
         _clear_away_on_signals()
         _allow_many_files()
         _set_up_libraries()
-        code = _answer(given)
+        code = _answer(command_line)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -53,7 +53,7 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         say_error(_usage_message(error))
         return ExitCode.USAGE
     except BinxError as error:
-        return _failed(error, given)
+        return _failed(error, command_line)
     except KeyboardInterrupt as error:
         say_error(f"interrupted{_reached(error)}", label="")
         return ExitCode.INTERRUPTED
@@ -67,8 +67,8 @@ def run(arguments: Sequence[str] | None = None) -> ExitCode:
         _show_traceback()
         return ExitCode.FAILED
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        say_error(f"{place}the system says: {error.strerror or error}")
+        path = f"{error.filename}: " if error.filename else ""
+        say_error(f"{path}the system says: {error.strerror or error}")
         _show_traceback()
         return ExitCode.FAILED
     except Exception as error:
@@ -105,18 +105,19 @@ def _reached(error: BaseException) -> str:
     return "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
 
 
-def _failed(error: BinxError, given: Sequence[str]) -> ExitCode:
+def _failed(error: BinxError, arguments: Sequence[str]) -> ExitCode:
     if error.exit_code != ExitCode.DONE:
-        say_error("; ".join([str(error), *_ways_out(error, given)]))
+        say_error("; ".join([str(error), *_ways_out(error, arguments)]))
         _show_traceback()
     return error.exit_code
 
 
-def _ways_out(error: BinxError, given: Sequence[str]) -> Iterator[str]:
+def _ways_out(error: BinxError, arguments: Sequence[str]) -> Iterator[str]:
     """Yield advice about damage, naming the command's options."""
-    if not isinstance(error, DamagedError) or not given or given[0] not in NAMES:
+    if not isinstance(error, DamagedError) or not arguments or arguments[0] not in NAMES:
         return
-    types = {name: one.type for one in load_command(given[0]).params for name in one.opts}
+    parameters = load_command(arguments[0]).params
+    types = {name: parameter.type for parameter in parameters for name in parameter.opts}
     if isinstance(error, ChecksumError) and "--no-checksums" in types:
         yield _CHANGED
     if "salvage" in getattr(types.get("--on-damage"), "choices", ()):
@@ -172,11 +173,11 @@ def _set_up_libraries() -> None:
 
 def _allow_many_files() -> None:
     """Raise the limit of open files; a chain may have more logs than the default."""
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if most == resource.RLIM_INFINITY else min(most, _OPEN_FILES)
-    if now != resource.RLIM_INFINITY and now < wanted:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    target = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < target:
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
 
 
 def _clear_away_on_signals() -> None:

@@ -31,9 +31,9 @@ def gtid_set(text: str) -> GtidSet | ShortGtids:
     return ShortGtids(text) if has_short_uuids(text) else wanted_gtids(text)
 
 
-def resolved(given: GtidSet | ShortGtids, paths: Sequence[str]) -> GtidSet:
+def resolved(gtids: GtidSet | ShortGtids, paths: Sequence[str]) -> GtidSet:
     """Return a set with whole UUIDs; abbreviated ones are completed from the logs."""
-    return with_whole_uuids(given, paths) if isinstance(given, ShortGtids) else given
+    return with_whole_uuids(gtids, paths) if isinstance(gtids, ShortGtids) else gtids
 
 
 def _time_text(text: str) -> str:
@@ -51,7 +51,7 @@ def parse_kinds(text: str) -> tuple[int, ...]:
     ]
     if not all(numbers):
         raise UsageError(f"expected kinds such as {', '.join(KIND_NAMES)} or xa, found {text!r}")
-    return tuple(number for found in numbers for number in found)
+    return tuple(number for matching in numbers for number in matching)
 
 
 def _selecting(*names: str, help_text: str, **settings: Any) -> Callable[[Any], Any]:
@@ -159,7 +159,7 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         paths = values["files"] if "files" in values else (values["left"], values["right"])
         for name in ("gtids", "exclude_gtids"):
             sets: tuple[GtidSet | ShortGtids, ...] = chosen[name]
-            chosen[name] = GtidSet().union(*(resolved(one, paths) for one in sets)) if sets else None
+            chosen[name] = GtidSet().union(*(resolved(text, paths) for text in sets)) if sets else None
         for name, bound, after in (("from_gtid", "start", False), ("until_gtid", "stop", True)):
             gtid = values.pop(name)
             if gtid is None:

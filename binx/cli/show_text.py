@@ -76,13 +76,13 @@ class ShowText:
             size += f", {number_text(facts['uncompressed_bytes'])} bytes without compression"
         yield f"  committed  {times}"
         yield f"  place      {safe_text(facts['file'])} {facts['start']}-{facts['end']}, {size}"
-        about = [f"server {facts['server_id']}"]
-        about += [
+        origin = [f"server {facts['server_id']}"]
+        origin += [
             f"{name} {facts[key]}"
             for name, key in (("thread", "thread_id"), ("xid", "xid"))
             if facts[key] is not None
         ]
-        yield f"  made by    {', '.join(about)}; {facts['kind']}"
+        yield f"  made by    {', '.join(origin)}; {facts['kind']}"
 
     def event(self, shown: ShownEvent) -> Iterator[bytes]:
         """Yield an event, its fields, its bytes and its rows."""
@@ -90,12 +90,12 @@ class ShowText:
         yield encoded("".join(f"{line}\n" for line in lines))
         yield from self._row_lines(shown)
 
-    def _event(self, raw: RawEvent, said: Mapping[str, Any]) -> Iterator[str]:
-        header, fields, inner = raw.header, dict(said), raw.inner
-        place = f"{header.position}" if inner is None else f"+{inner}"
+    def _event(self, raw: RawEvent, values: Mapping[str, Any]) -> Iterator[str]:
+        header, fields, inner = raw.header, dict(values), raw.inner
+        position = f"{header.position}" if inner is None else f"+{inner}"
         summary = self._summary(fields)
         text = f"  {'' if inner is None else '  '}{header.name}{summary and '  '}{summary}"
-        yield self.coloured(f"{place:>{PLACE_WIDTH}}", _FAINT) + text
+        yield self.coloured(f"{position:>{PLACE_WIDTH}}", _FAINT) + text
         if fields.get("options"):
             texts = [f"{name}={_scalar(value)}" for name, value in fields["options"].items()]
             yield f"{INDENT}session: {', '.join(texts)}"
@@ -109,14 +109,14 @@ class ShowText:
 
     def _summary(self, fields: dict[str, Any]) -> str:
         """Return the short fields on one line."""
-        parts = []
+        texts = []
         if "table" in fields:
-            parts.append(safe_text(f"{fields.pop('db')}.{fields.pop('table')}"))
+            texts.append(safe_text(f"{fields.pop('db')}.{fields.pop('table')}"))
         for name, value in fields.items():
             if name in _LONG or name in _USUAL or value in ([], "", None, False):
                 continue
-            parts.append(name if value is True else f"{name}={_scalar(value)}")
-        return " ".join(parts)
+            texts.append(name if value is True else f"{name}={_scalar(value)}")
+        return " ".join(texts)
 
     def statement(self, sql: str) -> Iterator[str]:
         """Yield a statement's text, line by line."""
@@ -148,20 +148,20 @@ class ShowText:
         """Yield a row change column by column, with updated columns marked."""
         before, after = row.get("before"), row.get("after")
         names = list(dict.fromkeys([*(before or ()), *(after or ())]))
-        for name, shown in _padded(names).items():
+        for name, padded in _padded(names).items():
             if before is None or after is None:
-                yield f"{INDENT}  {shown}  {value_text((after or before or {})[name])}"
+                yield f"{INDENT}  {padded}  {value_text((after or before or {})[name])}"
             elif name not in after:
-                yield self.coloured(f"{INDENT}  {shown}  {value_text(before[name])}", _FAINT)
+                yield self.coloured(f"{INDENT}  {padded}  {value_text(before[name])}", _FAINT)
             elif name not in before:
-                yield self._changed(shown, None, value_text(after[name]))
+                yield self._changed(padded, None, value_text(after[name]))
             elif before[name] == after[name]:
-                yield self.coloured(f"{INDENT}  {shown}  {value_text(after[name])}", _FAINT)
+                yield self.coloured(f"{INDENT}  {padded}  {value_text(after[name])}", _FAINT)
             else:
-                yield self._changed(shown, value_text(before[name]), value_text(after[name]))
+                yield self._changed(padded, value_text(before[name]), value_text(after[name]))
         for name, operations in (row.get("json_diff") or {}).items():
-            said = safe_text(f"changed by {json.dumps(operations, ensure_ascii=False)}")
-            yield self._changed(safe_text(name), None, said)
+            text = safe_text(f"changed by {json.dumps(operations, ensure_ascii=False)}")
+            yield self._changed(safe_text(name), None, text)
 
     def _changed(self, name: str, old: str | None, new: str) -> str:
         """Return an updated column; the old value may not be logged."""

@@ -46,8 +46,8 @@ def screen() -> tuple[int | None, bool]:
     The width is None if not, because of ``--layout`` or because it is not a terminal.
     """
     chosen = click.get_current_context().meta.get(LAYOUT)
-    wanted = is_terminal(sys.stdout) if chosen is None else chosen == "screen"
-    return (terminal_width(sys.stdout), has_colour(sys.stdout)) if wanted else (None, False)
+    is_screen = is_terminal(sys.stdout) if chosen is None else chosen == "screen"
+    return (terminal_width(sys.stdout), has_colour(sys.stdout)) if is_screen else (None, False)
 
 
 def has_colour(stream: TextIO | None) -> bool:
@@ -57,12 +57,12 @@ def has_colour(stream: TextIO | None) -> bool:
 
 def terminal_width(stream: TextIO) -> int:
     """Return the line width of the terminal, or of the one for messages; COLUMNS takes precedence."""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given):
-        return max(int(given), _NARROWEST)
-    for one in (stream, sys.stderr):
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return max(int(columns), _NARROWEST)
+    for terminal in (stream, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
-            return max(os.get_terminal_size(one.fileno()).columns, _NARROWEST)
+            return max(os.get_terminal_size(terminal.fileno()).columns, _NARROWEST)
     return _WIDTH
 
 
@@ -117,7 +117,7 @@ class TextOutput:
     def __init__(self, stream: Sink, *, hold: bool) -> None:
         self._stream = stream
         self._limit = _BUFFER_BYTES if hold else 0
-        self._parts: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._size = 0
 
     def write(self, text: str) -> None:
@@ -130,7 +130,7 @@ class TextOutput:
 
     def write_bytes(self, data: bytes) -> None:
         """Add text already encoded as UTF-8."""
-        self._parts.append(data)
+        self._chunks.append(data)
         self._size += len(data)
         if self._size > self._limit:
             self.flush()
@@ -142,8 +142,8 @@ class TextOutput:
 
     def flush(self) -> None:
         """Write what was collected."""
-        text = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts.clear()
+        text = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks.clear()
         self._size = 0
         if text:
             self._stream.write(text)
@@ -217,10 +217,10 @@ def _wants_pager() -> bool:
 
 def say_losses(sentences: Iterable[str]) -> bool:
     """Print each loss; return whether there was any."""
-    found = list(sentences)
-    for one in found:
-        say_warning(one)
-    return bool(found)
+    losses = list(sentences)
+    for loss in losses:
+        say_warning(loss)
+    return bool(losses)
 
 
 def ending(missing: GtidSet | str, *, losses: bool = False) -> ExitCode:

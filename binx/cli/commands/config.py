@@ -48,13 +48,13 @@ def config_command(ctx: click.Context, only_path: bool, as_json: bool, quiet: bo
         if only_path:
             output.line(path or "")
             return ExitCode.DONE
-        found = list(_defaults(ctx))
+        defaults = list(_defaults(ctx))
         if as_json:
-            settings = [one._asdict() for one in found]
+            settings = [default._asdict() for default in defaults]
             document = {"file": path, "exists": exists, "settings": settings}
             output.line(json.dumps(document, ensure_ascii=False))
-        elif found:
-            rows = [one._replace(value=_shown(one.value)) for one in found]
+        elif defaults:
+            rows = [default._replace(value=_shown(default.value)) for default in defaults]
             width, colour = screen()
             for line in section_lines(Section("DEFAULTS", _COLUMNS, rows), width, colour=colour):
                 output.line(line)
@@ -79,15 +79,15 @@ def _defaults(ctx: click.Context) -> Iterator[_Default]:
     for command_name in NAMES:
         options = load_command(command_name).options
         settings = settings_of(command_name, options, config)
-        for name, one in options.items():
-            variable = next((word for word in one.envvar or () if os.environ.get(word)), None)
+        for name, option in options.items():
+            variable = next((word for word in option.envvar or () if os.environ.get(word)), None)
             if variable is not None:
-                value, origin = one.value_from_envvar(ctx), variable
+                value, origin = option.value_from_envvar(ctx), variable
             elif name in settings:
                 value, origin = settings[name]
             else:
                 continue
-            yield _Default(command_name, name, click.BOOL(value) if one.is_flag else value, origin)
+            yield _Default(command_name, name, click.BOOL(value) if option.is_flag else value, origin)
 
 
 def _shown(value: Any) -> str:

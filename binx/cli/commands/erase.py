@@ -38,14 +38,14 @@ def erase_command(
     """Erase rows that match a condition from the output of `binx load`, with all history of their keys."""
     from binx.spark.lake.erase import erase
 
-    found = erase(output, table, where, break_lock=break_lock)
+    erased = erase(output, table, where, break_lock=break_lock)
     with text_output() as text:
         if as_json:
-            figures = {name: getattr(found, name) for name in found.__slots__}
+            figures = {name: getattr(erased, name) for name in erased.__slots__}
             text.line(json_text(figures))
         elif not quiet:
             text.line(
-                f"{counted(found.keys, 'key')} erased: {counted(found.history, 'row')} of history,"
-                f" {found.current} of current, {found.scd2} of scd2"
+                f"{counted(erased.keys, 'key')} erased: {counted(erased.history, 'row')} of history,"
+                f" {erased.current} of current, {erased.scd2} of scd2"
             )
     return ExitCode.DONE

@@ -125,17 +125,17 @@ def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> I
         "checksum": Column("CRC32", plain),
         "gtid": Column("TRANSACTION", Form(str, str, TEXTS, short_transaction)),
     }
-    places = [PLAIN_EVENT_COLUMNS.index(name) for name in columns]
+    indexes = [PLAIN_EVENT_COLUMNS.index(name) for name in columns]
     rows = (line.split("\t") for text in texts for line in text.decode().splitlines())
     for number_of_file, (file, events) in enumerate(groupby(rows, key=itemgetter(0))):
         yield f"{'' if not number_of_file else chr(10)}{fit_text(file, width)}\n".encode()
         for line in screen_lines(
-            list(columns.values()), (_cells(row, places) for row in events), width, colour=colour
+            list(columns.values()), (_cells(row, indexes) for row in events), width, colour=colour
         ):
             yield f"{line}\n".encode()
 
 
-def _cells(row: list[str], places: list[int]) -> list[str]:
+def _cells(row: list[str], indexes: list[int]) -> list[str]:
     """Return the cells of a line; a transaction without GTID is named by its start."""
-    cells = [row[place] for place in places]
+    cells = [row[index] for index in indexes]
     return cells if cells[-1] != UNKNOWN else [*cells[:-1], row[_TRANSACTION]]

@@ -95,7 +95,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
 @option(
     "--format",
     "form",
-    type=click.Choice([*(one.value for one in SliceFormat)]),
+    type=click.Choice([*(choice.value for choice in SliceFormat)]),
     default=SliceFormat.BINLOG.value,
     help="Output format.",
 )
@@ -108,7 +108,7 @@ def parse_renaming(text: str) -> tuple[str, str]:
 )
 @option(
     "--on-conflict",
-    type=click.Choice([*(one.value for one in OnConflict)]),
+    type=click.Choice([*(choice.value for choice in OnConflict)]),
     default=OnConflict.STOP.value,
     help="reverse: rows changed since: undo nothing, leave them alone, or overwrite them.",
 )
@@ -190,7 +190,7 @@ def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_s
     """Reject options that have no meaning for the requested format."""
     form = options.format
     sql, json, thl, binlog = SliceFormat.SQL, SliceFormat.JSON, SliceFormat.THL, SliceFormat.BINLOG
-    for name, given, forms in (
+    for name, is_given, forms in (
         ("verbatim", options.verbatim, [binlog]),
         ("reverse", options.reverse, [sql, binlog]),
         ("statement-bytes", options.statement_bytes is not None, [sql]),
@@ -201,8 +201,8 @@ def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_s
         ("operations", options.operations, [sql, json]),
         ("rewrite-db", options.databases, [binlog, sql]),
     ):
-        if given and form not in forms:
-            *others, last = (one.value for one in forms)
+        if is_given and form not in forms:
+            *others, last = (choice.value for choice in forms)
             applies = f"{', '.join(others)} and {last}" if others else last
             raise UsageError(f"--{name} applies only to --format {applies}, not {form.value}")
     if options.on_conflict is not OnConflict.STOP and not (options.reverse and form is sql):

@@ -70,7 +70,7 @@ def index_command(
     with text_output(plain=as_json) as output, progress_bar("index", quiet=quiet) as bar:
         sizes = [_size(path) for path in paths]
         bar.expect(sum(sizes))
-        for place, path in enumerate(paths):
+        for number, path in enumerate(paths):
             try:
                 with BinlogFile.open(path) as file:
                     is_secret = is_encrypted(file.source)
@@ -79,7 +79,7 @@ def index_command(
             except BinxError as error:
                 say_error(str(error))
                 code = ExitCode.FAILED
-                left = len(paths) - place - 1
+                left = len(paths) - number - 1
                 if left and is_uri(path) and _is_of_the_store(error):
                     say_error(
                         f"the logs after this one ({number_text(left)}) were not processed, because"
@@ -88,12 +88,12 @@ def index_command(
                     )
                     break
                 continue
-            bar.reach(sum(sizes[: place + 1]))
+            bar.reach(sum(sizes[: number + 1]))
             encrypted += is_secret and done.state is IndexState.WRITTEN
             if check and not done.is_true and code is ExitCode.DONE:
                 code = ExitCode.ABSENT
             if as_json or not quiet:
-                _tell(done, as_json, output)
+                _write_report(done, as_json, output)
     if encrypted and not quiet:
         say_note(
             "index files are not encrypted: they contain GTIDs, times and table names of"
@@ -114,7 +114,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _tell(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
+def _write_report(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
     if as_json:
         from binx.source.json_text import json_text
 

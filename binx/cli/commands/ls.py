@@ -140,10 +140,10 @@ def _screen(
     texts: Iterable[bytes], names: tuple[str, ...], zone: tzinfo, width: int, colour: bool
 ) -> Iterator[bytes]:
     """Yield lines for a terminal; tables come last and get the remaining width."""
-    order = sorted(range(len(names)), key=lambda place: names[place] == "tables")
-    columns = [_column(names[place], zone, chosen=names != _SCREEN_COLUMNS) for place in order]
+    order = sorted(range(len(names)), key=lambda index: names[index] == "tables")
+    columns = [_column(names[index], zone, chosen=names != _SCREEN_COLUMNS) for index in order]
     rows = (line.split("\t") for text in texts for line in text.decode().splitlines())
-    lines = screen_lines(columns, ([row[place] for place in order] for row in rows), width, colour=colour)
+    lines = screen_lines(columns, ([row[index] for index in order] for row in rows), width, colour=colour)
     head = next(lines)
     for number, line in enumerate(lines):
         yield (line if number else f"{head}\n{line}").encode() + b"\n"

@@ -81,30 +81,30 @@ def state_command(
     form = form or (suffix if suffix in FORMATS else PARQUET)
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
-    found = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())
+    state = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())
     if pk is not None:
-        found = found.row(pk.split(","))
-        if not found.rows.num_rows:
-            raise AbsentError(f"as of {found.moment} {table} has no row with the key {pk}")
+        state = state.row(pk.split(","))
+        if not state.rows.num_rows:
+            raise AbsentError(f"as of {state.moment} {table} has no row with the key {pk}")
     with open_output(output, binary=form == PARQUET) as out:
-        write_table(found, out, form, create=not no_create)
-    for text in found.missing:
+        write_table(state, out, form, create=not no_create)
+    for text in state.missing:
         say_warning(f"{table} is incomplete: {text}")
-    ended = ExitCode.LOSSES if found.missing else ExitCode.DONE
+    ended = ExitCode.LOSSES if state.missing else ExitCode.DONE
     if as_json:
         document = {
             "table": table,
-            "moment": found.moment,
-            "rows": found.rows.num_rows,
-            "complete": not found.missing,
-            "reasons": found.missing,
-            "key": found.key,
+            "moment": state.moment,
+            "rows": state.rows.num_rows,
+            "complete": not state.missing,
+            "reasons": state.missing,
+            "key": state.key,
             "output": output,
             "format": form,
             "exit_code": int(ended),
         }
-        with text_output(plain=True) as shown:
-            shown.line(json_text(document))
+        with text_output(plain=True) as printed:
+            printed.line(json_text(document))
     elif not quiet:
-        say_note(f"{table} as of {found.moment}: {counted(found.rows.num_rows, 'row')}")
+        say_note(f"{table} as of {state.moment}: {counted(state.rows.num_rows, 'row')}")
     return ended

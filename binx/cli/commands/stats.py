@@ -71,7 +71,7 @@ def stats_command(
     if as_json + as_csv + (html is not None) > 1:
         raise UsageError("--json, --csv and --html cannot be combined")
     logs.say_understood(selection)
-    dimensions = tuple(one for given in by for one in given) or ((Dimension.TABLE,) if as_csv else ())
+    dimensions = tuple(axis for axes in by for axis in axes) or ((Dimension.TABLE,) if as_csv else ())
     with text_output(html or "-", plain=as_json or as_csv, notes=as_csv and not logs.quiet) as output:
         with (
             progress_bar("stats", quiet=logs.quiet) as bar,
@@ -107,8 +107,8 @@ def stats_command(
     logs.notes(figures["notes"])
     for problem in [file["problem"] for file in figures["files"] if file["problem"] is not None]:
         say_warning(problem)
-    for what in incomplete(figures):
-        say_warning(f"too many {what} to count them all; those with the most bytes were kept")
+    for kind in incomplete(figures):
+        say_warning(f"too many {kind} to count them all; those with the most bytes were kept")
     return logs.ending(figures["absent_gtids"], losses=not figures["complete"])
 
 
@@ -124,5 +124,5 @@ def _lines(figures: Record, top: int | None, zone: tzinfo) -> Iterator[str]:
     for section in shown:
         yield from section_lines(section, width, colour=colour)
         yield ""
-    found = [one["message"] for one in figures["warnings"]] or ["none"]
-    yield from sentences("Warnings", found, width, colour=colour)
+    messages = [warning["message"] for warning in figures["warnings"]] or ["none"]
+    yield from sentences("Warnings", messages, width, colour=colour)

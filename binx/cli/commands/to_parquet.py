@@ -93,7 +93,7 @@ _HIGHEST_LEVEL = 22
 )
 @option(
     "--statements",
-    type=click.Choice([*(one.value for one in StatementTexts)]),
+    type=click.Choice([*(choice.value for choice in StatementTexts)]),
     default=StatementTexts.NONE.value,
     help="Of the statements that rows were logged with, if the server logs them: keep nothing, the digest, or"
     " the text, which has values of rows.",
@@ -183,11 +183,11 @@ def to_parquet_command(
     ):
         files = [ends.file for ends in chain]
         # A condition on rows is applied before the limit.
-        wanted = selection if where is None else selection._replace(limit=None)
-        selector = Selector(wanted, [file.name for file in files], in_parts=True)
-        catalog, state, behind = find_beginning(output, files, logs.known_tables(chain), personal)
-        if behind is not None and catalog:
-            logs.notes([f"continuing with the table definitions after {behind}, from the data set"])
+        unlimited = selection if where is None else selection._replace(limit=None)
+        selector = Selector(unlimited, [file.name for file in files], in_parts=True)
+        catalog, state, previous = find_beginning(output, files, logs.known_tables(chain), personal)
+        if previous is not None and catalog:
+            logs.notes([f"continuing with the table definitions after {previous}, from the data set"])
         with _engine(engine, master, driver_memory, dict(settings)) as export:
             for report in export(files, output, selector, catalog, options, bar.reach, state):
                 summary.take(report, text)

@@ -63,7 +63,7 @@ def why_command(
 
     if len(selection.tables) != 1:
         raise UsageError("expected exactly one table: --table DB.TABLE")
-    found = uncertain = restored = 0
+    count = uncertain = restored = 0
     with text_output(plain=as_json) as output, logs.opened("why", selection) as (chain, bar):
         life = RowLife(
             chain,
@@ -79,21 +79,21 @@ def why_command(
         is_for_screen = screen()[0] is not None
         lines = life.lines() if as_json else ((change, shown.text(change)) for change in life)
         for change, text in lines:
-            found += 1
+            count += 1
             uncertain += change.uncertain
             restored += change.restored_by is not None
             if is_for_screen:
                 bar.hide()
             output.write_chunks(safe_chunks(text) if as_json else text)
-            if found == selection.limit:
+            if count == selection.limit:
                 break
     if not logs.quiet:
         say_losses(life.warnings)
     logs.notes(life.search.selector.notes)
     losses = say_losses(life.search.damage)
-    if not found:
+    if not count:
         raise AbsentError("no changes of the row in these files")
-    logs.notes([f"changes: {found:,}", *([RESTORED_FROM] if restored else [])])
+    logs.notes([f"changes: {count:,}", *([RESTORED_FROM] if restored else [])])
     if uncertain:
         say_warning(
             f"{counted(uncertain, 'statement')} on the table may have changed, removed or brought the row,"

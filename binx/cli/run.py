@@ -116,8 +116,7 @@ def _ways_out(error: BinxError, arguments: Sequence[str]) -> Iterator[str]:
     """Yield advice about damage, naming the command's options."""
     if not isinstance(error, DamagedError) or not arguments or arguments[0] not in NAMES:
         return
-    parameters = load_command(arguments[0]).params
-    types = {name: parameter.type for parameter in parameters for name in parameter.opts}
+    types = {name: param.type for param in load_command(arguments[0]).params for name in param.opts}
     if isinstance(error, ChecksumError) and "--no-checksums" in types:
         yield _CHANGED
     if "salvage" in getattr(types.get("--on-damage"), "choices", ()):

@@ -38,8 +38,8 @@ def arrow_array(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
     """
     validity, nulls = _validity(values)
     if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
-        parts = [b"" if value is None else _encoded(value) for value in values]
-        buffers = [validity, _offsets(parts), pa.py_buffer(b"".join(parts))]
+        encoded = [b"" if value is None else _encoded(value) for value in values]
+        buffers = [validity, _offsets(encoded), pa.py_buffer(b"".join(encoded))]
         return pa.Array.from_buffers(data_type, len(values), buffers, nulls)
     if pa.types.is_map(data_type) or pa.types.is_list(data_type):
         lists = [() if value is None else value for value in values]
@@ -64,8 +64,8 @@ def arrow_numbers(
     values: NDArray[np.generic], data_type: pa.DataType, known: NDArray[np.bool_] | None = None
 ) -> pa.Array:
     """Return whole numbers as an array of integers or times; those that are not known are null."""
-    whole = values.astype(f"i{data_type.bit_width // _BYTE_BITS}", copy=False)
-    return pa.Array.from_buffers(data_type, len(values), [validity_bits(known), pa.py_buffer(whole)])
+    integers = values.astype(f"i{data_type.bit_width // _BYTE_BITS}", copy=False)
+    return pa.Array.from_buffers(data_type, len(values), [validity_bits(known), pa.py_buffer(integers)])
 
 
 def validity_bits(known: NDArray[np.bool_] | None) -> pa.Buffer | None:
@@ -94,14 +94,14 @@ def _validity(values: Sequence[Any]) -> tuple[pa.Buffer | None, int]:
 
 def _bits(flags: Sequence[Any]) -> pa.Buffer:
     packed = bytearray((len(flags) + _BYTE_BITS - 1) // _BYTE_BITS)
-    for place, flag in enumerate(flags):
+    for index, flag in enumerate(flags):
         if flag:
-            packed[place // _BYTE_BITS] |= 1 << place % _BYTE_BITS
+            packed[index // _BYTE_BITS] |= 1 << index % _BYTE_BITS
     return pa.py_buffer(bytes(packed))
 
 
-def _offsets(parts: Sequence[Sequence[Any]]) -> pa.Buffer:
-    return pa.py_buffer(array(_OFFSETS, accumulate(map(len, parts), initial=0)))
+def _offsets(values: Sequence[Sequence[Any]]) -> pa.Buffer:
+    return pa.py_buffer(array(_OFFSETS, accumulate(map(len, values), initial=0)))
 
 
 def _fixed(values: Sequence[Any], data_type: pa.DataType) -> pa.Buffer:
@@ -126,5 +126,5 @@ def marked_rows(batch: pa.RecordBatch, marks: bytes) -> pa.RecordBatch:
 
 def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Concatenate at least one batch into one."""
-    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches() or [batches[0]]
-    return whole
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches() or [batches[0]]
+    return batch

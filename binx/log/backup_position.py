@@ -90,10 +90,10 @@ def position_in_dump(head: str, tail: str = "") -> BackupPosition:
         head: the dump's first characters, up to the first table.
         tail: its last characters, where MariaDB's dumps record their GTIDs.
     """
-    found = _DUMP_POSITION.search(head)
-    named = _DUMP_GTIDS.search(head) or _DUMP_GTIDS.search(tail)
-    gtids = GtidSet() if named is None else _parsed(named[1])
-    return BackupPosition("", 0, gtids) if found is None else BackupPosition(found[1], int(found[2]), gtids)
+    match = _DUMP_POSITION.search(head)
+    gtid_match = _DUMP_GTIDS.search(head) or _DUMP_GTIDS.search(tail)
+    gtids = GtidSet() if gtid_match is None else _parsed(gtid_match[1])
+    return BackupPosition("", 0, gtids) if match is None else BackupPosition(match[1], int(match[2]), gtids)
 
 
 def read_backup_position(path: str) -> BackupPosition:
@@ -104,8 +104,8 @@ def read_backup_position(path: str) -> BackupPosition:
             that records the position; or a dump, plain or compressed with gzip or zstd.
     """
     if not Path(path).is_dir():
-        if found := _of_file(Path(path)):
-            return found
+        if position := _of_file(Path(path)):
+            return position
         raise UsageError(
             "expected a backup that notes its position in the binary logs, found none: make dumps with"
             " --single-transaction --source-data=2 (--master-data=2 --gtid for MariaDB), give the folder of a"
@@ -114,8 +114,8 @@ def read_backup_position(path: str) -> BackupPosition:
         )
     present = [note for name in NOTES if (note := Path(path, name)).is_file()]
     for note in present:
-        if found := _of_file(note):
-            return found
+        if position := _of_file(note):
+            return position
     raise UsageError(
         f"expected a folder with {', '.join(NOTES[:-1])} or {NOTES[-1]} that notes a position, found"
         f" {'none that does' if present else 'none of them'}; did the server write binary logs?",
@@ -190,24 +190,22 @@ def _of_binlog_info(text: str) -> BackupPosition:
 
 
 def _of_backup_info(text: str) -> BackupPosition:
-    found = _BACKUP_INFO.search(text)
-    return (
-        BackupPosition()
-        if found is None
-        else BackupPosition(found[1], int(found[2]), _parsed(found[3] or ""))
-    )
+    match = _BACKUP_INFO.search(text)
+    if match is None:
+        return BackupPosition()
+    return BackupPosition(match[1], int(match[2]), _parsed(match[3] or ""))
 
 
 def _of_shell(text: str) -> BackupPosition:
     try:
-        noted = json.loads(text)
+        notes = json.loads(text)
     except ValueError as error:
         raise DamagedError(f"expected JSON, found something else: {error}") from error
-    if not isinstance(noted, dict):
+    if not isinstance(notes, dict):
         return BackupPosition()
-    offset = noted.get("binlogPosition")
-    gtids = _parsed(str(noted.get("gtidExecuted") or ""))
-    file = noted.get("binlogFile")
+    offset = notes.get("binlogPosition")
+    gtids = _parsed(str(notes.get("gtidExecuted") or ""))
+    file = notes.get("binlogFile")
     if not isinstance(file, str) or not isinstance(offset, int) or not file:
         return BackupPosition(gtids=gtids)
     return BackupPosition(file, offset, gtids)
@@ -215,10 +213,10 @@ def _of_shell(text: str) -> BackupPosition:
 
 def _of_mydumper(text: str) -> BackupPosition:
     """Parse mydumper's metadata; on a replica its own section comes before its source's, and counts."""
-    found = {name: pattern.search(text) for name, pattern in _MYDUMPER.items()}
-    file, offset, gtids = (None if one is None else one[1] for one in found.values())
-    known = _parsed(gtids or "")
-    return BackupPosition(gtids=known) if not file or not offset else BackupPosition(file, int(offset), known)
+    matches = {name: pattern.search(text) for name, pattern in _MYDUMPER.items()}
+    file, offset, gtids = (None if match is None else match[1] for match in matches.values())
+    gtid_set = _parsed(gtids or "")
+    return BackupPosition(file, int(offset), gtid_set) if file and offset else BackupPosition(gtids=gtid_set)
 
 
 def _parsed(text: str) -> GtidSet:

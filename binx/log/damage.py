@@ -112,9 +112,9 @@ class Salvage:
         """Determine the GTIDs lost in each damaged range, once the file was read to its end."""
         spans = [*self._spans, *[NO_GTIDS] * (len(self.damage) + 1 - len(self._spans))]
         spans[0] |= before
-        whole = GtidSet().union(*spans)
+        all_found = GtidSet().union(*spans)
         # A transaction that damage cut off begins before it: GTIDs missing before that were lost elsewhere.
-        cut = [GtidSet.parse(one.gtid) - whole if one.gtid else NO_GTIDS for one in self.damage]
+        cut = [GtidSet.parse(damage.gtid) - all_found if damage.gtid else NO_GTIDS for damage in self.damage]
         spans = [span | begun for span, begun in zip(spans, [*cut, NO_GTIDS], strict=True)]
         for number, lost in enumerate(gtids_lost_at(spans)):
             self.damage[number] = self.damage[number]._replace(lost=lost | cut[number])
@@ -143,11 +143,11 @@ class Salvage:
             self._ends_before = scanner.ends_passed
         # An event that cannot follow the previous ones may still begin the next transaction.
         after = scanner.position + (begun is None or begun == scanner.position)
-        found = None if len(self.damage) >= DAMAGES_MAXIMUM else self.next_event(after, description)
-        if found is None:
+        offset = None if len(self.damage) >= DAMAGES_MAXIMUM else self.next_event(after, description)
+        if offset is None:
             self.close(self._source.size)
             return False
-        scanner.seek(found, self._is_named(description))
+        scanner.seek(offset, self._is_named(description))
         return True
 
     def settle(self) -> None:
@@ -228,9 +228,9 @@ class EventSearch:
             checksum_size: bytes of the checksum at the end of each event: 4 or 0.
         """
         for expected in dict.fromkeys((drift, 0)):
-            found = self._find(position, checksum_size, expected, moved=False)
-            if found is not None:
-                return found
+            offset = self._find(position, checksum_size, expected, moved=False)
+            if offset is not None:
+                return offset
         return self._find(position, checksum_size, 0, moved=True)
 
     def _find(self, position: int, checksum_size: int, drift: int, *, moved: bool) -> int | None:
@@ -239,12 +239,12 @@ class EventSearch:
             origin = position
             window = source.window(origin, min(origin + READ_BYTES, size))
             while self.budget > 0:
-                found = find_header(window, origin, position, size, checksum_size, drift, moved)
-                if found < 0:
+                offset = find_header(window, origin, position, size, checksum_size, drift, moved)
+                if offset < 0:
                     break
-                if self._is_proved(window, origin, found, checksum_size, moved=moved):
-                    return found
-                position = found + 1
+                if self._is_proved(window, origin, offset, checksum_size, moved=moved):
+                    return offset
+                position = offset + 1
             position = origin + len(window) - HEADER_SIZE + 1
             self.budget -= len(window)
             if self.budget <= 0:
@@ -266,16 +266,16 @@ class EventSearch:
 
     def is_whole(self, position: int, size: int, checksum_size: int) -> bool:
         """Return whether an event's bytes match its checksum; they are read in pieces."""
-        at, end, found = position, position + size - checksum_size, 0
+        at, end, computed = position, position + size - checksum_size, 0
         self.budget -= size + _LOOK_COST
         while at < end:
             if self.budget <= 0:
                 return False
-            piece = self._source.window(at, min(at + READ_BYTES, end))
-            found = checksum(piece, found)
-            at += len(piece)
+            chunk = self._source.window(at, min(at + READ_BYTES, end))
+            computed = checksum(chunk, computed)
+            at += len(chunk)
         stored = self._source.window(end, end + checksum_size)
-        return found == int.from_bytes(stored, "little")
+        return computed == int.from_bytes(stored, "little")
 
     def _leads_on(self, position: int, drift: int, checksum_size: int, events: int) -> bool:
         """Return whether that many more events of the same drift follow, or fewer and then the file's end."""
@@ -320,7 +320,7 @@ def gtids_lost_at(spans: Sequence[Runs]) -> list[GtidSet]:
             lines.setdefault(line, []).append(_Numbers(first, last, span, source))
     lost: list[list[tuple[GtidSource, int, int]]] = [[] for _ in spans[1:]]
     for numbers in lines.values():
-        for before, after in pairwise(sorted(numbers, key=lambda one: one[:3])):
+        for before, after in pairwise(sorted(numbers, key=lambda entry: entry[:3])):
             if before.span < after.span and before.last + 1 < after.first:
                 lost[before.span].append((after.source, before.last + 1, after.first - 1))
     return [GtidSet(runs) for runs in lost]

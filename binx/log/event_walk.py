@@ -90,9 +90,9 @@ class EventWalk:
         """Whether a transaction is open."""
         return self._state is not State.OUTSIDE
 
-    def _note_fault(self, what: str, position: int) -> None:
-        count, first = self.faults.get(what, (0, position))
-        self.faults[what] = count + 1, first
+    def _note_fault(self, fault: str, position: int) -> None:
+        count, first = self.faults.get(fault, (0, position))
+        self.faults[fault] = count + 1, first
 
     def events(self, file: BinlogFile, limit: int, *, goes_on: bool) -> Iterator[ListedEvent]:
         """Yield the events of a file from ``position`` up to ``limit``.
@@ -105,28 +105,28 @@ class EventWalk:
         while self.position < limit and stop not in (WindowStop.WINDOW_TRUNCATED, WindowStop.WINDOW_END):
             origin = self.position
             window = file.events_window(origin, size)
-            found, stop = window_events(
+            events, stop = window_events(
                 *(window, origin, origin, size, self.format.checksum_size, self._verify),
                 self.format.post_header_lengths,
             )
-            if stop == WindowStop.WINDOW_AT_FORMAT and not found:
-                found = [self._format(window, origin)]
-            elif stop == WindowStop.WINDOW_CUTS and not found:
-                found = [self._large_payload(file, window, origin)]
-            for fields in found:
+            if stop == WindowStop.WINDOW_AT_FORMAT and not events:
+                events = [self._format(window, origin)]
+            elif stop == WindowStop.WINDOW_CUTS and not events:
+                events = [self._large_payload(file, window, origin)]
+            for fields in events:
                 if self.position >= limit:
                     break
-                listed = self._take(fields, window, origin)
-                yield listed
-                if listed.type == EventType.MARIADB_START_ENCRYPTION:
+                event = self._take(fields, window, origin)
+                yield event
+                if event.type == EventType.MARIADB_START_ENCRYPTION:
                     raise UnsupportedError(
                         "the rest of the file is encrypted by MariaDB, headers too; let the server decrypt it"
                         " (mariadb-binlog --read-from-remote-server)",
-                        offset=listed.position,
+                        offset=event.position,
                         event="START_ENCRYPTION",
                     )
-                if self._inner and listed.type == EventType.TRANSACTION_PAYLOAD:
-                    yield from self._inner_events(file, listed, window, origin)
+                if self._inner and event.type == EventType.TRANSACTION_PAYLOAD:
+                    yield from self._inner_events(file, event, window, origin)
             file.source.release(origin, self.position)
         _check_end(file, self, truncated=stop == WindowStop.WINDOW_TRUNCATED, goes_on=goes_on)
 
@@ -152,8 +152,8 @@ class EventWalk:
         if not self.format.checksum_size:
             checksum = EventChecksum.CHECKSUM_NONE
         elif self._verify:
-            stored, found = sums(file.source, header)
-            checksum = EventChecksum.CHECKSUM_OK if stored == found else EventChecksum.CHECKSUM_BAD
+            stored, computed = sums(file.source, header)
+            checksum = EventChecksum.CHECKSUM_OK if stored == computed else EventChecksum.CHECKSUM_BAD
         return _fields(header, checksum, EventClass.CLASS_PAYLOAD)
 
     def _take(self, fields: HeaderFields, window: memoryview, origin: int) -> ListedEvent:
@@ -254,8 +254,8 @@ def last_transaction(file: BinlogFile, offset: int) -> tuple[int, FormatDescript
 
 def next_event(file: BinlogFile, position: int, checksum_size: int) -> int | None:
     """Return the offset of the file's next event at or after a position."""
-    found = EventSearch(file.source).find(position, 0, checksum_size)
-    return None if found is None or found >= file.own_size else found
+    offset = EventSearch(file.source).find(position, 0, checksum_size)
+    return None if offset is None or offset >= file.own_size else offset
 
 
 def _check_end(file: BinlogFile, walk: EventWalk, *, truncated: bool, goes_on: bool) -> None:

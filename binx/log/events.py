@@ -161,30 +161,30 @@ def stored_payload(
     if origin + len(window) - start < _FIELDS_SIZE:
         window, origin = source.window(start, min(end, start + READ_BYTES)), start
     available = min(end, origin + len(window))
-    rest = StoredBytes(end - available, lambda: pieces(source, available, end)) if available < end else None
+    rest = StoredBytes(end - available, lambda: chunks(source, available, end)) if available < end else None
     return parse_transaction_payload(window[start - origin : available - origin], header, description, rest)
 
 
-def pieces(source: Source, start: int, end: int) -> Iterator[memoryview]:
+def chunks(source: Source, start: int, end: int) -> Iterator[memoryview]:
     """Yield the bytes of ``[start, end)`` in pieces.
 
     Raises:
         TruncatedError: the log ends before.
     """
     while start < end:
-        piece = source.window(start, min(end, start + READ_BYTES))
-        if not piece:
+        chunk = source.window(start, min(end, start + READ_BYTES))
+        if not chunk:
             raise TruncatedError(
                 f"expected {end - start} more bytes, found the end of the file", offset=start
             )
-        start += len(piece)
-        yield piece
-        source.release(start - len(piece), start)
+        start += len(chunk)
+        yield chunk
+        source.release(start - len(chunk), start)
 
 
 def sums(source: Source, header: EventHeader) -> tuple[int, int]:
     """Return an event's stored checksum and the one computed from its bytes, which are read in pieces."""
-    found, end = 0, header.end - CHECKSUM_SIZE
-    for piece in pieces(source, header.position, end):
-        found = checksum(piece, found)
-    return int.from_bytes(source.window(end, header.end), "little"), found
+    computed, end = 0, header.end - CHECKSUM_SIZE
+    for chunk in chunks(source, header.position, end):
+        computed = checksum(chunk, computed)
+    return int.from_bytes(source.window(end, header.end), "little"), computed

@@ -54,12 +54,12 @@ def transaction_ids(file: BinlogFile, table: TransactionTable) -> tuple[bytes, b
     gtid_ends = memoryview(offsets).cast("i")
     starts = memoryview(table.column("start")).cast("q")
     anonymous = _anonymous_ids(file)
-    parts = [
+    ids = [
         text[gtid_ends[index] : gtid_ends[index + 1]] or anonymous(start)
         for index, start in enumerate(starts)
     ]
-    ends = array("i", accumulate(map(len, parts), initial=0))
-    return ends.tobytes(), b"".join(parts)
+    ends = array("i", accumulate(map(len, ids), initial=0))
+    return ends.tobytes(), b"".join(ids)
 
 
 def _anonymous_ids(file: BinlogFile) -> Callable[[int], bytes]:

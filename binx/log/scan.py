@@ -212,19 +212,19 @@ class Scan:
 
     def _judge_end(self) -> None:
         """Distinguish a transaction that is still being written from damage."""
-        scanner, file, whole = self._scanner, self.file, self.accounted
+        scanner, file, accounted = self._scanner, self.file, self.accounted
         if scanner.is_seeking and scanner.position < file.size:
             # After damage, another event whose size is wrong.
             raise TruncatedError(
                 "expected a whole event, found the end of the file inside it", offset=scanner.position
             )
-        if scanner.is_seeking or whole == file.size:
+        if scanner.is_seeking or accounted == file.size:
             return
         from binx.log.tail import Tail
 
-        in_place = not scanner.misplaced or scanner.first_misplaced >= whole
+        in_place = not scanner.misplaced or scanner.first_misplaced >= accounted
         drift = 0 if in_place else scanner.drift
-        error = Tail(file, whole, drift, self._format, verify=self._verify).error()
+        error = Tail(file, accounted, drift, self._format, verify=self._verify).error()
         if error is not None:
             raise error
 

@@ -105,10 +105,10 @@ class Tail:
         follows = self._search.find(position + 1, self._drift, self._checksum_size)
         if follows is None and not self._fills_the_rest(header):
             return
-        found = "that its bytes end with the file" if follows is None else f"another one at {follows:,}"
+        proof = "that its bytes end with the file" if follows is None else f"another one at {follows:,}"
         raise DamagedError(
             f"expected an event of {header.size:,} bytes, which is {header.end - size:,} more than the file"
-            f" has, found {found}: its size was changed",
+            f" has, found {proof}: its size was changed",
             offset=position,
             event=header.name,
         )
@@ -155,9 +155,9 @@ class Tail:
         from binx.log.scan import Resumption, Scan
 
         file = self._file
-        whole = Resumption(file.first_position, file.format, self._start)
-        scan = Scan(file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=whole)
-        return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))
+        span = Resumption(file.first_position, file.format, self._start)
+        scan = Scan(file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=span)
+        return GtidSet(interval for table in scan for interval in marked_gtids(table, table.mask()))
 
     def _is_anonymous(self) -> bool:
         """Return whether the bytes may be a transaction without a GTID, which no later log lists.

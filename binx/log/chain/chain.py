@@ -76,7 +76,7 @@ def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
     """
     chains = [_order_of_chain(chain) for chain in _chains_of(list(ends))]
     chains.sort(key=lambda chain: (chain[0].begun, chain[0].file.name, chain[0].file.path))
-    ordered = [one._replace(chain=number) for number, chain in enumerate(chains) for one in chain]
+    ordered = [log._replace(chain=number) for number, chain in enumerate(chains) for log in chain]
     for before, after in pairwise(ordered):
         before.file.followed_by = after if before.chain == after.chain else None
     return ordered
@@ -86,9 +86,9 @@ def epochs(ends: Sequence[FileEnds]) -> list[int]:
     """For each log, return how many logs of its chain up to it are the first after a server start."""
     counts: dict[int, int] = {}
     result = []
-    for one in ends:
-        counts[one.chain] = counts.get(one.chain, 0) + one.file.format.at_startup
-        result.append(counts[one.chain])
+    for log in ends:
+        counts[log.chain] = counts.get(log.chain, 0) + log.file.format.at_startup
+        result.append(counts[log.chain])
     return result
 
 
@@ -143,13 +143,13 @@ def _missing_at_end(before: FileEnds, content: GtidSet | None, after: FileEnds) 
 def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:
     """Return an index's order if one lists all logs, else the order of the runs' begin times."""
     ordered = sorted(runs, key=lambda run: (run[0].begun, run[0].file.file_number))
-    ends = [one for run in ordered for one in run]
-    stated = [(one.file.listed.place, one) for one in ends if one.file.listed is not None]
+    ends = [log for run in ordered for log in run]
+    stated = [(log.file.listed.place, log) for log in ends if log.file.listed is not None]
     if (
         len(stated) == len(ends)
-        and len({one.file.listed.index_path for _, one in stated if one.file.listed}) == 1
+        and len({log.file.listed.index_path for _, log in stated if log.file.listed}) == 1
     ):
-        return [one for _, one in sorted(stated, key=lambda pair: pair[0])]
+        return [log for _, log in sorted(stated, key=lambda pair: pair[0])]
     return ends
 
 
@@ -166,9 +166,9 @@ def missing_gtids(logged: GtidSet, previous: Iterable[GtidSet | None]) -> GtidSe
         logged: the GTIDs of all transactions in the logs.
         previous: for each log, the GTIDs of all logs before it, if it records them.
     """
-    listed = [gtids for gtids in previous if gtids is not None]
-    before = reduce(GtidSet.intersection, listed) if listed else GtidSet()
-    known = reduce(GtidSet.union, listed, logged)
+    recorded = [gtids for gtids in previous if gtids is not None]
+    before = reduce(GtidSet.intersection, recorded) if recorded else GtidSet()
+    known = reduce(GtidSet.union, recorded, logged)
     skipped = known - before - logged
     return GtidSet([*skipped, *_holes(known, before), *_holes_in_domains(logged)])
 
@@ -226,25 +226,25 @@ def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tup
         list; None if the logs record no GTIDs.
     """
     if before.previous_gtids is not None and after.previous_gtids is not None:
-        held = before.previous_gtids | content
-        return after.previous_gtids - held, held - after.previous_gtids
+        earlier = before.previous_gtids | content
+        return after.previous_gtids - earlier, earlier - after.previous_gtids
     if before.gtid_list is None or after.gtid_list is None:
         return None
-    reached, listed = _last_numbers(before), _last_numbers(after)
+    reached, recorded = _last_numbers(before), _last_numbers(after)
     for source, _, last in content:
         if isinstance(source, DomainSource):
             reached[source] = max(reached.get(source, 0), last)
-    return _ahead(listed, reached), _ahead(reached, listed)
+    return _ahead(recorded, reached), _ahead(reached, recorded)
 
 
 def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
-    return {DomainSource(one.domain, one.server_id): one.sequence for one in ends.gtid_list or ()}
+    return {DomainSource(gtid.domain, gtid.server_id): gtid.sequence for gtid in ends.gtid_list or ()}
 
 
-def _ahead(numbers: dict[DomainSource, int], others: dict[DomainSource, int]) -> GtidSet:
-    """Return the GTIDs after the last numbers of ``others``, up to those of ``numbers``."""
-    pairs = ((source, others.get(source, 0), number) for source, number in numbers.items())
-    return GtidSet((source, other + 1, number) for source, other, number in pairs if number > other)
+def _ahead(numbers: dict[DomainSource, int], reached: dict[DomainSource, int]) -> GtidSet:
+    """Return the GTIDs after the last numbers of ``reached``, up to those of ``numbers``."""
+    pairs = ((source, reached.get(source, 0), number) for source, number in numbers.items())
+    return GtidSet((source, last + 1, number) for source, last, number in pairs if number > last)
 
 
 def _lost_gtids(before: FileEnds, after: FileEnds) -> str:
@@ -253,8 +253,8 @@ def _lost_gtids(before: FileEnds, after: FileEnds) -> str:
         return str(before.previous_gtids - after.previous_gtids)
     if before.gtid_list is None or after.gtid_list is None:
         return ""
-    known = _last_numbers(after)
-    lost = (one for one in before.gtid_list if known.get(DomainSource(*one[:2]), -1) < one.sequence)
+    later = _last_numbers(after)
+    lost = (gtid for gtid in before.gtid_list if later.get(DomainSource(*gtid[:2]), -1) < gtid.sequence)
     return ", ".join(map(str, lost))
 
 
@@ -273,8 +273,8 @@ def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
     by_folder: dict[object, list[int]] = {}
     for number, run in enumerate(runs):
         # Runs of one server id or index belong to one chain, as do runs that follow each other in one folder.
-        indexes = {one.file.listed.index_path for one in run if one.file.listed is not None}
-        for shared in ({one.server for one in run}, indexes):
+        indexes = {log.file.listed.index_path for log in run if log.file.listed is not None}
+        for shared in ({log.server for log in run}, indexes):
             for key in shared:
                 leaders[leader(firsts.setdefault(key, number))] = leader(number)
         if (folder := places.of(run[0])) is not None:
@@ -291,35 +291,35 @@ def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
 
 def _linked(ends: Sequence[FileEnds], places: _Places) -> list[Run]:
     """Link logs by their names: first those of one server id, then the remaining ones."""
-    ordered = sorted(ends, key=lambda one: (one.file.file_number, one.begun, one.file.path))
+    ordered = sorted(ends, key=lambda log: (log.file.file_number, log.begun, log.file.path))
     by_name: dict[tuple[str, int], list[FileEnds]] = {}
-    for one in ordered:
-        by_name.setdefault((one.base, one.file.file_number), []).append(one)
+    for log in ordered:
+        by_name.setdefault((log.base, log.file.file_number), []).append(log)
     followers: dict[int, FileEnds] = {}
     linked: set[int] = set()
     for same_server in (True, False):
-        for one in ordered:
-            if id(one) in followers:
+        for log in ordered:
+            if id(log) in followers:
                 continue
             fitting = [
-                other
-                for other in by_name.get((one.base, one.file.file_number + 1), ())
-                if id(other) not in linked
-                and ends_follow(one, other)
-                and not _lost_gtids(one, other)
-                and (one.server == other.server if same_server else _is_witnessed(one, other, places))
+                after
+                for after in by_name.get((log.base, log.file.file_number + 1), ())
+                if id(after) not in linked
+                and ends_follow(log, after)
+                and not _lost_gtids(log, after)
+                and (log.server == after.server if same_server else _is_witnessed(log, after, places))
             ]
             if fitting:
                 nearest = min(
                     fitting,
-                    key=lambda other, begun=one.begun: (other.begun < begun, abs(other.begun - begun)),  # type: ignore[misc]
+                    key=lambda after, begun=log.begun: (after.begun < begun, abs(after.begun - begun)),  # type: ignore[misc]
                 )
-                followers[id(one)] = nearest
+                followers[id(log)] = nearest
                 linked.add(id(nearest))
     runs: list[Run] = []
-    for one in ordered:
-        if id(one) not in linked:
-            run = [one]
+    for log in ordered:
+        if id(log) not in linked:
+            run = [log]
             while (follower := followers.get(id(run[-1]))) is not None:
                 run.append(follower)
             runs.append(run)
@@ -330,22 +330,22 @@ class _Places:
     """Places (folders, indexes) whose logs all belong to one server."""
 
     def __init__(self, ends: Sequence[FileEnds]) -> None:
-        logs = Counter((self._folder(one), one.base, one.file.file_number) for one in ends)
+        logs = Counter((self._folder(log), log.base, log.file.file_number) for log in ends)
         self._shared = {(folder, base) for (folder, base, _), count in logs.items() if count > 1}
 
-    def of(self, one: FileEnds) -> object | None:
+    def of(self, log: FileEnds) -> object | None:
         """Return a key shared by the logs of one place; None if a log's place is not significant."""
-        if one.file.listed is not None:
-            return one.file.listed.index_path
-        folder = self._folder(one)
-        return None if folder is None or (folder, one.base) in self._shared else (folder, one.base)
+        if log.file.listed is not None:
+            return log.file.listed.index_path
+        folder = self._folder(log)
+        return None if folder is None or (folder, log.base) in self._shared else (folder, log.base)
 
     @staticmethod
-    def _folder(one: FileEnds) -> str | None:
+    def _folder(log: FileEnds) -> str | None:
         """Return the folder; None in an archive, which holds logs of many servers under tagged names."""
-        if has_archive_tag(one.file.path) or not one.file.file_number:
+        if has_archive_tag(log.file.path) or not log.file.file_number:
             return None
-        return one.file.path.rpartition("/")[0]
+        return log.file.path.rpartition("/")[0]
 
 
 def _may_come_later(before: FileEnds, after: FileEnds) -> bool:

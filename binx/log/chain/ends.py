@@ -140,7 +140,7 @@ def _is_whole(file: BinlogFile, header: EventHeader) -> bool:
     return not size or checksum(window[:content]) == int.from_bytes(window[content:], "little")
 
 
-def _own(file: BinlogFile) -> Source:
+def _own_source(file: BinlogFile) -> Source:
     """Return a file's own bytes, without the parts of later files joined to it."""
     return file.source.first if isinstance(file.source, JoinedSource) else file.source
 
@@ -149,7 +149,7 @@ def _last_event(file: BinlogFile) -> EventHeader | None:
     """Return the header of a ROTATE or STOP at the file's end, found by its size field."""
     stop = HEADER_SIZE + file.format.checksum_size
     shortest = stop + _ROTATE_FIXED + 1
-    end, log_size = _end(file, shortest + _NAME_MAXIMUM - 1), _own(file).size
+    end, log_size = _end(file, shortest + _NAME_MAXIMUM - 1), _own_source(file).size
     for size in (stop, *range(shortest, len(end) + 1)):
         if _is_last(end, size, log_size, EventType.STOP if size == stop else EventType.ROTATE):
             position = log_size - size
@@ -168,8 +168,8 @@ def _next_file(file: BinlogFile, last: EventHeader) -> str | None:
 
 def _end(file: BinlogFile, size: int) -> memoryview:
     """Return the last bytes of a file, none before its first event."""
-    own = _own(file)
-    return own.window(max(own.size - size, file.first_position), own.size)
+    source = _own_source(file)
+    return source.window(max(source.size - size, file.first_position), source.size)
 
 
 def _is_last(end: memoryview, size: int, log_size: int, event_type: EventType) -> bool:

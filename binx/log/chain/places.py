@@ -62,14 +62,14 @@ def listed_logs(path: str) -> list[str]:
         if b"\0" in line:
             raise UsageError("expected a list of binary logs, found binary data", path=path)
         name = os.fsdecode(line)
-        found = next((place for place in _places(folder, name) if place.exists()), None)
-        if found is None:
+        log = next((path for path in _candidates(folder, name) if path.exists()), None)
+        if log is None:
             raise AbsentError(
                 f"it lists {name.removeprefix('./')}, which does not exist; give the existing files by name,"
                 " or put the missing one next to the index",
                 path=path,
             )
-        logs.append(str(found))
+        logs.append(str(log))
     if not logs:
         raise UsageError("expected a list of binary logs, found an empty one", path=path)
     return logs
@@ -91,10 +91,10 @@ def folder_logs(path: str) -> list[str]:
     A file that starts otherwise but has a log's name with another number is a log whose beginning is damaged;
     an empty file is not a log yet. If a log exists plain and compressed, the plain one is taken.
     """
-    found = _by_magic(path, _file_names(path))
-    if not found:
+    logs = _by_magic(path, _file_names(path))
+    if not logs:
         raise AbsentError("expected binary logs in the folder, found none", path=path)
-    return found
+    return logs
 
 
 def remote_folder_logs(uri: str) -> list[str]:
@@ -151,11 +151,11 @@ def _by_magic(folder: str, names: Iterable[str]) -> list[str]:
     return [path for _, path in sorted((damaged | logs).items())]
 
 
-def _places(folder: Path, name: str) -> Iterable[Path]:
+def _candidates(folder: Path, name: str) -> Iterable[Path]:
     r"""Yield the possible places of a listed log; servers on Windows list ``.\mysql-bin.000001``."""
     from pathlib import PureWindowsPath
 
-    for place in (folder / name, folder / os.path.basename(name), folder / PureWindowsPath(name).name):
-        yield place
+    for path in (folder / name, folder / os.path.basename(name), folder / PureWindowsPath(name).name):
+        yield path
         for suffix in COMPRESSION_SUFFIXES:
-            yield place.with_name(place.name + suffix)
+            yield path.with_name(path.name + suffix)

@@ -80,7 +80,7 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
     chain = order_ends([read(file) for file in files if file.is_relay_log])
     without_beginning: list[BinlogFile] = []
     for number, ends in enumerate(chain):
-        file, own = ends.file, ends.file.source
+        file, source = ends.file, ends.file.source
         if file.resumption is not None:
             continue
         try:
@@ -93,7 +93,7 @@ def join_relay_logs(files: Sequence[BinlogFile], on_damage: OnDamage = OnDamage.
         except (DamagedError, UnsupportedError):
             if not salvages:
                 raise
-            file.source = own
+            file.source = source
     return without_beginning
 
 
@@ -125,31 +125,31 @@ def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> Non
     """Extend a log by the rest of its last transaction from the logs after it."""
     file, first = chain[number].file, chain[number].file.source
     begun = _open_transaction(file, on_damage)
-    others: list[BinlogFile] = []
-    while begun is not None and number + len(others) + 1 < len(chain):
-        before, after = chain[number + len(others)], chain[number + len(others) + 1]
+    later: list[BinlogFile] = []
+    while begun is not None and number + len(later) + 1 < len(chain):
+        before, after = chain[number + len(later)], chain[number + len(later) + 1]
         # Without ROTATE at its end, part of the log may be missing.
         if before.chain != after.chain or before.next_file is None or not ends_follow(before, after):
             break
         if not begins_inside(after.file):
             break
-        others.append(after.file)
-        whole = first.size + sum(other.size - MAGIC_SIZE for other in others)
-        file.source = JoinedSource(first, [other.source for other in others])
+        later.append(after.file)
+        joined_size = first.size + sum(log.size - MAGIC_SIZE for log in later)
+        file.source = JoinedSource(first, [log.source for log in later])
         end = _end_of(file, begun)
         if end is None:
             continue
-        report_step(file.path, f"its last transaction continues in {others[-1].path} and is read from there")
-        rest = others[-1].size - (whole - end)
-        resumption = Resumption(rest, _format_at(others[-1], rest))
-        file.source = JoinedSource(first, [other.source for other in others], end)
-        for other in others[:-1]:
-            other.resumption = Resumption(other.size, other.format)
-        others[-1].resumption = resumption
+        report_step(file.path, f"its last transaction continues in {later[-1].path} and is read from there")
+        rest = later[-1].size - (joined_size - end)
+        resumption = Resumption(rest, _format_at(later[-1], rest))
+        file.source = JoinedSource(first, [log.source for log in later], end)
+        for log in later[:-1]:
+            log.resumption = Resumption(log.size, log.format)
+        later[-1].resumption = resumption
         return
     # The transaction's end is missing, or it was abandoned, as when a replica requests it again.
-    for other in others:
-        other.resumption = Resumption(other.size, other.format)
+    for log in later:
+        log.resumption = Resumption(log.size, log.format)
 
 
 def _open_transaction(file: BinlogFile, on_damage: OnDamage) -> Resumption | None:
@@ -181,14 +181,14 @@ def _end_of(file: BinlogFile, begun: Resumption) -> int | None:
 
 def _format_at(file: BinlogFile, position: int) -> FormatDescription:
     """The format description in force at an offset: the last one before it."""
-    found = file.format
+    description = file.format
     for header in _headers(file):
         if header.position >= position:
             break
         if header.type == EventType.FORMAT_DESCRIPTION:
             window = file.events_window(header.position, file.size)
-            found = parse_format(window, header.position, origin=header.position)
-    return found
+            description = parse_format(window, header.position, origin=header.position)
+    return description
 
 
 def _headers(file: BinlogFile) -> Iterator[EventHeader]:

@@ -97,7 +97,7 @@ def encode_facts(facts: IndexFacts) -> str:
     document = facts._asdict() | {
         "version": VERSION,
         "sources": [key.hex() for key in facts.sources],
-        "tables": [[part.decode(_BYTES) for part in names] for names in facts.tables],
+        "tables": [[name.decode(_BYTES) for name in names] for names in facts.tables],
         "maps": [[number, b64encode(body).decode()] for number, body in facts.maps],
     }
     text = json.dumps(document, separators=(",", ":"))
@@ -257,12 +257,12 @@ class IndexFile:
 
     def __iter__(self) -> Iterator[TransactionTable]:
         """Yield tables of transactions, one per row group, in the log's order."""
-        made = IndexedTables(list(self.facts.sources), len(self.facts.tables))
+        tables = IndexedTables(list(self.facts.sources), len(self.facts.tables))
         first, size = self.file.first_position, self.facts.size
         self.position = first
         for number, (rows, format_number) in enumerate(self.facts.groups):
             try:
-                table = made.table(*self._columns(number, rows), first, size)
+                table = tables.table(*self._columns(number, rows), first, size)
             except DamagedError as error:
                 raise error.at(path=self.path) from None
             table.format = self._formats[format_number]
@@ -346,8 +346,8 @@ def _has_unknown(body: bytes) -> bool:
 def _numbers(column: pa.Array) -> Buffer:
     """Return a column's numbers as 64-bit integers; null is 0."""
     # A copy without offset: its buffer begins with the first value.
-    whole = pa.concat_arrays([column.cast(pa.int64()), pa.nulls(0, pa.int64())])
-    if whole.null_count:
-        whole = whole.fill_null(arrow_scalar(0, pa.int64()))
-    data = whole.buffers()[1]
-    return memoryview(b"" if data is None else data).cast("B")[: 8 * len(whole)].cast("q")
+    numbers = pa.concat_arrays([column.cast(pa.int64()), pa.nulls(0, pa.int64())])
+    if numbers.null_count:
+        numbers = numbers.fill_null(arrow_scalar(0, pa.int64()))
+    data = numbers.buffers()[1]
+    return memoryview(b"" if data is None else data).cast("B")[: 8 * len(numbers)].cast("q")

@@ -55,8 +55,8 @@ def index_places(file: BinlogFile, folder: str | None = None) -> list[str]:
     log, _, _ = _parted(file.path)
     if folder is not None or unencrypted_name(log) == log:
         return [path]
-    place, mark, options = _parted(path)
-    return [path, f"{place}{ENCRYPTION_SUFFIX}{mark}{options}"]
+    location, separator, options = _parted(path)
+    return [path, f"{location}{ENCRYPTION_SUFFIX}{separator}{options}"]
 
 
 def _parted(path: str) -> tuple[str, str, str]:

@@ -127,7 +127,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
     sources: list[bytes] = []
     seqno = 1
     schema = index_schema(records=True)
-    numbers = [one.name for one in schema if pa.types.is_integer(one.type) or pa.types.is_timestamp(one.type)]
+    numbers = [col.name for col in schema if pa.types.is_integer(col.type) or pa.types.is_timestamp(col.type)]
     with pq.ParquetWriter(
         pa.PythonFile(data, mode="w"),
         schema,
@@ -190,20 +190,20 @@ def _facts(
 
 def _row_groups(scan: Scan) -> Iterator[TransactionTable]:
     """Yield the tables of a scan, joining small ones of one format."""
-    held: TransactionTable | None = None
+    group: TransactionTable | None = None
     for table in scan:
-        if held is None:
-            held = table
-        elif held.format == table.format:
-            join(held, table)
+        if group is None:
+            group = table
+        elif group.format == table.format:
+            join(group, table)
         else:
-            yield held
-            held = table
-        if len(held) >= GROUP_ROWS:
-            yield held
-            held = None
-    if held is not None:
-        yield held
+            yield group
+            group = table
+        if len(group) >= GROUP_ROWS:
+            yield group
+            group = None
+    if group is not None:
+        yield group
 
 
 class _ChecksumFile(io.RawIOBase):
@@ -262,9 +262,9 @@ def index_log(
     Raises:
         AbsentError: it is a relay log that begins inside a transaction.
     """
-    for found in [] if force and not check else _found(file, folder):
-        if check or found.is_true:
-            return found
+    for index in [] if force and not check else _existing(file, folder):
+        if check or index.is_true:
+            return index
     if file.is_relay_log and begins_inside(file):
         raise begins_before(file, "an index file describes one log alone, so these two are read without")
     path = index_path(file, folder)
@@ -295,7 +295,7 @@ def examine_index(file: BinlogFile, path: str) -> IndexedLog:
     )
 
 
-def _found(file: BinlogFile, folder: str | None) -> list[IndexedLog]:
+def _existing(file: BinlogFile, folder: str | None) -> list[IndexedLog]:
     """Return a log's index files, a valid one first; if it has none, one that is absent."""
-    found = [examine_index(file, path) for path in index_places(file, folder)]
-    return sorted(found, key=lambda one: (not one.is_true, one.state == IndexState.ABSENT))
+    indexes = [examine_index(file, path) for path in index_places(file, folder)]
+    return sorted(indexes, key=lambda index: (not index.is_true, index.state == IndexState.ABSENT))

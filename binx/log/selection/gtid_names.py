@@ -20,30 +20,30 @@ _SHORT = re.compile(r"\s*([0-9a-fA-F]{4,8}(?:-[0-9a-fA-F-]*)?)(?:\N{HORIZONTAL E
 
 def has_short_uuids(text: str) -> bool:
     """Return whether a set has a server's UUID abbreviated to its first digits, as in listings."""
-    return any(_is_short(part) for part in text.split(","))
+    return any(_is_short(gtids) for gtids in text.split(","))
 
 
-def _is_short(part: str) -> bool:
-    found = _SHORT.match(part)
-    return found is not None and len(found[1]) < _UUID_SIZE
+def _is_short(text: str) -> bool:
+    match = _SHORT.match(text)
+    return match is not None and len(match[1]) < _UUID_SIZE
 
 
 def with_whole_uuids(text: str, paths: Sequence[str]) -> GtidSet:
     """Return a set with UUIDs completed from the logs' GTIDs, including those logged before them."""
     uuids = _uuids(paths)
 
-    def completed(part: str) -> str:
-        found = _SHORT.match(part)
-        if found is None or len(found[1]) == _UUID_SIZE:
-            return part
-        fitting = sorted(uuid for uuid in uuids if uuid.startswith(found[1].lower()))
+    def completed(text: str) -> str:
+        match = _SHORT.match(text)
+        if match is None or len(match[1]) == _UUID_SIZE:
+            return text
+        fitting = sorted(uuid for uuid in uuids if uuid.startswith(match[1].lower()))
         if len(fitting) != 1:
-            known = "none" if not fitting else ", ".join(fitting)
+            matches = "none" if not fitting else ", ".join(fitting)
             raise UsageError(
-                f"expected the first digits of the UUID of one server in the logs, found {found[1]!r},"
-                f" with which {known} begins"
+                f"expected the first digits of the UUID of one server in the logs, found {match[1]!r},"
+                f" with which {matches} begins"
             )
-        return fitting[0] + part[found.end() :]
+        return fitting[0] + text[match.end() :]
 
     return wanted_gtids(",".join(map(completed, text.split(","))))
 
@@ -69,12 +69,12 @@ def position_of(gtid: GtidSet, paths: Sequence[str], *, after: bool) -> Position
     if gtid.count != 1:
         raise UsageError(f"expected one GTID, found {gtid}")
     _refuse_standard_input(paths)
-    wanted = kernel_intervals(gtid)
+    intervals = kernel_intervals(gtid)
     with open_chain(paths) as chain:
         for ends in chain:
             for table in ends.file.scan(verify=False):
                 mask = table.mask()
-                table.keep_gtids(mask, wanted, True)
+                table.keep_gtids(mask, intervals, True)
                 for index in table.marked(mask):
                     return Position(ends.file.name, table.value("end" if after else "start", index))
     raise AbsentError(f"not in these files: {gtid}")

@@ -73,14 +73,14 @@ def parse_zoned_time(text: str, zone: tzinfo = UTC, now: int | None = None) -> i
     if clock is not None:
         return _last_time(time(int(clock[1]), int(clock[2]), int(clock[3] or 0)), zone, _now(now))
     written, _, name = text.strip().rpartition(" ")
-    if written and name[0].isalpha() and (shown := _as_shown(written)) is not None:
-        if shown.tzinfo is not None:
+    if written and name[0].isalpha() and (local := _as_shown(written)) is not None:
+        if local.tzinfo is not None:
             raise UsageError(f"expected a time without an offset before {name}, found {text!r}")
-        return _in_zone(shown, parse_zone(name), name, text)
-    shown = _as_shown(text)
-    if shown is None or shown.tzinfo is not None or zone is UTC:
+        return _in_zone(local, parse_zone(name), name, text)
+    local = _as_shown(text)
+    if local is None or local.tzinfo is not None or zone is UTC:
         return parse_time(text)
-    return _in_zone(shown, zone, zone_name(zone), text)
+    return _in_zone(local, zone, zone_name(zone), text)
 
 
 def _as_shown(text: str) -> datetime | None:
@@ -91,12 +91,12 @@ def _as_shown(text: str) -> datetime | None:
         return None
 
 
-def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
+def _in_zone(local: datetime, zone: tzinfo, name: str, text: str) -> int:
     """Return the moment at which clocks in a zone show a date and time."""
     try:
-        moments = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+        moments = {local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
         first = min(moments)
-        once = len(moments) == 1 and first.astimezone(zone).replace(tzinfo=None) == shown
+        once = len(moments) == 1 and first.astimezone(zone).replace(tzinfo=None) == local
     except (OverflowError, OSError):
         raise UsageError(f"expected a time that a calendar has in UTC, found {text!r}") from None
     if not once:
@@ -109,8 +109,8 @@ def _in_zone(shown: datetime, zone: tzinfo, name: str, text: str) -> int:
 
 def _last_time(clock: time, zone: tzinfo, now: int) -> int:
     """Return the last moment up to now at which clocks in a zone showed a time of day."""
-    found = (_at_clock(clock, days, zone, now) for days in (0, 1))
-    return next((moment for moment in found if moment <= now), now)
+    moments = (_at_clock(clock, days, zone, now) for days in (0, 1))
+    return next((moment for moment in moments if moment <= now), now)
 
 
 def _at_clock(clock: time, days: int, zone: tzinfo, now: int) -> int:
@@ -125,8 +125,8 @@ def _now(now: int | None) -> int:
 
 def format_time(moment: int) -> str:
     """Format µs since 1970 as RFC 3339 in UTC; fractions only if not zero."""
-    shown = _EPOCH + timedelta(microseconds=moment)
-    return shown.replace(tzinfo=None).isoformat() + "Z"
+    utc = _EPOCH + timedelta(microseconds=moment)
+    return utc.replace(tzinfo=None).isoformat() + "Z"
 
 
 class Position(NamedTuple):
@@ -152,15 +152,15 @@ def index_of_file(position: Position, files: Sequence[str]) -> int:
         if len(files) > 1:
             raise UsageError(f"expected FILE:POS for {len(files)} files, found the position {position}")
         return 0
-    places = [place for place, name in enumerate(files) if name == position.file]
-    if len(places) > 1:
+    indexes = [index for index, name in enumerate(files) if name == position.file]
+    if len(indexes) > 1:
         raise UsageError(
             f"the position {position} is ambiguous: there are several files of that name; give only one"
             " of them"
         )
-    if not places:
+    if not indexes:
         raise AbsentError(f"the file of the position {position} is not among the files given")
-    return places[0]
+    return indexes[0]
 
 
 def parse_position(text: str) -> Position:
@@ -178,10 +178,10 @@ _SIZE_SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 def parse_size(text: str) -> int:
     """Parse a number of bytes, with K, M, G or T for powers of 1024."""
-    found = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(_SIZE, text.strip(), re.IGNORECASE)
+    if match is None:
         raise UsageError(f"expected a number of bytes, such as 4096, 64K or 10M, found {text!r}")
-    return int(found[1]) << _SIZE_SHIFTS[found[2].upper()]
+    return int(match[1]) << _SIZE_SHIFTS[match[2].upper()]
 
 
 LOCAL = "local"
@@ -219,11 +219,11 @@ def zone_offset(zone: tzinfo) -> ZoneOffset:
 
     def offset(second: int) -> tuple[int, bytes]:
         try:
-            shown = (_EPOCH + timedelta(seconds=second)).astimezone(zone)
+            local = (_EPOCH + timedelta(seconds=second)).astimezone(zone)
         except (OverflowError, ValueError, OSError):
             return 0, b"Z"
-        ahead = shown.utcoffset() or timedelta(0)
-        return ahead // timedelta(seconds=1), _suffix(shown).encode()
+        ahead = local.utcoffset() or timedelta(0)
+        return ahead // timedelta(seconds=1), _suffix(local).encode()
 
     return offset
 
@@ -250,15 +250,15 @@ def format_in_zone(moment: int, zone: tzinfo) -> str:
     Raises:
         OverflowError: it is outside the calendar.
     """
-    shown = in_zone(moment, zone)
-    return f"{shown.replace(tzinfo=None).isoformat()}{_suffix(shown)}"
+    local = in_zone(moment, zone)
+    return f"{local.replace(tzinfo=None).isoformat()}{_suffix(local)}"
 
 
-def _suffix(shown: datetime) -> str:
-    if shown.tzinfo is UTC:
+def _suffix(local: datetime) -> str:
+    if local.tzinfo is UTC:
         return "Z"
     # The rest after the 19 characters of a time without fraction.
-    return shown.replace(microsecond=0).isoformat()[19:]
+    return local.replace(microsecond=0).isoformat()[19:]
 
 
 class _Local(tzinfo):

@@ -125,7 +125,7 @@ class Selector:
         self._wanted = None if selection.gtids is None else kernel_intervals(selection.gtids)
         self._excluded = kernel_intervals(selection.exclude_gtids or GtidSet())
         self._found = GtidSet()
-        self._taken = 0
+        self._passed = 0
         self._past_stop = False
         self._files = list(files)
         self._start_rank = self._rank_of(selection.start)
@@ -146,7 +146,7 @@ class Selector:
 
     @property
     def _is_full(self) -> bool:
-        return self.selection.limit is not None and self._taken >= self.selection.limit
+        return self.selection.limit is not None and self._passed >= self.selection.limit
 
     def takes_table(self, database: str, table: str) -> bool:
         """Return whether a table's rows are selected; the statements of a passing transaction always are."""
@@ -170,8 +170,8 @@ class Selector:
         """Return whether an interval is the rest of an open-ended range, part of which was found."""
         if last != number_range(source)[1] or self.selection.gtids is None:
             return False
-        begin = next(one for one, end in self.selection.gtids.intervals(source) if end == last)
-        return any(end >= begin for _, end in self._found.intervals(source))
+        start = next(begin for begin, end in self.selection.gtids.intervals(source) if end == last)
+        return any(end >= start for _, end in self._found.intervals(source))
 
     @property
     def unmet(self) -> GtidSet:
@@ -186,12 +186,12 @@ class Selector:
     @property
     def passed(self) -> int:
         """Number of transactions that passed."""
-        return self._taken
+        return self._passed
 
     def take_passed(self, count: int) -> None:
         """Count the transactions that another search passed in earlier logs, up to the limit."""
         limit = self.selection.limit
-        self._taken = self._taken + count if limit is None else min(limit, self._taken + count)
+        self._passed = self._passed + count if limit is None else min(limit, self._passed + count)
 
     def take_found(self, gtids: GtidSet) -> None:
         """Add the GTIDs that another search for the same selection found."""
@@ -249,11 +249,11 @@ class Selector:
 
     def _keep_limit(self, mask: bytearray, table: TransactionTable) -> None:
         passed = mask.count(1)
-        if self.selection.limit is not None and passed > self.selection.limit - self._taken:
-            for index in table.marked(mask)[self.selection.limit - self._taken :]:
+        if self.selection.limit is not None and passed > self.selection.limit - self._passed:
+            for index in table.marked(mask)[self.selection.limit - self._passed :]:
                 mask[index] = 0
-            passed = self.selection.limit - self._taken
-        self._taken += passed
+            passed = self.selection.limit - self._passed
+        self._passed += passed
 
     def _rank_of(self, position: Position | None) -> int | None:
         return None if position is None else index_of_file(position, self._files)
@@ -288,9 +288,9 @@ class Selector:
         for index in table.marked(around):
             begin = table.value("start", index)
             if begin < offset:
-                what = "the selection starts there" if name == "start" else "the selection ends before it"
+                note = "the selection starts there" if name == "start" else "the selection ends before it"
                 self.notes.append(
-                    f"{file.path}: the {name} position {offset} is inside the transaction at {begin}; {what}"
+                    f"{file.path}: the {name} position {offset} is inside the transaction at {begin}; {note}"
                 )
                 return begin
         return offset
@@ -330,9 +330,9 @@ def _has_text(file: BinlogFile, table: TransactionTable, index: int, texts: Sequ
     from binx.log.events import statement_texts
 
     start, end = table.value("start", index), table.value("end", index)
-    wanted = [text.casefold() for text in texts]
-    found = (text.casefold() for text in statement_texts(file, start, end, table.format))
-    return any(part in text for text in found for part in wanted)
+    searched = [text.casefold() for text in texts]
+    statements = (statement.casefold() for statement in statement_texts(file, start, end, table.format))
+    return any(text in statement for statement in statements for text in searched)
 
 
 def _as_signed(number: int) -> int:

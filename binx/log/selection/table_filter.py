@@ -22,7 +22,7 @@ from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 
-_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
+_NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^`.]+)")
 _IDENTIFIER = r'`(?:[^`]|``)+`|"(?:[^"]|"")+"|[0-9A-Za-z_$\u0080-\U0010ffff]+'
 # A user variable is not a table.
 _NAME = re.compile(rf"(?<![@0-9A-Za-z_$\u0080-\U0010ffff])({_IDENTIFIER})(?:\s*\.\s*({_IDENTIFIER}))?")
@@ -41,12 +41,12 @@ def database_pattern(text: str) -> Matcher:
     ``*``, ``?`` and ``[…]`` have their shell meaning; case is significant. Within backticks every character
     is literal; a backtick is doubled.
     """
-    parts = _parts(text)
-    if len(parts) != 1:
+    patterns = _part_patterns(text)
+    if len(patterns) != 1:
         raise UsageError(
             f"expected a database's name or pattern, found {text!r}; quote a name with a dot: `a.b`"
         )
-    return re.compile(parts[0]).match
+    return re.compile(patterns[0]).match
 
 
 def table_pattern(text: str) -> tuple[Matcher, Matcher]:
@@ -54,19 +54,19 @@ def table_pattern(text: str) -> tuple[Matcher, Matcher]:
 
     The text is ``DB.TABLE``, each part as for :func:`database_pattern`.
     """
-    parts = _parts(text)
-    if len(parts) != 2:
+    patterns = _part_patterns(text)
+    if len(patterns) != 2:
         raise UsageError(
             f"expected DB.TABLE, such as shop.orders, 'shop.*' or '*.orders', found {text!r};"
             " quote a name with a dot: `a.b`.`c`"
         )
-    return re.compile(parts[0]).match, re.compile(parts[1]).match
+    return re.compile(patterns[0]).match, re.compile(patterns[1]).match
 
 
 def table_name(text: str) -> tuple[str, str]:
     """Split ``DB.TABLE`` into both names, each as it is or within backticks."""
     try:
-        db, table = (part if quoted is None else quoted for quoted, part in _dotted(text))
+        db, table = (plain if quoted is None else quoted for quoted, plain in _dotted(text))
     except (UsageError, ValueError):
         raise UsageError(
             f"expected DB.TABLE, such as shop.orders, found {text!r}; quote a name with a dot: `a.b`.`c`"
@@ -140,34 +140,34 @@ class TableFilter:
         return False
 
 
-def _parts(text: str) -> list[str]:
+def _part_patterns(text: str) -> list[str]:
     """The regular expressions of a dotted pattern's parts."""
     return [
-        translate(part) if quoted is None else re.escape(quoted) + r"\Z" for quoted, part in _dotted(text)
+        translate(plain) if quoted is None else re.escape(quoted) + r"\Z" for quoted, plain in _dotted(text)
     ]
 
 
 def _dotted(text: str) -> list[tuple[str | None, str]]:
     """The parts of a dotted name or pattern: what stands within backticks, or None; else the part itself."""
-    parts = []
-    place = 0
+    names = []
+    position = 0
     while True:
-        part = _PART.match(text, place)
-        if part is None:
-            raise UsageError(f"expected a name or pattern at character {place + 1} of {text!r}")
-        parts.append((None if part[1] is None else part[1].replace("``", "`"), part[2] or ""))
-        place = part.end()
-        if place == len(text):
-            return parts
-        if text[place] != ".":
-            raise UsageError(f"expected a dot or the end at character {place + 1} of {text!r}")
-        place += 1
+        match = _NAME_PART.match(text, position)
+        if match is None:
+            raise UsageError(f"expected a name or pattern at character {position + 1} of {text!r}")
+        names.append((None if match[1] is None else match[1].replace("``", "`"), match[2] or ""))
+        position = match.end()
+        if position == len(text):
+            return names
+        if text[position] != ".":
+            raise UsageError(f"expected a dot or the end at character {position + 1} of {text!r}")
+        position += 1
 
 
 def _names(sql: str) -> Iterator[tuple[str, str | None]]:
     """Yield everything in a statement that can be a name, with the name after its dot."""
-    for found in _NAME.finditer(sql):
-        yield _unquoted(found[1]), None if found[2] is None else _unquoted(found[2])
+    for match in _NAME.finditer(sql):
+        yield _unquoted(match[1]), None if match[2] is None else _unquoted(match[2])
 
 
 def _unquoted(name: str) -> str:
@@ -196,22 +196,22 @@ class XaEnds:
         table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)
         return table.marked(steps)
 
-    def passes(self, file: BinlogFile, table: TransactionTable, index: int, taken: bool) -> bool:
+    def passes(self, file: BinlogFile, table: TransactionTable, index: int, is_selected: bool) -> bool:
         """Return whether a step passes a filter; steps must come in the order of the chain.
 
         The end of a transaction whose XA PREPARE was not seen passes: it may be wanted.
 
         Args:
-            taken: whether the filter selects the transaction for its contents.
+            is_selected: whether the filter selects the transaction for its contents.
         """
         is_end = table.value("kind", index) != Kind.KIND_XA_PREPARE
         if self._all_pass:
-            return taken or is_end
+            return is_selected or is_end
         xid = xid_of(file, table, index)
         if is_end:
-            return self._passed.pop(xid, True) or taken
-        self._passed[xid] = taken
-        return taken
+            return self._passed.pop(xid, True) or is_selected
+        self._passed[xid] = is_selected
+        return is_selected
 
 
 def xid_of(file: BinlogFile, table: TransactionTable, index: int) -> str:
@@ -220,6 +220,6 @@ def xid_of(file: BinlogFile, table: TransactionTable, index: int) -> str:
     for _, event in transaction_events(file, start, end, table.format):
         if isinstance(event, MariadbGtid) and event.xid is not None:
             return str(event.xid)
-        if isinstance(event, Query) and (found := _STATEMENT.match(event.text)):
-            return found[1]
+        if isinstance(event, Query) and (match := _STATEMENT.match(event.text)):
+            return match[1]
     return ""

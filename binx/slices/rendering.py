@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -82,7 +82,7 @@ def columns(lead: bytes, values: Iterable[Spelled], rows: pa.Array | None) -> It
         yield Part(b"" if number else lead, spelled, rows)
 
 
-def assembled(items: Iterable[bytes | Part]) -> list[Part]:
+def _assembled(items: Iterable[bytes | Part]) -> list[Part]:
     """Merge constant texts into parts: a text becomes the lead of the next part."""
     parts: list[Part] = []
     lead = b""
@@ -98,7 +98,7 @@ def assembled(items: Iterable[bytes | Part]) -> list[Part]:
     return [*parts, Part(lead)] if lead else parts
 
 
-def kernel_part(part: Part) -> KernelPart:
+def _kernel_part(part: Part) -> KernelPart:
     """Convert a part for the kernel."""
     spelled = part.spelled or _NOTHING
     texts = (
@@ -147,6 +147,7 @@ class Changes:
         versions: commit versions of a batch's rows, as memory of int64.
         numbers: their numbers within the transaction, as memory of int64.
         rows: indexes of the rows in the batch; None for all.
+        parts: the parts of their texts.
         marks: a small number for each change, uint8; None if all are 0.
         statement: the texts before the first change of a multi-row statement, after the last one, and after
             their number, which is written if this text is not empty; None if each change is a statement of
@@ -157,7 +158,7 @@ class Changes:
     numbers: memoryview
     rows: pa.Array | None
     count: int
-    parts: list[KernelPart]
+    parts: Sequence[bytes | Part]
     marks: pa.Array | None = None
     statement: tuple[bytes, bytes, bytes] | None = None
 
@@ -176,7 +177,7 @@ def changes_of(
             rows,
             group.images.rows,
             images.size_of(group.images),
-            [kernel_part(part) for part in assembled(parts(group))],
+            [*parts(group)],
             None if marks is None else marks(group),
             None if statement is None else statement(group),
         )
@@ -195,7 +196,7 @@ def gathered(chunks: Iterable[bytes | memoryview]) -> Iterator[bytearray]:
     yield buffer
 
 
-class Piece:
+class Piece(ChangeTexts):
     """Row changes of several tables, merged by commit version and row number.
 
     Args:
@@ -217,40 +218,16 @@ class Piece:
         last_version: int = -1,
         statement_bytes: int = 0,
     ) -> None:
-        self._texts = ChangeTexts(separator, CHUNK_BYTES, PACKET_BYTES, last_version, statement_bytes)
+        super().__init__(separator, CHUNK_BYTES, PACKET_BYTES, last_version, statement_bytes)
         for one in changes:
-            self._texts.add(
-                one.versions,
-                one.numbers,
-                None if one.rows is None else numbers(one.rows),
-                None if one.marks is None else _bytes(one.marks),
-                one.count,
-                one.parts,
-                one.statement,
-            )
-        versions, marks, ends = self._texts.merge(backwards)
+            rows = None if one.rows is None else numbers(one.rows)
+            marks = None if one.marks is None else _bytes(one.marks)
+            parts = [*map(_kernel_part, _assembled(one.parts))]
+            self.add(one.versions, one.numbers, rows, marks, one.count, parts, one.statement)
+        versions, run_marks, ends = self.merge(backwards)
         self.versions = memoryview(versions).cast("q")
-        self.marks = marks
+        self.marks = run_marks
         self.ends = memoryview(ends).cast("q")
-
-    @property
-    def last_version(self) -> int:
-        """Commit version of the last written change."""
-        return self._texts.last_version
-
-    @property
-    def long_texts(self) -> int:
-        """Number of changes or statements written so far that exceed a packet."""
-        return self._texts.long_texts
-
-    @property
-    def longest(self) -> int:
-        """Bytes of the longest change or statement written so far."""
-        return self._texts.longest
-
-    def number_at(self, index: int) -> int:
-        """Return the number in its transaction of the change at an index."""
-        return self._texts.number_at(index)
 
     def text(self, first: int, last: int, ordinal: int = 0) -> Iterator[bytes]:
         """Return the text of a range of changes, in chunks.
@@ -258,20 +235,20 @@ class Piece:
         Args:
             ordinal: the first change's number in its rows event.
         """
-        self._texts.begin(first, last, ordinal)
+        self.begin(first, last, ordinal)
         return self._chunks()
 
     def framed(self, first: int, last: int, head_ends: bytes, heads: bytes, foot: bytes) -> Iterator[bytes]:
         """Return the text of some runs, each of them a whole transaction, in chunks."""
-        self._texts.begin_framed(first, last, head_ends, heads, foot)
+        self.begin_framed(first, last, head_ends, heads, foot)
         return self._chunks()
 
     def _chunks(self) -> Iterator[bytes]:
         state: int = State.STATE_FULL
         while state == State.STATE_FULL:
-            state = self._texts.step()
-            if self._texts.size:
-                yield self._texts.taken()
+            state = self.step()
+            if self.size:
+                yield self.taken()
 
 
 def _bytes(array: pa.Array) -> memoryview:

@@ -83,7 +83,7 @@ cdef class ChangeTexts:
     cdef readonly int64_t long_texts
     cdef readonly int64_t longest
 
-    def __cinit__(self, *_):
+    def __cinit__(self, *_, **__):
         memset(&self.parts, 0, sizeof(Output))
         memset(&self.groups, 0, sizeof(Output))
         memset(&self.writer, 0, sizeof(Writer))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import OnConflict
-from binx.slices.rendering import Changes, Part, Parts, Piece, assembled, kernel_part
+from binx.slices.rendering import Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
 from binx.slices.sql.referring_rows import MarkedText
@@ -254,7 +254,7 @@ class RestoringSql(ConditionsSql):
             self._images.integers("_row"),
             rows.rows,
             count,
-            [kernel_part(part) for part in assembled(parts)],
+            [*parts],
             statement=statement,
         )
         piece, marks = Piece([changes]), row_marks(self._images)

@@ -8,7 +8,7 @@ import pytest
 from binx.kernels.render.row_changes import Spelling
 from binx.rows.images import numbers
 from binx.slices import rendering
-from binx.slices.rendering import Changes, Part, Piece, Spelled, kernel_part
+from binx.slices.rendering import Changes, Part, Piece, Spelled
 from binx.slices.sql import write as sql_write
 from binx.slices.sql.write import StatementSizes
 
@@ -25,7 +25,7 @@ def said(*lengths: int) -> list[str]:
     for length in lengths:
         places = numbers(pa.array([0, 1], pa.int64()))
         texts = Spelled(Spelling.SPELL_TEXT, pa.array([b"x" * length, b"x"], pa.large_binary()))
-        changes = Changes(places, places, None, 2, [kernel_part(Part(b"", texts))])
+        changes = Changes(places, places, None, 2, [Part(b"", texts)])
         piece = Piece([changes])
         assert len(b"".join(piece.text(0, 2))) == length + 1
         sizes.take(piece.long_texts, piece.longest)

@@ -104,7 +104,7 @@ class LogDiff:
         return not any([self.different, *lacking])
 
     @property
-    def whole(self) -> bool:
+    def is_fully_compared(self) -> bool:
         """Whether everything that both sides have was compared."""
         left_out = self.statements | self.only_left.unlogged | self.only_right.unlogged
         return not self.not_compared and left_out.is_empty

@@ -183,26 +183,26 @@ class Effect:
         definitions: schema changes and XA steps.
         texts: row changes that are logged as statements, with everything that determines their effect.
         tables: effects on rows, by (db, table).
-        kept: number of row changes that are kept individually.
+        kept_rows: number of row changes that are kept individually.
     """
 
     def __init__(self) -> None:
         self.definitions: list[Form] = []
         self.texts: list[tuple[Any, ...]] = []
         self.tables: dict[tuple[str, str], TableEffect] = {}
-        self.kept = 0
+        self.kept_rows = 0
 
     def take_row(self, row: dict[str, Any]) -> None:
         """Add a row change."""
-        keep = self.kept < ROWS_KEPT
-        self.kept += keep
+        keep = self.kept_rows < ROWS_KEPT
+        self.kept_rows += keep
         table = self.tables.setdefault((row["db"], row["table"]), TableEffect())
         table.take(row, keep=keep)
 
     @property
     def is_kept(self) -> bool:
         """Whether all row changes are kept individually."""
-        return self.kept == sum(table.count for table in self.tables.values())
+        return self.kept_rows == sum(table.count for table in self.tables.values())
 
 
 class Comparison(NamedTuple):

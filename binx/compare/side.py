@@ -159,9 +159,9 @@ class SideReading:
             elif isinstance(item, Statement):
                 _take_statement(effects[gtid], item)
             else:
-                before = effects[gtid].kept
+                before = effects[gtid].kept_rows
                 effects[gtid].take_row(item)
-                kept_rows += effects[gtid].kept - before
+                kept_rows += effects[gtid].kept_rows - before
         return effects
 
     def changes(self, gtid: str) -> Iterator[dict[str, Any]]:

@@ -149,8 +149,8 @@ def _end_state(
     store: Store, manifest: dict[str, Any], ends: FileEnds, rules: PersonalData | None, *, is_same_id: bool
 ) -> Beginning | None:
     """Return a manifest's end state, if the log with these ends follows directly."""
-    behind, source = manifest.get("behind"), manifest.get("source")
-    if behind is None or source is None or not _follows(manifest, source, behind, ends):
+    end, source = manifest.get("behind"), manifest.get("source")
+    if end is None or source is None or not _follows(manifest, source, end, ends):
         return None
     # The server id may change between two logs; then GTIDs must prove that they belong to one chain.
     if (source["server_id"] == ends.file.format.server_id) is not is_same_id:
@@ -158,37 +158,35 @@ def _end_state(
     if not is_same_id and not _gtids_before(ends):
         return None
     catalog = Catalog()
-    if behind["tables"] is not None:
-        data = store.read(behind["tables"])
+    if end["tables"] is not None:
+        data = store.read(end["tables"])
         if data is None:
             return None
         record = zlib.decompress(data, wbits=16 + zlib.MAX_WBITS)
-        if _path_of(record) != behind["tables"]:
-            raise ValueError(f"{behind['tables']} is not what was written")
+        if _path_of(record) != end["tables"]:
+            raise ValueError(f"{end['tables']} is not what was written")
         catalog = unsealed_catalog(record, rules)
-    state = ChainState(int(behind["epoch"]), int(behind["seqno"]))
+    state = ChainState(int(end["epoch"]), int(end["seqno"]))
     return Beginning(catalog, state, str(source["name"]))
 
 
-def _follows(
-    manifest: dict[str, Any], source: dict[str, Any], behind: dict[str, Any], ends: FileEnds
-) -> bool:
+def _follows(manifest: dict[str, Any], source: dict[str, Any], end: dict[str, Any], ends: FileEnds) -> bool:
     """Whether the server wrote a log directly after another one."""
     description = ends.file.format
     if source["flavour"] != description.flavour.value:
         return False
-    if behind["ended"] is None:
+    if end["ended"] is None:
         # The server crashed or is still writing the log: only GTIDs prove that the export covered all of it.
         follows = description.at_startup and bool(manifest["gtid_set"]) and ends.previous_gtids is not None
         follows = follows and not _is_selected(manifest)
-    elif behind["next"] is None:
+    elif end["next"] is None:
         # The server was shut down: the next log begins at its next start, at any later time.
-        follows = description.at_startup and ends.begun >= behind["ended"] - _TOLERANCE
+        follows = description.at_startup and ends.begun >= end["ended"] - _TOLERANCE
     else:
         name = ends.file.name
-        follows = is_named_next(behind["next"], _name_before(ends.file) or "", name)
-        follows = follows and abs(ends.begun - behind["ended"]) <= _TOLERANCE
-    return follows and _gtids_follow(manifest, behind["gtids_before"], ends)
+        follows = is_named_next(end["next"], _name_before(ends.file) or "", name)
+        follows = follows and abs(ends.begun - end["ended"]) <= _TOLERANCE
+    return follows and _gtids_follow(manifest, end["gtids_before"], ends)
 
 
 def _gtids_follow(manifest: dict[str, Any], before: str | None, ends: FileEnds) -> bool:

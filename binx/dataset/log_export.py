@@ -107,16 +107,16 @@ class LogExport:
         decoding = options.decoder._replace(texts=options.statements is not StatementTexts.NONE)
         self._decoder = ChangeDecoder(file, catalog, selector.takes_table, decoding)
 
-    def find_kept(self) -> dict[str, Any] | None:
+    def find_existing(self) -> dict[str, Any] | None:
         """Return the existing manifest, if the same request has already exported the log.
 
         Raises:
-            RefusedError: the data set has transactions from behind the end of this copy of the log.
+            RefusedError: the data set has transactions from after the end of this copy of the log.
         """
-        known = None if self._options.force else self._dataset.manifest(self.source)
-        if known is None or known["contract"] != CONTRACT:
+        existing = None if self._options.force else self._dataset.manifest(self.source)
+        if existing is None or existing["contract"] != CONTRACT:
             return None
-        last = known.get("last_commit_version")
+        last = existing.get("last_commit_version")
         start = -1 if last is None else last - self.file.commit_version(0)
         if start >= self.file.size:
             raise RefusedError(
@@ -125,9 +125,9 @@ class LogExport:
                 " data set has",
                 path=self.file.path,
             )
-        if known.get("request") != self._request:
+        if existing.get("request") != self._request:
             return None
-        return known if known["source"]["sha256"] == self._digest.hexdigest() else None
+        return existing if existing["source"]["sha256"] == self._digest.hexdigest() else None
 
     def pass_over(self, progress: Callable[[int], None]) -> None:
         """Advance catalog, chain state and selector over a log that is already exported."""
@@ -155,11 +155,11 @@ class LogExport:
         """
         files = SourceFiles(transaction, self._options, has_thread=has_thread)
         try:
-            return self._written(files, progress)
+            return self._write_files(files, progress)
         finally:
             files.abandon()
 
-    def _written(self, files: SourceFiles, progress: Callable[[int], None]) -> Staged:
+    def _write_files(self, files: SourceFiles, progress: Callable[[int], None]) -> Staged:
         decoder, report, rules = self._decoder, self._report, self._options.personal
         scan, salvaging, payloads = self._begin_scan()
         scan.watch = self._digest.saw

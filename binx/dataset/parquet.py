@@ -63,22 +63,22 @@ class ExportedLog(NamedTuple):
 
     Attributes:
         staged: what to commit; None if nothing was written.
-        kept: the existing manifest, if the same request has already exported the log.
-        found: the requested GTIDs that are in the log.
+        existing: the existing manifest, if the same request has already exported the log.
+        found_gtids: the requested GTIDs that are in the log.
         notes: how positions were interpreted.
         next_place: the place of the next log, if it was requested.
     """
 
     staged: Staged | None
-    kept: dict[str, Any] | None
-    found: GtidSet
+    existing: dict[str, Any] | None
+    found_gtids: GtidSet
     notes: tuple[str, ...]
     next_place: Place
 
     @property
     def manifest(self) -> dict[str, Any]:
         """The manifest to commit, or the existing one."""
-        return (self.kept or {}) if self.staged is None else self.staged.manifest
+        return (self.existing or {}) if self.staged is None else self.staged.manifest
 
 
 def export_log(
@@ -106,13 +106,13 @@ def export_log(
     export = LogExport(file, dataset, selector, catalog, request.options, state, row_filter)
     seeks = request.selection.gtids is not None or request.names or row_filter is not None
     staged = None
-    kept = export.find_kept()
-    if kept is None:
+    existing = export.find_existing()
+    if existing is None:
         staged = export.write(begin(), progress, has_thread=has_thread)
-    elif needs_next_place or seeks or kept["damage"]:
+    elif needs_next_place or seeks or existing["damage"]:
         export.pass_over(progress)
     next_place = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
-    return ExportedLog(staged, kept, selector.found, tuple(selector.notes), next_place)
+    return ExportedLog(staged, existing, selector.found, tuple(selector.notes), next_place)
 
 
 def to_parquet(
@@ -283,7 +283,7 @@ class _Chain:
     def _commit(self, begun: _Begun) -> tuple[ExportedLog, SourceReport]:
         """Wait until a log is decoded, and commit it."""
         exported = begun.exported()
-        self._selector.take_found(exported.found)
+        self._selector.take_found(exported.found_gtids)
         self._selector.notes.extend(exported.notes)
         if exported.staged is None:
             begun.transaction.abandon()

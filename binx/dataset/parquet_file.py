@@ -58,32 +58,32 @@ def writer_settings(
         first: the first rows, or None.
         identifiers: text columns whose values mostly ascend, such as GTIDs.
     """
-    differences = {
+    deltas = {
         field.name: "DELTA_BYTE_ARRAY" if field.name in identifiers else "DELTA_BINARY_PACKED"
         for field in schema
-        if field.name in identifiers or _is_whole(field.type)
+        if field.name in identifiers or _is_integer(field.type)
     }
-    words = [path for field in schema for path in _texts(field.name, field.type) if path not in differences]
+    texts = [path for field in schema for path in _texts(field.name, field.type) if path not in deltas]
     if first is not None and first.num_rows >= _FEWEST_ROWS:
-        words, differences = _smallest(first.slice(0, _SAMPLE_ROWS), differences)
+        texts, deltas = _smallest(first.slice(0, _SAMPLE_ROWS), deltas)
     return {
-        "use_dictionary": words,
-        "column_encoding": differences or None,
+        "use_dictionary": texts,
+        "column_encoding": deltas or None,
         "dictionary_pagesize_limit": _DICTIONARY_BYTES,
         "store_decimal_as_integer": True,
     }
 
 
-def _smallest(sample: pa.Table, differences: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def _smallest(sample: pa.Table, deltas: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """Return the columns to dictionary-encode and those to delta-encode; the others are plain."""
-    in_words = _sizes(sample, use_dictionary=True)
-    without = _sizes(sample, use_dictionary=False, column_encoding=differences or None)
-    words = [
+    with_dictionary = _sizes(sample, use_dictionary=True)
+    without = _sizes(sample, use_dictionary=False, column_encoding=deltas or None)
+    chosen = [
         path
-        for path, size in in_words.items()
-        if size < without[path] * (_WORTH if path in differences else 1)
+        for path, size in with_dictionary.items()
+        if size < without[path] * (_WORTH if path in deltas else 1)
     ]
-    return words, {path: encoding for path, encoding in differences.items() if path not in words}
+    return chosen, {path: encoding for path, encoding in deltas.items() if path not in chosen}
 
 
 def _sizes(sample: pa.Table, **settings: Any) -> dict[str, int]:
@@ -100,11 +100,11 @@ def _sizes(sample: pa.Table, **settings: Any) -> dict[str, int]:
     ) as writer:
         writer.write_table(sample)
     group = pq.read_metadata(pa.BufferReader(sink.getvalue())).row_group(0)
-    columns = (group.column(place) for place in range(group.num_columns))
+    columns = (group.column(index) for index in range(group.num_columns))
     return {column.path_in_schema: column.total_compressed_size for column in columns}
 
 
-def _is_whole(data_type: pa.DataType) -> bool:
+def _is_integer(data_type: pa.DataType) -> bool:
     """Whether values are written as 32-bit or 64-bit integers."""
     if pa.types.is_decimal(data_type):
         return bool(data_type.precision <= _INTEGER_DECIMAL_DIGITS)
@@ -166,7 +166,7 @@ class Shared:
         self.options = options
         self.spill = Spill(transaction.folder)
         self.open_files = 0
-        self.least = options.decoder.memory // _PARTS_OF_MEMORY
+        self.min_bytes = options.decoder.memory // _PARTS_OF_MEMORY
 
 
 class ParquetFile:
@@ -228,12 +228,12 @@ class ParquetFile:
         shared, size = self._shared, batch.nbytes
         may_open = self._writer is not None or shared.open_files < OPEN_FILES
         with self._errors():
-            if may_open and size >= shared.least:
+            if may_open and size >= shared.min_bytes:
                 self._write([*self._take_spilled(), batch])
                 return
             self._spilled.append(shared.spill.put(batch))
             self._bytes += size
-            if may_open and self._bytes >= shared.least * _SPILLED_PARTS:
+            if may_open and self._bytes >= shared.min_bytes * _SPILLED_PARTS:
                 self._write(self._take_spilled())
 
     def finish(self, last: pa.RecordBatch | None = None) -> None:
@@ -256,13 +256,13 @@ class ParquetFile:
 
     def _write_last(self, last: pa.RecordBatch | None) -> None:
         """Write the spilled batches as row groups; the last rows join the final one."""
-        places, self._spilled = self._spilled, []
+        extents, self._spilled = self._spilled, []
         group: list[pa.RecordBatch] = []
         size = 0
-        for batch in self._shared.spill.read(places):
+        for batch in self._shared.spill.read(extents):
             group.append(batch)
             size += batch.nbytes
-            if size >= self._shared.least * _SPILLED_PARTS:
+            if size >= self._shared.min_bytes * _SPILLED_PARTS:
                 self._write(group)
                 group, size = [], 0
         if last is not None:
@@ -271,8 +271,8 @@ class ParquetFile:
             self._write(group)
 
     def _take_spilled(self) -> list[pa.RecordBatch]:
-        places, self._spilled, self._bytes = self._spilled, [], 0
-        return list(self._shared.spill.read(places))
+        extents, self._spilled, self._bytes = self._spilled, [], 0
+        return list(self._shared.spill.read(extents))
 
     def _write(self, batches: Sequence[pa.RecordBatch]) -> None:
         """Write batches as one row group, or as several if they exceed its maximum number of rows."""
@@ -306,10 +306,10 @@ class ParquetFile:
 def _with_text_columns(schema: pa.Schema, identifiers: Collection[str]) -> pa.Schema:
     """Return the schema with dictionary-encoded identifiers as text."""
     for name in identifiers:
-        place = schema.get_field_index(name)
-        field = schema.field(place)
+        index = schema.get_field_index(name)
+        field = schema.field(index)
         if pa.types.is_dictionary(field.type):
-            schema = schema.set(place, field.with_type(field.type.value_type))
+            schema = schema.set(index, field.with_type(field.type.value_type))
     return schema
 
 
@@ -321,8 +321,8 @@ def _with_text(batch: pa.RecordBatch, identifiers: Collection[str], schema: pa.S
     for name in identifiers:
         column = batch.column(name)
         if pa.types.is_dictionary(column.type):
-            place = batch.schema.get_field_index(name)
-            batch = batch.set_column(place, schema.field(place), column.dictionary_decode())
+            index = batch.schema.get_field_index(name)
+            batch = batch.set_column(index, schema.field(index), column.dictionary_decode())
     return batch
 
 
@@ -350,9 +350,9 @@ class Spill:
             rest = rest[written:]
         return start, self._size - start
 
-    def read(self, places: Iterable[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
+    def read(self, extents: Iterable[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
         """Yield the batches at these offsets."""
-        for offset, size in places:
+        for offset, size in extents:
             if self._file is None:
                 raise ValueError("nothing was set aside")
             data = os.pread(self._file.fileno(), size, offset)

@@ -67,7 +67,7 @@ class SourceFiles:
         if file is None or file.is_finished:
             file = self._open[key] = self._changes_file(batch)
         file.count(batch)
-        if batch.batch.nbytes >= self._shared.least:
+        if batch.batch.nbytes >= self._shared.min_bytes:
             self._chunks[key] += batch.batch.num_columns
         finishes = file.is_finished = key in self._ending
         work = file.finish if finishes else file.add

@@ -100,7 +100,7 @@ class Transaction:
         with output_errors(path):
             return WrittenFile(name, Path(path).stat().st_size, sha256)
 
-    def place(self, files: Iterable[tuple[str, bytes]]) -> None:
+    def put_records(self, files: Iterable[tuple[str, bytes]]) -> None:
         """Write small files to their final places before the commit; readers do not see them yet."""
         names = []
         for name, data in files:
@@ -234,7 +234,7 @@ def commit_staged(transaction: Transaction, staged: Staged, attempt: str | None 
     store = transaction.dataset.store
     records = list(_records_to_write(store, staged))
     try:
-        transaction.place((name, data) for name, data, _ in records)
+        transaction.put_records((name, data) for name, data, _ in records)
         transaction.commit(staged.manifest, staged.files, attempt)
     except BaseException:
         # Stop at the first error: if the store does not answer, each removal would wait for minutes.

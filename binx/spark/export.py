@@ -177,7 +177,7 @@ class _Export:
                 exported = answer.exported
                 if exported is None:
                     raise answer.error or BinxError("a task of Spark did not answer")
-                self._selector.take_found(exported.found)
+                self._selector.take_found(exported.found_gtids)
                 self._selector.notes.extend(exported.notes)
                 if self._row_filter is not None:
                     self._row_filter.take_seen(answer.rows_seen)

@@ -95,33 +95,33 @@ def gather(
     quick = quick and required_level(selection) == Level.LEVEL_INDEX
     stored = quick and bool(files) and all(file.index is not None for file in files)
     _check_dimensions(by, quick=quick, stored=stored)
-    selector = Selector(selection, [one.file.name for one in ends])
+    selector = Selector(selection, [log.file.name for log in ends])
     gathering = _Gathering(selector, by, zone, quick=quick and not stored, top=top)
     level = Level.LEVEL_INDEX if quick and not stored else Level.LEVEL_TABLES
-    read = 0
-    for one, epoch in zip(ends, epochs(ends), strict=True):
+    done = 0
+    for log, epoch in zip(ends, epochs(ends), strict=True):
         if selection.is_everything or not (
-            selector.complete or selector.rules_out(one.file, one.previous_gtids)
+            selector.complete or selector.rules_out(log.file, log.previous_gtids)
         ):
             if on_damage is OnDamage.SALVAGE:
-                scan: TransactionScan = one.file.scan(Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
+                scan: TransactionScan = log.file.scan(Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
             elif stored:
-                scan = one.file.transactions(level, verify=verify)
+                scan = log.file.transactions(level, verify=verify)
             else:
-                scan = one.file.scan(level, verify=verify)
-            gathering.begin(one, scan, epoch)
+                scan = log.file.scan(level, verify=verify)
+            gathering.begin(log, scan, epoch)
             error: BinxError | None = None
             try:
                 for table in scan:
                     gathering.take(table)
                     if on_progress is not None:
-                        on_progress(read + scan.position)
-            except (DamagedError, UnsupportedError) as found:
-                error = found
+                        on_progress(done + scan.position)
+            except (DamagedError, UnsupportedError) as failure:
+                error = failure
             gathering.end(error)
-        read += one.file.size
+        done += log.file.size
         if on_progress is not None:
-            on_progress(read)
+            on_progress(done)
     return gathering.figures(ends)
 
 
@@ -140,9 +140,9 @@ def figures_json(figures: Record, top: int | None = None) -> str:
 def incomplete(figures: Mapping[str, Any]) -> list[str]:
     """Return notes on figures that were limited to the entries with most bytes."""
     names = {"tables": "tables", "servers": "servers", "threads": "connections"}
-    found = [shown for name, shown in names.items() if not figures[f"{name}_complete"]]
+    limited = [shown for name, shown in names.items() if not figures[f"{name}_complete"]]
     breakdown = figures["breakdown"]
-    return found if breakdown is None or breakdown["complete"] else [*found, "groups"]
+    return limited if breakdown is None or breakdown["complete"] else [*limited, "groups"]
 
 
 def _check_dimensions(by: Sequence[Dimension], *, quick: bool, stored: bool) -> None:
@@ -152,7 +152,7 @@ def _check_dimensions(by: Sequence[Dimension], *, quick: bool, stored: bool) -> 
             raise UsageError("--by statement needs the statements, which --quick does not read")
         if Dimension.TABLE in by or Dimension.DB in by:
             raise UsageError("--by statement cannot be combined with table and db")
-    if quick and not stored and any(one.of_rows for one in by):
+    if quick and not stored and any(dimension.of_rows for dimension in by):
         raise UsageError("--by table and db need rows, which --quick does not read")
 
 
@@ -232,9 +232,9 @@ class _Gathering:
         file, scan, description = self._ends.file, self._scan, self._ends.file.format
         unread = file.size - scan.accounted
         damage = scan.damage if isinstance(scan, Scan) else ()
-        damaged = sum(one.bytes for one in damage) + (unread if error is not None else 0)
-        behind = f"; the {unread:,} bytes from there on were not read" if unread else ""
-        problem = None if error is None else f"{error}{behind}"
+        damaged = sum(gap.bytes for gap in damage) + (unread if error is not None else 0)
+        note = f"; the {unread:,} bytes from there on were not read" if unread else ""
+        problem = None if error is None else f"{error}{note}"
         if damage:
             problem = f"{file.path}: {'; '.join(map(str, damage[:_DAMAGES_SHOWN]))}"
             if len(damage) > _DAMAGES_SHOWN:
@@ -285,7 +285,7 @@ class _Gathering:
         known_events = self._everything and not quick
         missing = GtidSet()
         if self._everything and self._gtids is not None:
-            missing = missing_gtids(self._gtids, [one.previous_gtids for one in ends])
+            missing = missing_gtids(self._gtids, [log.previous_gtids for log in ends])
         histogram = over_time(tally, quick=quick)
         kinds = by_kind(tally, quick=quick)
         largest, longest = (
@@ -296,7 +296,7 @@ class _Gathering:
             files=self._files,
             unknown_events=self._unknown_events,
             problems=ends_problems(ends),
-            kinds={one["kind"]: one["transactions"] for one in kinds},
+            kinds={record["kind"]: record["transactions"] for record in kinds},
             largest=largest,
             huge_count=self._huge_count,
             longest=longest,
@@ -308,7 +308,7 @@ class _Gathering:
             largest_step=max(steps[1], event_steps[1]),
             missing_gtids=missing,
             cascades=self._statements.cascades,
-            versions={(one.file.format.flavour, one.file.format.version) for one in ends},
+            versions={(log.file.format.flavour, log.file.format.version) for log in ends},
         )
         return {
             "files": self._files,
@@ -362,11 +362,11 @@ class _Gathering:
         earliest, latest = min(times), max(times)
         indexes = None if self._everything else part.table.marked(part.mask)
         if self._file_first is None or earliest < self._file_first[0]:
-            place = times.index(earliest)
-            self._file_first = earliest, self._point(part, indexes[place] if indexes else place)
+            position = times.index(earliest)
+            self._file_first = earliest, self._point(part, indexes[position] if indexes else position)
         if self._file_last is None or latest >= self._file_last[0]:
-            place = len(times) - 1 - times[::-1].index(latest)
-            self._file_last = latest, self._point(part, indexes[place] if indexes else place)
+            position = len(times) - 1 - times[::-1].index(latest)
+            self._file_last = latest, self._point(part, indexes[position] if indexes else position)
 
     def _point(self, part: Selected, index: int) -> Record:
         """Return a transaction's position in the logs."""

@@ -177,7 +177,7 @@ def test_rows_are_compared_whose_times_have_fractions_that_a_definition_alone_te
     log = str(MARIADB / "small" / "times_with_fractions.binlog")
     found = diff([log], [without([log], "0-10-99", tmp_path / "mysql-bin.000001")])
     assert found.equal
-    assert found.whole
+    assert found.is_fully_compared
 
 
 def effect(*rows: tuple[str, dict[str, Any] | None, dict[str, Any] | None], table: str = "t") -> Effect:

@@ -151,7 +151,7 @@ def compare(source: Server, replica: Server, seed: str, *, rows_only: bool) -> N
     assert found.different.is_empty, (seed, found.different, found.differences)
     assert found.equal, (seed, found.only_left.gtids, found.only_right.gtids)
     if rows_only:
-        assert found.whole, (seed, found.statements)
+        assert found.is_fully_compared, (seed, found.statements)
 
 
 def diff_of(source: Server, replica: Server) -> LogDiff:

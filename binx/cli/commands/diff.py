@@ -87,7 +87,7 @@ def diff_command(
         for line in [_document(found)] if as_json else _lines(found, left, right):
             output.line(line)
     losses = say_losses([*found.left.damage, *found.right.damage])
-    return ending(found.missing, losses=losses or not (found.equal and found.whole))
+    return ending(found.missing, losses=losses or not (found.equal and found.is_fully_compared))
 
 
 def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:

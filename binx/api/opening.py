@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, TypeAlias
 
 from binx.api.logs import Binlogs
-from binx.errors import UsageError
-from binx.log.chain.chain import order_ends
+from binx.errors import BinxWarning, UsageError
+from binx.log.chain.chain import lacking, order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import open_named
 from binx.rows.ddl.schema_dump import dump_of, read_dump
@@ -45,6 +46,9 @@ def open(  # noqa: A001 - it is called as binx.open
         SourceError: a file cannot be read.
         NotABinlogError: a file is not a binary log.
         EncryptedError: a file is encrypted, and no given key decrypts it.
+
+    Warns:
+        BinxWarning: a log, or the end of one, is missing between those given.
     """
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
@@ -57,6 +61,8 @@ def open(  # noqa: A001 - it is called as binx.open
             _path_list(identity),
         )
     chain = order_ends(map(known_ends, open_named([fspath(path) for path in paths], keys)))
+    for sentence in lacking(chain):
+        warnings.warn(sentence, BinxWarning, stacklevel=2)
     return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
 
 

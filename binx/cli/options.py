@@ -213,7 +213,7 @@ class Logs:
             is_missing = problem.lacks_transactions(selection.since, selection.until)
             self.lacks_log |= is_missing
             if warns and (problem.lacks_transactions() or not self.quiet):
-                say_warning(f"{problem.before.file.path}, {problem.after.file.path}: {problem.message}")
+                say_warning(problem.sentence)
 
     def ending(self, missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
         """Print the requested GTIDs that were not found, and return the exit code."""

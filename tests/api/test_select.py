@@ -191,6 +191,13 @@ def test_a_table_of_which_a_condition_cannot_be_asked_is_warned_of() -> None:
             assert {Path(warning.filename).name for warning in warned} == {Path(__file__).name}
 
 
+def test_a_log_that_is_missing_between_others_is_warned_of() -> None:
+    said = r"mysql-bin\.000001, .*mysql-bin\.000003: expected mysql-bin\.000002 to follow"
+    with pytest.warns(binx.BinxWarning, match=said) as warned, binx.open(*LOGS[:3:2]):
+        pass
+    assert {Path(warning.filename).name for warning in warned} == {Path(__file__).name}
+
+
 def test_definitions_before_the_selected_transactions_name_their_columns() -> None:
     with binx.open(*MARIADB_LOGS) as logs:
         selected = logs.select(start_position="mysql-bin.000003:4")

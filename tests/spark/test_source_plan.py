@@ -16,7 +16,15 @@ import pytest
 
 import binx
 from binx.dataset.statements import statements_schema
-from binx.errors import AbsentError, BinxError, EncryptedError, RefusedError, StaleError, UsageError
+from binx.errors import (
+    AbsentError,
+    BinxError,
+    BinxWarning,
+    EncryptedError,
+    RefusedError,
+    StaleError,
+    UsageError,
+)
 from binx.event.gtid.sets import GtidSet
 from binx.log.index.transactions import index_schema
 from binx.log.selection.selection import Selection
@@ -61,6 +69,13 @@ def in_order(changes: pa.Table) -> list[dict[str, Any]]:
         return row["_commit_version"], row["_row"], row["_change_type"] == "update_postimage"
 
     return sorted(changes.to_pylist(), key=place)
+
+
+def test_a_log_that_is_missing_between_others_is_warned_of(tmp_path: Path) -> None:
+    for log in LOGS[:3:2]:
+        (tmp_path / log.name).symlink_to(log)
+    with pytest.warns(BinxWarning, match=r"expected mysql-bin\.000002 to follow"):
+        plan(request(tmp_path, transactions=True))
 
 
 @SERVERS

@@ -51,6 +51,11 @@ class ChainProblem(NamedTuple):
     after: FileEnds
     message: str
 
+    @property
+    def sentence(self) -> str:
+        """The problem, behind the paths of both files."""
+        return f"{self.before.file.path}, {self.after.file.path}: {self.message}"
+
     def lacks_transactions(self, since: int | None = None, until: int | None = None) -> bool:
         """Return whether transactions of a period may be missing between the files.
 
@@ -103,6 +108,11 @@ def ends_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet] | None =
         if before.chain == after.chain:
             problems.extend(_problems_between(before, after, None if contents is None else contents[number]))
     return problems
+
+
+def lacking(ends: Sequence[FileEnds]) -> list[str]:
+    """Return sentences about the logs, and ends of logs, that are missing between ordered logs."""
+    return [problem.sentence for problem in ends_problems(ends) if problem.lacks_transactions()]
 
 
 def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None) -> Iterable[ChainProblem]:

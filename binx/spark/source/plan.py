@@ -8,6 +8,7 @@ they are at its start.
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +17,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from binx.dataset.chain import packed, unpacked
-from binx.errors import AbsentError, TruncatedError
+from binx.errors import AbsentError, BinxWarning, TruncatedError
 from binx.event.format import FormatDescription
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import order_ends
+from binx.log.chain.chain import lacking, order_ends
 from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
@@ -84,6 +85,8 @@ def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
 def plan(request: Request) -> list[list[Slice]]:
     """Cut the logs of a request into the slices that each task reads."""
     with opened_chain(request) as chain:
+        for sentence in lacking(chain):
+            warnings.warn(sentence, BinxWarning, stacklevel=2)
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
         planner = Planner(request, [file.name for file in files], tables)

@@ -58,18 +58,18 @@ def of_code_points(server: Server, name: str) -> Characters:
     """A part of the characters of a set that holds all of Unicode."""
     points = {*range(0, 0x110000, STEP), *(near + by for near in BORDERS for by in range(-3, 3))}
     points -= {*range(0xD800, 0xE000), *range(0x110000, 0x110010)}
-    found: Characters = {}
+    by_bytes: Characters = {}
     chosen = sorted(points)
     for start in range(0, len(chosen), 5000):
         union = " UNION ALL SELECT ".join(f"x'{point:08x}'" for point in chosen[start : start + 5000])
         server.sql(f"CREATE TABLE sets.points (p VARBINARY(4)) SELECT {union} AS p")
-        found |= answers(
+        by_bytes |= answers(
             server,
             f"SELECT CAST(c AS BINARY) AS b, c FROM (SELECT CONVERT(CONVERT(p USING utf32) USING {name}) AS c"
             " FROM sets.points) AS t",
         )
         server.sql("DROP TABLE sets.points")
-    return found
+    return by_bytes
 
 
 def answers(server: Server, pairs: str) -> Characters:
@@ -78,44 +78,44 @@ def answers(server: Server, pairs: str) -> Characters:
         f"SET sql_mode = ''; SELECT HEX(b), HEX(CONVERT(c USING utf8mb4)) FROM ({pairs}) AS p"
         " WHERE CHAR_LENGTH(c) = 1 AND CAST(c AS BINARY) = b"
     ).splitlines()
-    found = {}
+    by_bytes = {}
     for line in lines:
-        data, text = (bytes.fromhex(part) for part in line.split("\t"))
+        data, text = (bytes.fromhex(field) for field in line.split("\t"))
         if text.decode() not in ("", "\ufffd") and (text != b"?" or b"?" in data):
-            found[data] = text.decode()
-    return found
+            by_bytes[data] = text.decode()
+    return by_bytes
 
 
 def characters(server: Server, name: str, most_bytes: int) -> Characters:
     """All characters of a set, or the part of one that holds all of Unicode."""
-    found: Characters = {}
+    by_bytes: Characters = {}
     if name not in UNICODE or name == "gb18030":
-        found |= of_bytes(server, name, "", 1)
+        by_bytes |= of_bytes(server, name, "", 1)
         if most_bytes > 1:
-            found |= of_bytes(server, name, "", 2)
+            by_bytes |= of_bytes(server, name, "", 2)
     if name in UNICODE:
-        return found | of_code_points(server, name)
+        return by_bytes | of_code_points(server, name)
     if most_bytes == 3:
-        found |= of_bytes(server, name, "8f", 2)
-    return found
+        by_bytes |= of_bytes(server, name, "8f", 2)
+    return by_bytes
 
 
 def main() -> None:
     """Ask both servers, compare, write."""
-    told: dict[str, dict[str, Characters]] = {}
+    answered: dict[str, dict[str, Characters]] = {}
     for kind in (MySQLServer, MariaDBServer):
         with tempfile.TemporaryDirectory(prefix="charsets-") as folder, kind(Path(folder)) as server:
             server.sql(NUMBERS)
             sets = character_sets(server)
-            told[server.daemon] = {name: characters(server, name, sets[name]) for name in sorted(sets)}
-    mysql, mariadb = told["mysqld"], told["mariadbd"]
+            answered[server.daemon] = {name: characters(server, name, sets[name]) for name in sorted(sets)}
+    mysql, mariadb = answered["mysqld"], answered["mariadbd"]
     for name in mysql.keys() & mariadb.keys():
         if mysql[name] != mariadb[name]:
             raise SystemExit(f"the servers do not agree on {name}")
     lines = []
-    for name, found in sorted((mariadb | mysql).items()):
-        data = sorted(found)
-        text = "".join(found[character] for character in data)
+    for name, by_bytes in sorted((mariadb | mysql).items()):
+        data = sorted(by_bytes)
+        text = "".join(by_bytes[character] for character in data)
         lines.append(f"{name}\t{b''.join(data).hex()}\t{text.encode().hex()}\n")
     (HERE / "charsets.tsv.xz").write_bytes(lzma.compress("".join(lines).encode(), preset=9))
 

@@ -172,7 +172,7 @@ def test_text_that_a_server_would_store_otherwise_is_known(name: str, data: str,
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "kept"),
+    ("name", "text", "stored"),
     [
         ("latin1", "é€日", "é€?"),
         ("sjis", "é日\\¥", "?日\\?"),
@@ -187,12 +187,12 @@ def test_text_that_a_server_would_store_otherwise_is_known(name: str, data: str,
     ],
 )
 def test_what_a_set_lacks_is_a_question_mark_as_the_servers_convert_it(
-    name: str, text: str, kept: str
+    name: str, text: str, stored: str
 ) -> None:
     """As MySQL 9.7 and MariaDB 10.11 answer ``CONVERT(… USING …)``."""
     known = charset(name)
     assert known is not None
-    assert known.storable(text) == kept
+    assert known.storable(text) == stored
 
 
 def test_utf8_is_an_old_name() -> None:
@@ -210,12 +210,12 @@ def test_sets_that_no_codec_matches_have_a_table(name: str) -> None:
 
 
 @given(st.lists(st.binary(max_size=6) | st.text(max_size=4).map(str.encode)).map(b"".join), st.integers(1, 9))
-def test_a_long_value_in_pieces_is_what_it_is_at_once(data: bytes, piece: int) -> None:
+def test_a_long_value_in_pieces_is_what_it_is_at_once(data: bytes, size: int) -> None:
     """Wherever it is cut: within a character, and within bytes that are none."""
     utf8, latin1 = charset("utf8mb4"), charset("latin1")
     assert utf8 is not None
     assert latin1 is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(charset_module, "PIECE_BYTES", piece)
+        patch.setattr(charset_module, "PIECE_BYTES", size)
         assert utf8.to_utf8(data) == utf8.decode(data).encode()
         assert latin1.to_utf8(data) == latin1.decode(data).encode()

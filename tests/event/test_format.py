@@ -118,7 +118,7 @@ def test_another_first_event_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "error", "words"),
+    ("offset", "value", "error", "words"),
     [
         (19, 3, NotABinlogError, "found version 3"),
         (75, 23, UnsupportedError, "found 23 in the log of server"),
@@ -127,9 +127,9 @@ def test_another_first_event_is_refused() -> None:
         (-5, 7, DamagedError, "checksum algorithm"),
     ],
 )
-def test_what_cannot_be_read_is_named(place: int, value: int, error: type[BinxError], words: str) -> None:
+def test_what_cannot_be_read_is_named(offset: int, value: int, error: type[BinxError], words: str) -> None:
     changed = bytearray(samples.MYSQL_FORMAT)
-    changed[place] = value
+    changed[offset] = value
     with pytest.raises(error, match=words):
         parse_format(bytes(changed), 0)
 
@@ -164,16 +164,16 @@ def test_a_server_without_checksums_still_sums_this_event(corpus: Path) -> None:
 
 
 def payload() -> TransactionPayload:
-    found = read(samples.TRANSACTION_PAYLOAD)
-    assert isinstance(found, TransactionPayload)
-    return found
+    parsed = read(samples.TRANSACTION_PAYLOAD)
+    assert isinstance(parsed, TransactionPayload)
+    return parsed
 
 
 def test_a_payload_holds_what_mysqlbinlog_prints() -> None:
-    found = payload()
-    assert found.compression is Compression.ZSTD
-    assert found.uncompressed_size == 206
-    assert len(found.payload) == 152
+    parsed = payload()
+    assert parsed.compression is Compression.ZSTD
+    assert parsed.uncompressed_size == 206
+    assert len(parsed.payload) == 152
 
 
 def test_the_inner_events_are_those_that_mysqlbinlog_prints() -> None:
@@ -267,41 +267,41 @@ def joined(pieces: Iterator[memoryview]) -> bytes:
 
 
 def test_what_fits_is_decompressed_once_and_what_does_not_twice(opened: list[int]) -> None:
-    kept = PayloadCache(100)
+    cache = PayloadCache(100)
     payloads = [payload_of(1, 60), payload_of(2, 50), payload_of(3, 40)]
-    first = [joined(kept.first(one)) for one in payloads]
-    again = [joined(kept.again(one)) for one in payloads]
+    first = [joined(cache.first(payload)) for payload in payloads]
+    again = [joined(cache.again(payload)) for payload in payloads]
     assert first == again == [event(60), event(50), event(40)]
     assert opened == [1, 2, 3, 2]
 
 
 def test_what_was_taken_makes_room(opened: list[int]) -> None:
-    kept = PayloadCache(100)
+    cache = PayloadCache(100)
     for position in range(5):
-        one = payload_of(position, 100)
-        assert joined(kept.first(one)) == joined(kept.again(one)) == event(100)
+        payload = payload_of(position, 100)
+        assert joined(cache.first(payload)) == joined(cache.again(payload)) == event(100)
     assert opened == [0, 1, 2, 3, 4]
 
 
 def test_nothing_is_kept_of_a_payload_that_was_left_in_the_middle(opened: list[int]) -> None:
-    kept = PayloadCache(100)
-    one = TransactionPayload(Compression.NONE, 90, memoryview(event(50) + event(40)), 7)
-    next(kept.first(one))
-    assert joined(kept.again(one)) == event(50) + event(40)
+    cache = PayloadCache(100)
+    payload = TransactionPayload(Compression.NONE, 90, memoryview(event(50) + event(40)), 7)
+    next(cache.first(payload))
+    assert joined(cache.again(payload)) == event(50) + event(40)
     assert opened == [7, 7]
 
 
 def test_what_nobody_asked_for_is_let_go(opened: list[int]) -> None:
-    kept = PayloadCache(100)
-    assert joined(kept.first(payload_of(1, 100)))
-    kept.clear()
-    assert joined(kept.first(payload_of(2, 100))) == joined(kept.again(payload_of(2, 100)))
-    assert joined(kept.again(payload_of(1, 100)))
+    cache = PayloadCache(100)
+    assert joined(cache.first(payload_of(1, 100)))
+    cache.clear()
+    assert joined(cache.first(payload_of(2, 100))) == joined(cache.again(payload_of(2, 100)))
+    assert joined(cache.again(payload_of(1, 100)))
     assert opened == [1, 2, 1]
 
 
 def test_a_payload_that_does_not_tell_its_size_is_not_kept(opened: list[int]) -> None:
-    kept = PayloadCache(100)
-    one = TransactionPayload(Compression.NONE, None, memoryview(event(30)), 5)
-    assert joined(kept.first(one)) == joined(kept.again(one))
+    cache = PayloadCache(100)
+    payload = TransactionPayload(Compression.NONE, None, memoryview(event(30)), 5)
+    assert joined(cache.first(payload)) == joined(cache.again(payload))
     assert opened == [5, 5]

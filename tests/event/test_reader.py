@@ -95,10 +95,10 @@ def test_a_slice_keeps_its_place_in_the_file(data: bytes, count: int) -> None:
         with pytest.raises(DamagedError):
             reader.slice(count)
         return
-    part = reader.slice(count)
-    assert part.position == 500
+    slice_reader = reader.slice(count)
+    assert slice_reader.position == 500
     assert reader.position == 500 + count
-    assert bytes(part.rest()) + bytes(reader.rest()) == data
+    assert bytes(slice_reader.rest()) + bytes(reader.rest()) == data
 
 
 def packed(data: bytes, size: int | None = None, size_bytes: int = 4, head: int = 0x80) -> bytes:
@@ -198,14 +198,14 @@ OBSOLETE = {
 def use(body: memoryview, name: str, description: FormatDescription) -> None:
     """Read an event and everything that is derived from it."""
     header = split(SAMPLES[name][0])[0]
-    found = parse_event(body, header, description)
-    if isinstance(found, RowsHeader):
-        row_images(body, header, found)
-    if isinstance(found, Query):
-        session_options(found)
-        assert isinstance(found.text, str)
-    if isinstance(found, UserVar):
-        found.literal()
+    event = parse_event(body, header, description)
+    if isinstance(event, RowsHeader):
+        row_images(body, header, event)
+    if isinstance(event, Query):
+        session_options(event)
+        assert isinstance(event.text, str)
+    if isinstance(event, UserVar):
+        event.literal()
 
 
 def test_every_type_that_format_version_4_has_is_read() -> None:
@@ -215,10 +215,10 @@ def test_every_type_that_format_version_4_has_is_read() -> None:
             continue
         header = parse_header(bytes(4) + bytes([number]) + bytes(4) + b"\xff\x00\x00\x00" + bytes(6), 0)
         try:
-            found = parse_event(body, header, MYSQL)
+            event = parse_event(body, header, MYSQL)
         except BinxError:
             continue
-        assert not isinstance(found, UnknownEvent), number
+        assert not isinstance(event, UnknownEvent), number
 
 
 def test_an_unknown_type_keeps_its_bytes() -> None:
@@ -241,8 +241,8 @@ def test_a_cut_anywhere_is_an_error_or_an_older_servers_event(name: str) -> None
 def test_flipped_bits_are_an_error_or_another_value(name: str, data: st.DataObject) -> None:
     event, description = SAMPLES[name]
     body = bytearray(split(event)[1])
-    for place in data.draw(st.lists(st.integers(0, len(body) * 8 - 1), min_size=1, max_size=4)):
-        body[place >> 3] ^= 1 << (place & 7)
+    for bit in data.draw(st.lists(st.integers(0, len(body) * 8 - 1), min_size=1, max_size=4)):
+        body[bit >> 3] ^= 1 << (bit & 7)
     try:
         use(memoryview(body), name, description)
     except BinxError:
@@ -278,10 +278,10 @@ def test_every_event_of_the_corpus_is_read(corpus: Path) -> None:
             refused.append(path.name)
             continue
         for header, body, description in events_of(path):
-            found = parse_event(body, header, description)
-            assert not isinstance(found, UnknownEvent), (path, header)
+            event = parse_event(body, header, description)
+            assert not isinstance(event, UnknownEvent), (path, header)
             read[header.name] += 1
-            if isinstance(found, StartEncryption):
+            if isinstance(event, StartEncryption):
                 break
     assert len(refused) == 10
     assert read["QUERY"] > 1000

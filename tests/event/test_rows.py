@@ -35,53 +35,53 @@ from tests.event.reading import MARIADB, MYSQL, events_of, read, split
 
 
 def rows(event: bytes, description: FormatDescription = MYSQL) -> RowsHeader:
-    found = read(event, description)
-    assert isinstance(found, RowsHeader)
-    return found
+    parsed = read(event, description)
+    assert isinstance(parsed, RowsHeader)
+    return parsed
 
 
 def test_a_row_that_changes_its_partition_names_both() -> None:
     """mysqlbinlog prints: source_partition: 0 target_partition: 1."""
-    found = rows(samples.UPDATE_ROWS_OF_PARTITION)
-    assert found.kind is RowsKind.UPDATE
-    assert (found.source_partition_id, found.partition_id) == (0, 1)
-    assert found.table_id == 180
-    assert found.flags == RowsFlag.STATEMENT_END | RowsFlag.USE_SQL_FOREIGN_KEY
-    assert found.column_count == 2
+    parsed = rows(samples.UPDATE_ROWS_OF_PARTITION)
+    assert parsed.kind is RowsKind.UPDATE
+    assert (parsed.source_partition_id, parsed.partition_id) == (0, 1)
+    assert parsed.table_id == 180
+    assert parsed.flags == RowsFlag.STATEMENT_END | RowsFlag.USE_SQL_FOREIGN_KEY
+    assert parsed.column_count == 2
     header, body = split(samples.UPDATE_ROWS_OF_PARTITION)
-    assert bytes(row_images(body, header, found)) == bytes.fromhex("00 01000000 01 61  00 0b000000 01 61")
+    assert bytes(row_images(body, header, parsed)) == bytes.fromhex("00 01000000 01 61  00 0b000000 01 61")
 
 
 def test_a_minimal_image_has_few_columns() -> None:
     """UPDATE small SET n = … WHERE id = …: only the key before, only the changed column after."""
-    found = rows(samples.UPDATE_ROWS_MINIMAL)
-    assert found.columns_before == b"\x01"
-    assert found.columns_after == b"\x04"
-    assert found.partition_id is None
+    parsed = rows(samples.UPDATE_ROWS_MINIMAL)
+    assert parsed.columns_before == b"\x01"
+    assert parsed.columns_after == b"\x04"
+    assert parsed.partition_id is None
 
 
 def test_a_partial_update_says_so() -> None:
-    found = rows(samples.PARTIAL_UPDATE_ROWS)
-    assert found.partial
-    assert found.version == 2
+    parsed = rows(samples.PARTIAL_UPDATE_ROWS)
+    assert parsed.partial
+    assert parsed.version == 2
 
 
 def test_compressed_images_are_uncompressed() -> None:
     header, body = split(samples.MARIADB_WRITE_ROWS_COMPRESSED)
-    found = rows(samples.MARIADB_WRITE_ROWS_COMPRESSED, MARIADB)
-    assert (found.kind, found.version, found.compressed) == (RowsKind.INSERT, 1, True)
-    images = bytes(row_images(body, header, found))
+    parsed = rows(samples.MARIADB_WRITE_ROWS_COMPRESSED, MARIADB)
+    assert (parsed.kind, parsed.version, parsed.compressed) == (RowsKind.INSERT, 1, True)
+    images = bytes(row_images(body, header, parsed))
     assert images.count(b"p" * 400) == images.count(b"q" * 400) == 1
     assert len(images) == 2 * (1 + 4 + 2 + 400)
 
 
 def test_damaged_compression_is_damage() -> None:
     header, body = split(samples.MARIADB_WRITE_ROWS_COMPRESSED)
-    found = rows(samples.MARIADB_WRITE_ROWS_COMPRESSED, MARIADB)
+    parsed = rows(samples.MARIADB_WRITE_ROWS_COMPRESSED, MARIADB)
     changed = bytearray(body)
-    changed[found.rows_offset + 6] ^= 0xFF
+    changed[parsed.rows_offset + 6] ^= 0xFF
     with pytest.raises(DamagedError, match="MARIADB_WRITE_ROWS_COMPRESSED_V1"):
-        row_images(memoryview(changed), header, found)
+        row_images(memoryview(changed), header, parsed)
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_damaged_compression_is_damage() -> None:
 def test_extra_data_is_read_or_kept(extra: str, expected: tuple[object, ...]) -> None:
     header, body = split(samples.UPDATE_ROWS_MINIMAL)
     changed = bytes(body[:8]) + bytes.fromhex(extra) + bytes(body[10:])
-    found = parse_event(memoryview(changed), header, MYSQL)
-    assert isinstance(found, RowsHeader)
-    assert (found.partition_id, found.ndb_info, found.unknown_extra) == expected
-    assert changed[found.rows_offset :] == bytes(body[rows(samples.UPDATE_ROWS_MINIMAL).rows_offset :])
+    parsed = parse_event(memoryview(changed), header, MYSQL)
+    assert isinstance(parsed, RowsHeader)
+    assert (parsed.partition_id, parsed.ndb_info, parsed.unknown_extra) == expected
+    assert changed[parsed.rows_offset :] == bytes(body[rows(samples.UPDATE_ROWS_MINIMAL).rows_offset :])
 
 
 @pytest.mark.parametrize(("length", "count"), [("0100", "03"), ("0200", "00"), ("0200", "fc0110")])
@@ -111,12 +111,12 @@ def test_impossible_lengths_and_counts_are_damage(length: str, count: str) -> No
 
 def test_updates_of_version_0_have_one_bitmap(corpus: Path) -> None:
     """mariadb-binlog reads these images of (0, 'one'), (1, 'one'), (1, 'two'), (2, 'two')."""
-    found = [
+    parsed = [
         (parse_event(body, header, description), body)
         for header, body, description in events_of(corpus / "5.1.17-beta-debug-log-0f9095.binlog")
         if header.name == "UPDATE_ROWS_V0"
     ]
-    event, body = found[0]
+    event, body = parsed[0]
     assert isinstance(event, RowsHeader)
     assert event.version == 0
     assert event.columns_before == event.columns_after == b"\xff"
@@ -124,24 +124,24 @@ def test_updates_of_version_0_have_one_bitmap(corpus: Path) -> None:
 
 
 def gtid(event: bytes) -> MariadbGtid:
-    found = read(event, MARIADB)
-    assert isinstance(found, MariadbGtid)
-    return found
+    parsed = read(event, MARIADB)
+    assert isinstance(parsed, MariadbGtid)
+    return parsed
 
 
 def test_ddl_stands_alone() -> None:
-    found = gtid(samples.MARIADB_GTID_DDL)
-    assert str(found) == "0-77-1"
-    assert MariadbGtidFlag.STANDALONE | MariadbGtidFlag.DDL in found.flags
-    assert (found.commit_id, found.xid) == (None, None)
+    parsed = gtid(samples.MARIADB_GTID_DDL)
+    assert str(parsed) == "0-77-1"
+    assert MariadbGtidFlag.STANDALONE | MariadbGtidFlag.DDL in parsed.flags
+    assert (parsed.commit_id, parsed.xid) == (None, None)
 
 
 def test_a_gtid_has_its_domain() -> None:
-    found = gtid(samples.MARIADB_GTID_DOMAIN)
-    assert str(found) == "9-77-500"
-    assert found.source == DomainSource(9, 77)
-    assert MariadbGtidFlag.STANDALONE not in found.flags
-    assert MariadbGtidFlag.TRANSACTIONAL in found.flags
+    parsed = gtid(samples.MARIADB_GTID_DOMAIN)
+    assert str(parsed) == "9-77-500"
+    assert parsed.source == DomainSource(9, 77)
+    assert MariadbGtidFlag.STANDALONE not in parsed.flags
+    assert MariadbGtidFlag.TRANSACTIONAL in parsed.flags
 
 
 def test_both_phases_of_an_xa_transaction_name_it() -> None:
@@ -156,24 +156,24 @@ def test_a_group_commit_has_an_id_in_place_of_zeros() -> None:
     header, body = split(samples.MARIADB_GTID_DOMAIN)
     flags = body[12] | MariadbGtidFlag.GROUP_COMMIT_ID
     changed = bytes(body[:12]) + bytes([flags]) + (12345).to_bytes(8, "little")
-    found = parse_event(memoryview(changed), header, MARIADB)
-    assert isinstance(found, MariadbGtid)
-    assert found.commit_id == 12345
+    parsed = parse_event(memoryview(changed), header, MARIADB)
+    assert isinstance(parsed, MariadbGtid)
+    assert parsed.commit_id == 12345
 
 
 def test_a_two_phase_alter_names_its_start() -> None:
     header, body = split(samples.MARIADB_GTID_DDL)
     changed = bytes(body[:13]) + bytes([MariadbGtidExtraFlag.COMMIT_ALTER]) + (77).to_bytes(8, "little")
-    found = parse_event(memoryview(changed), header, MARIADB)
-    assert isinstance(found, MariadbGtid)
-    assert found.alter_sequence == 77
+    parsed = parse_event(memoryview(changed), header, MARIADB)
+    assert isinstance(parsed, MariadbGtid)
+    assert parsed.alter_sequence == 77
 
 
 def test_the_gtid_list_holds_what_mariadb_binlog_prints() -> None:
-    found = read(samples.MARIADB_GTID_LIST, MARIADB)
-    assert isinstance(found, MariadbGtidList)
-    assert sorted(map(str, found.positions)) == ["0-77-26", "9-77-500"]
-    assert found.flags == 0
+    parsed = read(samples.MARIADB_GTID_LIST, MARIADB)
+    assert isinstance(parsed, MariadbGtidList)
+    assert sorted(map(str, parsed.positions)) == ["0-77-26", "9-77-500"]
+    assert parsed.flags == 0
 
 
 def test_a_checkpoint_names_its_file() -> None:
@@ -192,10 +192,10 @@ def event(number: EventType, body: bytes) -> Event:
 
 
 def test_an_incident_has_a_number_and_a_message() -> None:
-    found = event(EventType.INCIDENT, b"\x01\x00\x05hello")
-    assert found == Incident(1, "hello")
-    assert isinstance(found, Incident)
-    assert found.name == "LOST_EVENTS"
+    parsed = event(EventType.INCIDENT, b"\x01\x00\x05hello")
+    assert parsed == Incident(1, "hello")
+    assert isinstance(parsed, Incident)
+    assert parsed.name == "LOST_EVENTS"
     assert Incident(7, "").name == "incident 7"
 
 

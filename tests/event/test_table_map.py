@@ -94,18 +94,18 @@ MARIADB_COLUMNS = """
 
 
 def table(event: bytes, description: FormatDescription = MYSQL) -> TableMap:
-    found = read(event, description)
-    assert isinstance(found, TableMap)
-    return found
+    table_map = read(event, description)
+    assert isinstance(table_map, TableMap)
+    return table_map
 
 
-def column(found: TableMap, name: str) -> Column:
-    return next(column for column in found.columns if column.name == name)
+def column(table_map: TableMap, name: str) -> Column:
+    return next(column for column in table_map.columns if column.name == name)
 
 
-def described(found: TableMap) -> list[str]:
+def described(table_map: TableMap) -> list[str]:
     lines = []
-    for item in found.columns:
+    for item in table_map.columns:
         words = [str(item.name), item.type.name]
         if item.unsigned is not None:
             words.append("unsigned" if item.unsigned else "signed")
@@ -116,16 +116,16 @@ def described(found: TableMap) -> list[str]:
 
 
 def test_mysqls_columns_are_those_that_mysqlbinlog_prints() -> None:
-    found = table(samples.TABLE_MAP_EVERYTHING)
-    assert (found.name, found.table_id) == ("shop.everything", 163)
-    assert described(found) == [line.strip() for line in MYSQL_COLUMNS.strip().splitlines()]
-    assert found.has_metadata
-    assert found.unknown_metadata == ()
+    table_map = table(samples.TABLE_MAP_EVERYTHING)
+    assert (table_map.name, table_map.table_id) == ("shop.everything", 163)
+    assert described(table_map) == [line.strip() for line in MYSQL_COLUMNS.strip().splitlines()]
+    assert table_map.has_metadata
+    assert table_map.unknown_metadata == ()
 
 
 def test_mariadbs_columns_are_those_that_were_created() -> None:
-    found = table(samples.MARIADB_TABLE_MAP_EVERYTHING, MARIADB)
-    assert described(found) == [line.strip() for line in MARIADB_COLUMNS.strip().splitlines()]
+    table_map = table(samples.MARIADB_TABLE_MAP_EVERYTHING, MARIADB)
+    assert described(table_map) == [line.strip() for line in MARIADB_COLUMNS.strip().splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +134,16 @@ def test_mariadbs_columns_are_those_that_were_created() -> None:
 )
 def test_keys_members_and_kinds_belong_to_their_columns(event: bytes, description: FormatDescription) -> None:
     """PRIMARY KEY (id2(10), id); ENUM('a', 'b', 'ç'); SET('x', 'y'); GEOMETRY; POINT."""
-    found = table(event, description)
-    assert found.has_primary_key
-    keys = {item.name: item.primary_key for item in found.columns if item.primary_key is not None}
+    table_map = table(event, description)
+    assert table_map.has_primary_key
+    keys = {item.name: item.primary_key for item in table_map.columns if item.primary_key is not None}
     assert keys == {"id2": 0, "id": 1}
     cedilla = "ç".encode("latin-1" if description is MARIADB else "utf-8")
-    assert column(found, "e").members == (b"a", b"b", cedilla)
-    assert column(found, "s").members == (b"x", b"y")
-    assert column(found, "g").geometry_type == 0
-    assert column(found, "p").geometry_type == 1
-    assert [item.name for item in found.columns if not item.nullable] == ["id", "id2"]
+    assert column(table_map, "e").members == (b"a", b"b", cedilla)
+    assert column(table_map, "s").members == (b"x", b"y")
+    assert column(table_map, "g").geometry_type == 0
+    assert column(table_map, "p").geometry_type == 1
+    assert [item.name for item in table_map.columns if not item.nullable] == ["id", "id2"]
 
 
 @pytest.mark.parametrize(
@@ -178,15 +178,15 @@ def test_sizes_are_those_of_the_definition(name: str, metadata: int) -> None:
 
 
 def test_mysql_says_which_columns_are_hidden_and_how_long_vectors_are() -> None:
-    found = table(samples.TABLE_MAP_EVERYTHING)
-    assert [item.name for item in found.columns if not item.visible] == ["hidden"]
-    assert column(found, "v").dimensionality == 3
+    table_map = table(samples.TABLE_MAP_EVERYTHING)
+    assert [item.name for item in table_map.columns if not item.visible] == ["hidden"]
+    assert column(table_map, "v").dimensionality == 3
     assert column(table(samples.MARIADB_TABLE_MAP_EVERYTHING, MARIADB), "hidden").visible is None
 
 
 def test_a_vector_counts_among_the_character_columns() -> None:
-    found = table(samples.TABLE_MAP_VECTOR)
-    assert [collation_name(item.collation or 0) for item in found.columns] == [
+    table_map = table(samples.TABLE_MAP_VECTOR)
+    assert [collation_name(item.collation or 0) for item in table_map.columns] == [
         "binary",
         "latin1_swedish_ci",
         "utf8mb4_0900_ai_ci",
@@ -195,8 +195,8 @@ def test_a_vector_counts_among_the_character_columns() -> None:
 
 
 def test_long_types_have_their_real_type_and_size() -> None:
-    found = table(samples.TABLE_MAP_LONG_TYPES)
-    assert [(item.type, item.metadata) for item in found.columns] == [
+    table_map = table(samples.TABLE_MAP_LONG_TYPES)
+    assert [(item.type, item.metadata) for item in table_map.columns] == [
         (ColumnType.ENUM, 1),
         (ColumnType.SET, 2),
         (ColumnType.STRING, 800),
@@ -204,16 +204,16 @@ def test_long_types_have_their_real_type_and_size() -> None:
         (ColumnType.BIT, 1),
         (ColumnType.NEWDECIMAL, 65 << 8 | 30),
     ]
-    assert [len(item.members or ()) for item in found.columns[:2]] == [2, 9]
-    assert found.column_types[:2] == bytes([ColumnType.STRING, ColumnType.STRING])
+    assert [len(item.members or ()) for item in table_map.columns[:2]] == [2, 9]
+    assert table_map.column_types[:2] == bytes([ColumnType.STRING, ColumnType.STRING])
 
 
 def test_an_unknown_metadata_field_is_kept() -> None:
     header, body = split(samples.TABLE_MAP_VECTOR)
-    found = parse_event(memoryview(bytes(body) + b"\x63\x02hi"), header, MYSQL)
-    assert isinstance(found, TableMap)
-    assert found.unknown_metadata == ((99, b"hi"),)
-    assert found.columns == table(samples.TABLE_MAP_VECTOR).columns
+    table_map = parse_event(memoryview(bytes(body) + b"\x63\x02hi"), header, MYSQL)
+    assert isinstance(table_map, TableMap)
+    assert table_map.unknown_metadata == ((99, b"hi"),)
+    assert table_map.columns == table(samples.TABLE_MAP_VECTOR).columns
 
 
 def test_a_type_that_does_not_exist_is_damage() -> None:

@@ -20,13 +20,13 @@ def server_says(columns: list[list[Any]]) -> Described:
 def binx_says(definition: TableDefinition, columns: list[list[Any]]) -> Described:
     """What binx says of it."""
     theirs = {facts[0]: facts for facts in columns}
-    said = []
+    described = []
     for column in _shown(definition):
         facts = theirs.get(column.name, [None] * len(columns[0]))
-        said.append(_as_binx_says(column, definition, facts[4]))
+        described.append(_as_binx_says(column, definition, facts[4]))
         if "\\x" in column.mysql_type and column.mysql_type.count(",") == str(facts[1]).count(","):
-            said[-1]["type"] = facts[1]
-    return said
+            described[-1]["type"] = facts[1]
+    return described
 
 
 def _without_display_width(column_type: str) -> str:

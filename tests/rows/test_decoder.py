@@ -50,7 +50,7 @@ def rows_by_table(items: Sequence[ChangeBatch | Statement]) -> dict[tuple[str, s
     for item in items:
         if isinstance(item, ChangeBatch):
             batches.setdefault((item.table.name, item.version), []).append(item.batch)
-    return {name: pa.Table.from_batches(parts).unify_dictionaries() for name, parts in batches.items()}
+    return {name: pa.Table.from_batches(tables).unify_dictionaries() for name, tables in batches.items()}
 
 
 @pytest.mark.parametrize("path", sorted(SHOP.glob("mysql-bin.0*")), ids=lambda path: path.name)
@@ -60,11 +60,11 @@ def rows_by_table(items: Sequence[ChangeBatch | Statement]) -> dict[tuple[str, s
     ids=["one row", "seven rows", "little memory"],
 )
 def test_batches_of_any_size_hold_the_same_rows(path: Path, options: DecoderOptions) -> None:
-    whole = rows_by_table(decode(path))
-    pieces = rows_by_table(decode(path, options))
-    assert pieces.keys() == whole.keys()
-    for name, table in whole.items():
-        assert pieces[name].to_pylist() == table.to_pylist()
+    expected = rows_by_table(decode(path))
+    actual = rows_by_table(decode(path, options))
+    assert actual.keys() == expected.keys()
+    for name, table in expected.items():
+        assert actual[name].to_pylist() == table.to_pylist()
 
 
 def column_of(item: ChangeBatch | Statement, name: str) -> list[object]:
@@ -181,9 +181,9 @@ def test_a_file_cut_at_any_byte_gives_rows_or_an_error(name: str, tmp_path: Path
 @pytest.mark.parametrize("name", ["no_checksum", "xa", "row_image_minimal"])
 def test_a_file_with_a_flipped_bit_gives_rows_or_an_error(name: str, tmp_path: Path) -> None:
     data = (SMALL / f"{name}.binlog").read_bytes()
-    for place in range(0, len(data), 1 if len(data) < 1500 else 11):
+    for offset in range(0, len(data), 1 if len(data) < 1500 else 11):
         flipped = bytearray(data)
-        flipped[place] ^= 1 << (place % 8)
+        flipped[offset] ^= 1 << (offset % 8)
         damaged(bytes(flipped), tmp_path / "flipped.000001")
 
 
@@ -226,15 +226,15 @@ def test_a_failed_event_changes_nothing_of_the_rows_before_it(name: str) -> None
                 list(decoder.decode(table, mask))
             if (raised.value.offset or 0) >= header.end - 1:
                 continue  # A last row of one byte was cut off whole.
-            whole = [item for item in decoder.finish() if isinstance(item, ChangeBatch)]
-            for batch in whole:
+            finished = [item for item in decoder.finish() if isinstance(item, ChangeBatch)]
+            for batch in finished:
                 batch.batch.validate(full=True)
                 assert header.position not in batch.batch.column("_position").to_pylist()
             again = ChangeDecoder(BinlogFile(Bytes(data)), Catalog())
             expected = [item for item in again.decode(table, mask) if isinstance(item, ChangeBatch)]
             expected += again.finish()
             before = rows_by_table(expected)
-            for key, rows in rows_by_table(whole).items():
+            for key, rows in rows_by_table(finished).items():
                 assert rows.to_pylist() == before[key].to_pylist()[: len(rows)]
 
 
@@ -265,9 +265,9 @@ def test_columns_that_change_without_a_statement_are_warned_of(
         items += decoder.finish()
     batches = [item.batch.column("c1").to_pylist() for item in items if isinstance(item, ChangeBatch)]
     assert sorted(batches) == [[1, 2], [7]]
-    told = [warning for warning in decoder.report.warnings if "no statement that changed them" in warning]
-    assert len(told) == is_told
-    assert all("shop.orders" in warning for warning in told)
+    warnings = [warning for warning in decoder.report.warnings if "no statement that changed them" in warning]
+    assert len(warnings) == is_told
+    assert all("shop.orders" in warning for warning in warnings)
 
 
 _ID = (9).to_bytes(6, "little")
@@ -281,10 +281,10 @@ def test_rows_with_fractions_that_mariadb_does_not_log_are_decoded_where_a_defin
     described = building.event(19, _ID + b"\0\0\x04shop\0\x06orders\0\x02\x03\x07\x00\x03")
     head = _ID + struct.pack("<H", 1) + b"\x02\x03"
     row = b"\xfc" + struct.pack("<i", 1) + bytes.fromhex("65937f55 43")
-    whole = building.event(23, head + row[:-1] * count)
+    rows_event = building.event(23, head + row[:-1] * count)
     more = building.event(23, head + row * count)
     before = (building.BEGIN, described)
-    table = building.transactions(*before, whole, building.xid(), level=Level.LEVEL_TABLES)
+    table = building.transactions(*before, rows_event, building.xid(), level=Level.LEVEL_TABLES)
     assert table.value("rows", 0) == count
     # The transaction is found, its rows are not counted.
     table = building.transactions(*before, more, building.xid(), level=Level.LEVEL_TABLES)
@@ -340,7 +340,7 @@ def test_memory_of_a_batch_that_is_let_go_of_serves_the_next_one_and_shows_nothi
             take(item.batch)
             del item
     assert len(addresses) == transactions // 2
-    assert all(one & set().union(*addresses[:place]) for place, one in enumerate(addresses) if place > 3)
+    assert all(own & set().union(*addresses[:index]) for index, own in enumerate(addresses) if index > 3)
     assert numbers == list(range(transactions * rows))
     assert texts == [str(number) for number in numbers]
 

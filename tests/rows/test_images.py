@@ -38,8 +38,8 @@ class Column(NamedTuple):
 
 def _decimal_width(precision: int, scale: int) -> int:
     sizes = (0, 1, 1, 2, 2, 3, 3, 4, 4)
-    whole = precision - scale
-    return whole // 9 * 4 + sizes[whole % 9] + scale // 9 * 4 + sizes[scale % 9]
+    before_point = precision - scale
+    return before_point // 9 * 4 + sizes[before_point % 9] + scale // 9 * 4 + sizes[scale % 9]
 
 
 COLUMNS = [
@@ -122,10 +122,10 @@ def decoded(column: Column, written: list[bytes], *, lacks_one: bool) -> list[ob
     except BinxError as error:
         return error.message
     batches = [item.batch for item in items if isinstance(item, ChangeBatch)]
-    found: list[object] = []
+    values: list[object] = []
     for name in ("v", "_misfits"):
-        found += [_bits(batch.column(name)) for batch in batches if name in batch.schema.names]
-    return found
+        values += [_bits(batch.column(name)) for batch in batches if name in batch.schema.names]
+    return values
 
 
 def _bits(array: pa.Array) -> object:
@@ -156,9 +156,9 @@ shapes = st.integers(1, 65).flatmap(
 
 def encoded(digits: str, scale: int, negative: bool) -> bytes:
     """The bytes of a number given by all its digits, as the comment above decimal2bin describes them."""
-    whole, fraction = digits[: len(digits) - scale], digits[len(digits) - scale :]
-    first = len(whole) % 9
-    groups = [whole[:first], *(whole[i : i + 9] for i in range(first, len(whole), 9))]
+    integer, fraction = digits[: len(digits) - scale], digits[len(digits) - scale :]
+    first = len(integer) % 9
+    groups = [integer[:first], *(integer[i : i + 9] for i in range(first, len(integer), 9))]
     groups += [fraction[i : i + 9] for i in range(0, len(fraction), 9)]
     data = bytearray(
         b"".join(int(g).to_bytes(4 if len(g) == 9 else LEFT_OVER[len(g)], "big") for g in groups if g)

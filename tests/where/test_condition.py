@@ -60,19 +60,19 @@ def chosen(
 
 
 def fetched(sql: str) -> list[tuple[Any, ...]]:
-    found = duckdb.sql(sql)
-    assert found is not None
-    return found.fetchall()
+    relation = duckdb.sql(sql)
+    assert relation is not None
+    return relation.fetchall()
 
 
 def by_duckdb(lake: Path, condition: str, table: str) -> list[str]:
     """The same by SQL over the Parquet rows, in the order of the log."""
     files = f"read_parquet('{lake}/{table}/*.parquet', union_by_name=true)"
-    found = duckdb.sql(
+    relation = duckdb.sql(
         f"SELECT _transaction FROM {files} WHERE ({condition}) GROUP BY 1 ORDER BY min(_commit_version)"
     )
-    assert found is not None
-    return [transaction for (transaction,) in found.fetchall()]
+    assert relation is not None
+    return [transaction for (transaction,) in relation.fetchall()]
 
 
 CONDITIONS = {
@@ -186,8 +186,8 @@ def test_dates_that_are_none_are_found_by_their_text_and_are_not_null(tmp_path: 
 
 
 def test_bytes_are_compared_with_hexadecimal(tmp_path: Path) -> None:
-    found = chosen("sku = x'00000700'", tmp_path, "shop.products")
-    assert found == chosen("id = 7", tmp_path, "shop.products")
+    matches = chosen("sku = x'00000700'", tmp_path, "shop.products")
+    assert matches == chosen("id = 7", tmp_path, "shop.products")
 
 
 def test_the_limit_counts_what_passes(tmp_path: Path) -> None:
@@ -303,10 +303,8 @@ def test_texts_beside_numbers_are_numbers_as_in_servers(
     node = sqlglot.parse_one(f"a {condition}", dialect="mysql")
     literal = literal_of(node.expression)
     assert literal is not None
-    marks = compared(
-        Operand(pa.array(values, kind), type_of, None), condition.partition(" ")[0], literal, "a"
-    )
-    assert [value for value, mark in zip(values, marks.to_pylist(), strict=True) if mark] == passing
+    mask = compared(Operand(pa.array(values, kind), type_of, None), condition.partition(" ")[0], literal, "a")
+    assert [value for value, passes in zip(values, mask.to_pylist(), strict=True) if passes] == passing
 
 
 @pytest.mark.parametrize(
@@ -343,11 +341,11 @@ def test_parquet_tells_of_tables_whose_column_cannot_be_compared(tmp_path: Path)
     options = ParquetOptions(where=Condition("c <> 'zz'"), jobs=1)
     with open_chain([str(MIXED)]) as chain:
         files = [ends.file for ends in chain]
-        (manifest,) = [one.manifest for one in to_parquet(files, tmp_path, options=options)]
+        (manifest,) = [export.manifest for export in to_parquet(files, tmp_path, options=options)]
     written = {entry["table"] for entry in manifest["files"] if entry["kind"] == "changes"}
     assert written == {"keyed"}
-    told = [text for text in manifest["warnings"] if "were skipped" in text]
-    assert warned(told) == NUMBERS[1]
+    skipped = [text for text in manifest["warnings"] if "were skipped" in text]
+    assert warned(skipped) == NUMBERS[1]
 
 
 def test_a_condition_that_can_be_asked_of_no_table_is_refused(tmp_path: Path) -> None:
@@ -385,10 +383,10 @@ def test_numbers_are_compared_by_their_value(literal: str, passing: list[int], k
     values = [-1, 0, 1, 2]
     operand = Operand(pa.array(values, kind), LogicalType(names[kind], "number"), None)
     node = sqlglot.parse_one(f"a = {literal}", dialect="mysql").args["expression"]
-    found = literal_of(node)
-    assert found is not None
-    marks = compared(operand, "=", found, "a").to_pylist()
-    assert [value for value, mark in zip(values, marks, strict=True) if mark] == passing
+    parsed = literal_of(node)
+    assert parsed is not None
+    mask = compared(operand, "=", parsed, "a").to_pylist()
+    assert [value for value, passes in zip(values, mask, strict=True) if passes] == passing
 
 
 WHOLE = st.one_of(
@@ -405,15 +403,15 @@ OTHERS = st.one_of(
 
 @given(st.lists(WHOLE, min_size=1), OTHERS, st.sampled_from(sorted(COMPARISONS)))
 def test_whole_numbers_are_compared_with_numbers_of_any_size(
-    values: list[int], other: Decimal, sign: str
+    values: list[int], number: Decimal, sign: str
 ) -> None:
     operand = Operand(pa.array(values, pa.uint64()), LogicalType(Kind.UINT64, "bigint"), None)
     truth = {
         "=": Decimal.__eq__, "<>": Decimal.__ne__, "<": Decimal.__lt__,
         "<=": Decimal.__le__, ">": Decimal.__gt__, ">=": Decimal.__ge__,
     }[sign]  # fmt: skip
-    expected = [truth(Decimal(value), other) for value in values]
-    assert compared(operand, sign, Literal(str(other), number=True), "a").to_pylist() == expected
+    expected = [truth(Decimal(value), number) for value in values]
+    assert compared(operand, sign, Literal(str(number), number=True), "a").to_pylist() == expected
 
 
 @given(st.timedeltas(min_value=timedelta(hours=-838), max_value=timedelta(hours=838)))
@@ -444,8 +442,8 @@ def test_parquet_has_the_changes_that_pass(condition: str, lake: Path, tmp_path:
         f" (SELECT (_commit_version, _row) FROM {expected} WHERE {condition})"
     )
     columns = "_change_type, _commit_version, _row, id, status, total"
-    found = f"read_parquet('{tmp_path}/changes/shop/orders/*.parquet', union_by_name=true)"
-    ours = fetched(f"SELECT {columns} FROM {found} ORDER BY ALL")
+    source = f"read_parquet('{tmp_path}/changes/shop/orders/*.parquet', union_by_name=true)"
+    ours = fetched(f"SELECT {columns} FROM {source} ORDER BY ALL")
     theirs = fetched(f"SELECT {columns} {passing} ORDER BY ALL")
     partial = set(by_duckdb(lake, "_present IS NOT NULL", "orders"))
     versions = f"SELECT DISTINCT _commit_version FROM {expected} WHERE _present IS NOT NULL"
@@ -458,7 +456,9 @@ def test_parquet_has_the_changes_that_pass(condition: str, lake: Path, tmp_path:
         for sums in manifest["conservation"]:
             assert sums["images"] == sums["written"] + sums["filtered"] + sums["undecodable"]
         rows = sum(entry["rows"] for entry in manifest["files"] if entry["kind"] == "changes")
-        counted = sum(one["inserts"] + 2 * one["updates"] + one["deletes"] for one in manifest["tables"])
+        counted = sum(
+            counts["inserts"] + 2 * counts["updates"] + counts["deletes"] for counts in manifest["tables"]
+        )
         assert rows == counted
 
 

@@ -31,55 +31,55 @@ SERVER = "a86bbe0b-e58b-11f1-89c9-02fc00000001"
 
 
 def gtid(event: bytes) -> Gtid:
-    found = read(event)
-    assert isinstance(found, Gtid)
-    return found
+    gtid_event = read(event)
+    assert isinstance(gtid_event, Gtid)
+    return gtid_event
 
 
 def previous(event: bytes) -> GtidSet:
-    found = read(event)
-    assert isinstance(found, PreviousGtids)
-    return found.gtids
+    gtid_event = read(event)
+    assert isinstance(gtid_event, PreviousGtids)
+    return gtid_event.gtids
 
 
 def test_a_gtid_holds_what_mysqlbinlog_prints() -> None:
-    found = gtid(samples.GTID)
-    assert str(found) == f"{SERVER}:1"
-    assert (found.last_committed, found.sequence_number) == (0, 1)
-    assert found.immediate_commit_timestamp == found.original_commit_timestamp
-    assert found.immediate_server_version == found.original_server_version == 90704
-    assert not found.anonymous
+    gtid_event = gtid(samples.GTID)
+    assert str(gtid_event) == f"{SERVER}:1"
+    assert (gtid_event.last_committed, gtid_event.sequence_number) == (0, 1)
+    assert gtid_event.immediate_commit_timestamp == gtid_event.original_commit_timestamp
+    assert gtid_event.immediate_server_version == gtid_event.original_server_version == 90704
+    assert not gtid_event.anonymous
 
 
 def test_a_gtid_from_elsewhere_has_its_own_time_and_version() -> None:
-    found = gtid(samples.GTID_FROM_ELSEWHERE)
-    assert str(found) == "33333333-2222-3333-4444-555555555555:3"
-    assert found.original_commit_timestamp == 1700000000123456
-    assert found.immediate_commit_timestamp == 1795254180577791
-    assert found.original_server_version == 80036
-    assert found.immediate_server_version == 90704
-    assert found.transaction_length == 324
+    gtid_event = gtid(samples.GTID_FROM_ELSEWHERE)
+    assert str(gtid_event) == "33333333-2222-3333-4444-555555555555:3"
+    assert gtid_event.original_commit_timestamp == 1700000000123456
+    assert gtid_event.immediate_commit_timestamp == 1795254180577791
+    assert gtid_event.original_server_version == 80036
+    assert gtid_event.immediate_server_version == 90704
+    assert gtid_event.transaction_length == 324
 
 
 def test_a_tagged_gtid_holds_what_mysqlbinlog_prints() -> None:
-    found = gtid(samples.GTID_TAGGED)
-    assert str(found) == f"{SERVER}:nightly:1"
-    assert found.source == UuidSource(bytes.fromhex(SERVER.replace("-", "")), "nightly")
-    assert (found.last_committed, found.sequence_number) == (4, 7)
-    assert found.immediate_commit_timestamp == found.original_commit_timestamp == 1795252853783888
-    assert found.immediate_server_version == found.original_server_version == 90704
-    assert found.transaction_length == 314
-    assert found.commit_group_ticket is None
+    gtid_event = gtid(samples.GTID_TAGGED)
+    assert str(gtid_event) == f"{SERVER}:nightly:1"
+    assert gtid_event.source == UuidSource(bytes.fromhex(SERVER.replace("-", "")), "nightly")
+    assert (gtid_event.last_committed, gtid_event.sequence_number) == (4, 7)
+    assert gtid_event.immediate_commit_timestamp == gtid_event.original_commit_timestamp == 1795252853783888
+    assert gtid_event.immediate_server_version == gtid_event.original_server_version == 90704
+    assert gtid_event.transaction_length == 314
+    assert gtid_event.commit_group_ticket is None
 
 
 def test_a_tagged_gtid_from_elsewhere_has_its_own_time_and_version() -> None:
-    found = gtid(samples.GTID_TAGGED_FROM_ELSEWHERE)
-    assert str(found) == "33333333-2222-3333-4444-555555555555:tagged:4"
-    assert found.original_commit_timestamp == 1700000000123456
-    assert found.immediate_commit_timestamp == 1795254180580024
-    assert found.original_server_version == 80036
-    assert found.transaction_length == 355
-    assert (found.last_committed, found.sequence_number) == (1, 2)
+    gtid_event = gtid(samples.GTID_TAGGED_FROM_ELSEWHERE)
+    assert str(gtid_event) == "33333333-2222-3333-4444-555555555555:tagged:4"
+    assert gtid_event.original_commit_timestamp == 1700000000123456
+    assert gtid_event.immediate_commit_timestamp == 1795254180580024
+    assert gtid_event.original_server_version == 80036
+    assert gtid_event.transaction_length == 355
+    assert (gtid_event.last_committed, gtid_event.sequence_number) == (1, 2)
 
 
 @pytest.mark.parametrize(("committed", "original"), [(2**56, None), (2**63, None), (0, 2**56)])
@@ -93,9 +93,9 @@ def test_a_commit_time_that_no_server_has_room_for_is_damage(committed: int, ori
 
 def test_a_commit_time_of_56_bits_is_read() -> None:
     event = building.tagged_gtid(committed=2**56 - 1)
-    found = parse_event(memoryview(event)[HEADER_SIZE:], parse_header(event, 0), MYSQL)
-    assert isinstance(found, Gtid)
-    assert found.immediate_commit_timestamp == 2**56 - 1
+    gtid_event = parse_event(memoryview(event)[HEADER_SIZE:], parse_header(event, 0), MYSQL)
+    assert isinstance(gtid_event, Gtid)
+    assert gtid_event.immediate_commit_timestamp == 2**56 - 1
     table = building.transactions(event, building.CREATE)
     assert table.value("commit_timestamp", 0) == 2**56 - 1
 
@@ -104,7 +104,7 @@ def test_older_servers_wrote_less() -> None:
     """The body as MySQL 5.6 (25 bytes), 5.7 (42) and 8.0.1 (49) left it."""
     header, body = split(samples.GTID)
     fields = [parse_event(body[:size], header, MYSQL) for size in (25, 42, 49)]
-    first, second, third = (found for found in fields if isinstance(found, Gtid))
+    first, second, third = (gtid_event for gtid_event in fields if isinstance(gtid_event, Gtid))
     assert (first.last_committed, first.immediate_commit_timestamp) == (None, None)
     assert (second.last_committed, second.immediate_commit_timestamp) == (0, None)
     assert (third.transaction_length, third.immediate_server_version) == (None, None)
@@ -217,27 +217,27 @@ def test_an_event_whose_fields_stay_is_written_as_the_server_wrote_it(event: byt
     assert gtid.last_committed is not None
     assert gtid.sequence_number is not None
     clock = Clock(gtid.last_committed, gtid.sequence_number)
-    for kept in (None, clock):
+    for new in (None, clock):
         again = rewrite_gtid(
-            body_of(event), parse_header(event, 0), clock=kept, following=following(event), checksum_size=4
+            body_of(event), parse_header(event, 0), clock=new, following=following(event), checksum_size=4
         )
         assert again == bytes(body_of(event))
 
 
 @pytest.mark.parametrize("event", PLAIN + TAGGED)
-@given(number=st.integers(1, 2**63 - 1), behind=st.integers(0, 2**40), checksum=st.sampled_from([0, 4]))
+@given(number=st.integers(1, 2**63 - 1), rest=st.integers(0, 2**40), checksum=st.sampled_from([0, 4]))
 def test_clock_and_length_change_and_nothing_else(
-    event: bytes, number: int, behind: int, checksum: int
+    event: bytes, number: int, rest: int, checksum: int
 ) -> None:
     before = parsed(event, bytes(body_of(event)))
     body = rewrite_gtid(
         body_of(event),
         parse_header(event, 0),
         clock=Clock(number - 1, number),
-        following=behind,
+        following=rest,
         checksum_size=checksum,
     )
-    length = HEADER_SIZE + len(body) + checksum + behind
+    length = HEADER_SIZE + len(body) + checksum + rest
     expected = before._replace(last_committed=number - 1, sequence_number=number, transaction_length=length)
     assert parsed(event, body) == expected
 
@@ -245,9 +245,9 @@ def test_clock_and_length_change_and_nothing_else(
 @pytest.mark.parametrize("event", [samples.GTID, *TAGGED])
 def test_the_length_fits_also_where_its_own_bytes_make_it_longer(event: bytes) -> None:
     header = parse_header(event, 0)
-    for behind in [*range(150, 260), *range(16_200, 16_390), *range(65_400, 65_540)]:
-        body = rewrite_gtid(body_of(event), header, clock=None, following=behind, checksum_size=4)
-        assert parsed(event, body).transaction_length == HEADER_SIZE + len(body) + 4 + behind
+    for following_bytes in [*range(150, 260), *range(16_200, 16_390), *range(65_400, 65_540)]:
+        body = rewrite_gtid(body_of(event), header, clock=None, following=following_bytes, checksum_size=4)
+        assert parsed(event, body).transaction_length == HEADER_SIZE + len(body) + 4 + following_bytes
 
 
 def test_an_event_without_a_clock_gets_none() -> None:
@@ -264,20 +264,20 @@ def test_an_event_without_a_length_gets_none() -> None:
 
 
 def test_a_length_that_the_server_did_not_know_stays_unknown() -> None:
-    whole = bytes(body_of(samples.GTID))
-    place = len(whole) - 4 - len(encode_packed(parsed(samples.GTID, whole).transaction_length or 0))
-    unknown = whole[:place] + b"\0" + whole[-4:]
+    data = bytes(body_of(samples.GTID))
+    offset = len(data) - 4 - len(encode_packed(parsed(samples.GTID, data).transaction_length or 0))
+    unknown = data[:offset] + b"\0" + data[-4:]
     header = parse_header(samples.GTID, 0)
     assert rewrite_gtid(memoryview(unknown), header, clock=None, following=9, checksum_size=4) == unknown
 
 
 @pytest.mark.parametrize("event", PLAIN + TAGGED)
 def test_a_body_cut_anywhere_is_written_again_or_refused(event: bytes) -> None:
-    whole = bytes(body_of(event))
-    for size in range(len(whole)):
+    data = bytes(body_of(event))
+    for size in range(len(data)):
         try:
             rewrite_gtid(
-                memoryview(whole[:size]), parse_header(event, 0), clock=None, following=9, checksum_size=4
+                memoryview(data[:size]), parse_header(event, 0), clock=None, following=9, checksum_size=4
             )
         except BinxError:
             continue
@@ -357,10 +357,10 @@ def test_set_operations_are_those_of_sets(
 
 @given(interval_lists)
 def test_equal_sets_are_equal_however_they_were_built(items: list[tuple[GtidSource, int, int]]) -> None:
-    one, other = GtidSet(items), GtidSet(reversed([*items, *items]))
-    assert one == other
-    assert hash(one) == hash(other)
-    assert str(one) == str(other)
+    first, second = GtidSet(items), GtidSet(reversed([*items, *items]))
+    assert first == second
+    assert hash(first) == hash(second)
+    assert str(first) == str(second)
 
 
 @given(interval_lists)

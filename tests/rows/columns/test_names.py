@@ -231,8 +231,8 @@ def test_a_type_that_no_row_holds_is_refused_by_name() -> None:
 
 
 def test_names_like_system_columns_and_names_equal_up_to_case_are_changed() -> None:
-    given = ["id", "_row", "_row_count", "_ROW", "ID", "Id", "_rows_", "row"]
-    assert output_names(given) == ["id", "_row_", "_row_count_", "_ROW__2", "ID_2", "Id_3", "_rows__", "row"]
+    names = ["id", "_row", "_row_count", "_ROW", "ID", "Id", "_rows_", "row"]
+    assert output_names(names) == ["id", "_row_", "_row_count_", "_ROW__2", "ID_2", "Id_3", "_rows__", "row"]
 
 
 def test_a_schema_record_holds_every_fact_and_where_it_is_from() -> None:
@@ -261,16 +261,16 @@ def test_an_avro_schema_has_names_that_avro_allows_and_keeps_the_real_ones() -> 
     definition = defined("CREATE TABLE orders (`größe €` INT, `1st` POINT)")
     resolved = resolve_columns(table_map(LONG, column(ColumnType.GEOMETRY, 4)), definition)
     records = ColumnRecords(resolved.columns, DEFAULT_ARROW_OPTIONS)
-    size, place = json.loads(records.avro_schema(resolved))["fields"]
+    size, geometry = json.loads(records.avro_schema(resolved))["fields"]
     assert size["name"] == "gr_xf6__xdf_e_x20__x20ac_"
     assert size["mysql_name"] == "größe €"
     assert size["type"] == ["null", "int"]
-    assert place["name"] == "_1st"
-    assert place["type"][1]["name"] == "_1st_geometry"
+    assert geometry["name"] == "_1st"
+    assert geometry["type"][1]["name"] == "_1st_geometry"
 
 
 @pytest.mark.parametrize(
-    ("logged", "told"),
+    ("logged", "differing"),
     [
         (("id", "note"), None),
         (("ID", "note"), None),
@@ -282,13 +282,13 @@ def test_an_avro_schema_has_names_that_avro_allows_and_keeps_the_real_ones() -> 
     ],
 )
 def test_rows_with_other_columns_than_their_definition_are_warned_of(
-    logged: tuple[str, ...], told: str | None
+    logged: tuple[str, ...], differing: str | None
 ) -> None:
     definition = defined("CREATE TABLE orders (id INT, note INT)")
     columns = (column(ColumnType.LONG, name=name) for name in logged)
     warnings = resolve_columns(table_map(*columns), definition).warnings
-    assert len(warnings) == (told is not None)
-    assert all(f"only one has {told})" in warning for warning in warnings)
+    assert len(warnings) == (differing is not None)
+    assert all(f"only one has {differing})" in warning for warning in warnings)
 
 
 def test_metadata_of_an_unknown_type_is_warned_of_once() -> None:
@@ -307,9 +307,9 @@ DICE = random.Random(19)
 
 
 def known(name: str) -> Charset:
-    found = charset(name)
-    assert found is not None
-    return found
+    named = charset(name)
+    assert named is not None
+    return named
 
 
 def view(buffer: Any) -> memoryview:
@@ -321,25 +321,25 @@ def text_column(name: str, values: Sequence[bytes | None]) -> tuple[list[str | N
     made = ColumnArrays(LogicalType(Kind.TEXT, "varchar", charset=name), DEFAULT_ARROW_OPTIONS)
     array = pa.array(values, pa.binary())
     validity, offsets, data = array.buffers()
-    found = made.column(
+    column = made.column(
         ColumnBuffers(view(offsets), view(data or b""), None, validity, array.null_count), len(array)
     )
-    text = found if isinstance(found, pa.Array) else found.array(pa.string(), len(array))
+    text = column if isinstance(column, pa.Array) else column.array(pa.string(), len(array))
     text.validate(full=True)
     return text.to_pylist(), made.undecodable
 
 
 def expected(name: str, values: Sequence[bytes | None]) -> tuple[list[str | None], int]:
-    one = known(name)
-    bad = sum(value is not None and one.decode_strictly(value) is None for value in values)
-    return [None if value is None else one.decode(value) for value in values], bad
+    charset = known(name)
+    undecodable = sum(value is not None and charset.decode_strictly(value) is None for value in values)
+    return [None if value is None else charset.decode(value) for value in values], undecodable
 
 
 def texts(name: str) -> list[bytes]:
     """Values of all that a set has, each as the set writes it."""
-    one = known(name)
-    characters = [chr(number) for number in range(1, 0x3100) if one.storable(chr(number)) == chr(number)]
-    return [one.encode("".join(DICE.choices(characters, k=DICE.randrange(30)))) for _ in range(300)]
+    charset = known(name)
+    characters = [chr(number) for number in range(1, 0x3100) if charset.storable(chr(number)) == chr(number)]
+    return [charset.encode("".join(DICE.choices(characters, k=DICE.randrange(30)))) for _ in range(300)]
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -380,5 +380,5 @@ def test_every_byte_of_a_set_of_single_bytes() -> None:
 
 
 def test_ascii_is_the_same_in_most_sets() -> None:
-    others = {name for name in SETS if not keeps_ascii(known(name))}
-    assert others == {"swe7", "ucs2", "utf16", "utf16le", "utf32"}
+    without_ascii = {name for name in SETS if not keeps_ascii(known(name))}
+    assert without_ascii == {"swe7", "ucs2", "utf16", "utf16le", "utf32"}

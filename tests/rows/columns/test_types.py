@@ -238,13 +238,13 @@ def test_which_columns_an_image_has_is_told_by_their_places_in_the_united_schema
     batch = pa.RecordBatch.from_arrays(
         [pa.array(each, field.type) for each, field in zip(values, first, strict=True)], schema=first
     )
-    told = cast_batch(batch, united).column("_present").to_pylist()
+    bitmaps = cast_batch(batch, united).column("_present").to_pylist()
 
     def names(bits: bytes) -> set[str]:
         return {name for i, name in enumerate(own) if bits[i >> 3] >> (i & 7) & 1}
 
-    assert told[0] is None
-    assert [names(bits) for bits in told[1:]] == [{"a", "c", "i"}, {"b"}]
+    assert bitmaps[0] is None
+    assert [names(bits) for bits in bitmaps[1:]] == [{"a", "c", "i"}, {"b"}]
 
 
 def test_presence_is_left_alone_where_the_columns_are_the_same() -> None:
@@ -257,5 +257,5 @@ def test_presence_is_left_alone_where_the_columns_are_the_same() -> None:
 def test_times_become_the_text_that_servers_print() -> None:
     """TIME that was made VARCHAR: a count of microseconds would be no value of either."""
     times = pa.array([0, 3_661_000_000, -3_600_123_000, 3_020_399_000_000, None], pa.duration("us"))
-    found = cast_array(times, wider(times.type, pa.string())).to_pylist()
-    assert found == ["00:00:00", "01:01:01", "-01:00:00.123", "838:59:59", None]
+    texts = cast_array(times, wider(times.type, pa.string())).to_pylist()
+    assert texts == ["00:00:00", "01:01:01", "-01:00:00.123", "838:59:59", None]

@@ -403,10 +403,10 @@ def test_a_record_of_a_catalog_has_its_foreign_keys() -> None:
         "CREATE TABLE p (id INT PRIMARY KEY)",
         "CREATE TABLE t (id INT, a INT, CONSTRAINT f FOREIGN KEY (a) REFERENCES p (id) ON DELETE CASCADE)",
     )
-    other = recorded_catalog(catalog_record(catalog))
-    assert other.lookup("shop", "t") == catalog.lookup("shop", "t")
-    other.apply("RENAME TABLE p TO q", "shop")
-    renamed = other.lookup("shop", "t")
+    restored = recorded_catalog(catalog_record(catalog))
+    assert restored.lookup("shop", "t") == catalog.lookup("shop", "t")
+    restored.apply("RENAME TABLE p TO q", "shop")
+    renamed = restored.lookup("shop", "t")
     assert renamed is not None
     assert [key.table for key in renamed.foreign_keys] == ["q"]
 
@@ -437,14 +437,14 @@ def test_a_foreign_key_is_dropped_by_the_name_that_the_server_gave_it() -> None:
         "CREATE TABLE s (a INT, b INT, FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES p (id))"
     )
     renamed = "RENAME TABLE s TO t"
-    found = foreign_keys_of(made, renamed, "ALTER TABLE t DROP FOREIGN KEY t_ibfk_1")
-    assert [(key.name, key.columns) for key in found] == [("t_ibfk_2", ("b",))]
+    keys = foreign_keys_of(made, renamed, "ALTER TABLE t DROP FOREIGN KEY t_ibfk_1")
+    assert [(key.name, key.columns) for key in keys] == [("t_ibfk_2", ("b",))]
 
 
 def test_a_number_that_no_server_gives_a_foreign_key_is_not_counted() -> None:
     named = f"CONSTRAINT t_ibfk_{'9' * 5000} FOREIGN KEY (a) REFERENCES p (id)"
-    found = foreign_keys_of(f"CREATE TABLE t (a INT, {named}, FOREIGN KEY (a) REFERENCES q (id))")
-    assert found[1].name == "t_ibfk_1"
+    keys = foreign_keys_of(f"CREATE TABLE t (a INT, {named}, FOREIGN KEY (a) REFERENCES q (id))")
+    assert keys[1].name == "t_ibfk_1"
 
 
 def test_a_column_that_was_there_already_gets_no_foreign_key() -> None:

@@ -21,10 +21,10 @@ TABLE = (
 def effects(*statements: str, context: StatementContext | None = None) -> list[Effect]:
     """Those of the last statement."""
     catalog, context = Catalog(), context or StatementContext()
-    found: list[Effect] = []
+    result: list[Effect] = []
     for sql in statements:
-        found = statement_effects(catalog.follow(sql, "shop", context), sql, "shop", context)
-    return found
+        result = statement_effects(catalog.follow(sql, "shop", context), sql, "shop", context)
+    return result
 
 
 def said(value: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def said(value: Any) -> dict[str, Any]:
 def test_a_table_that_is_created_has_columns_a_key_and_parents() -> None:
     [effect] = effects(TABLE)
     assert (effect.action, effect.db, effect.table, effect.key) == ("created", "shop", "t", ("id",))
-    assert [(one.name, one.mysql_type, one.arrow_type, one.charset) for one in effect.columns or ()] == [
+    assert [(item.name, item.mysql_type, item.arrow_type, item.charset) for item in effect.columns or ()] == [
         ("id", "int", "int32", None),
         ("a", "varchar(10)", "string", "latin1"),
         ("b", "int", "int32", None),
@@ -78,15 +78,15 @@ def test_statements_that_do_nothing_to_tables_have_no_effects() -> None:
 
 
 def test_renames_stand_in_their_order() -> None:
-    found = effects(TABLE, "RENAME TABLE t TO u, other.v TO t")
-    assert [(one.db, one.table, one.new_db, one.new_table) for one in found] == [
+    renames = effects(TABLE, "RENAME TABLE t TO u, other.v TO t")
+    assert [(effect.db, effect.table, effect.new_db, effect.new_table) for effect in renames] == [
         ("shop", "t", "shop", "u"),
         ("other", "v", "shop", "t"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("clause", "other"),
+    ("clause", "target"),
     [
         ("DROP PARTITION p0", None),
         ("IMPORT PARTITION p0 TABLESPACE", None),
@@ -97,31 +97,31 @@ def test_renames_stand_in_their_order() -> None:
         ("CONVERT TABLE w TO PARTITION p0 VALUES LESS THAN (9)", ("shop", "w")),
     ],
 )
-def test_partitions_that_come_or_go_are_told(clause: str, other: tuple[str, str] | None) -> None:
+def test_partitions_that_come_or_go_are_told(clause: str, target: tuple[str, str] | None) -> None:
     all_found = effects(TABLE, f"ALTER TABLE t {clause}")
-    found = next(effect for effect in all_found if effect.action == "partitions")
-    assert found.table == "t"
-    assert (None if found.new_table is None else (found.new_db, found.new_table)) == other
+    effect = next(effect for effect in all_found if effect.action == "partitions")
+    assert effect.table == "t"
+    assert (None if effect.new_table is None else (effect.new_db, effect.new_table)) == target
 
 
 def test_a_partition_that_becomes_a_table_makes_it_with_its_rows_and_back() -> None:
     made, taken = "CONVERT PARTITION p0 TO TABLE w", "CONVERT TABLE w TO PARTITION p0 VALUES LESS THAN (9)"
-    found = effects(TABLE, f"ALTER TABLE t {made}")[-1]
-    assert (found.action, found.table, found.from_query, found.key) == ("created", "w", True, ("id",))
-    assert [column.name for column in found.columns or ()] == ["id", "a", "b", "c", "d"]
-    found = effects(TABLE, f"ALTER TABLE t {made}", f"ALTER TABLE t {taken}")[-1]
-    assert (found.action, found.table) == ("dropped", "w")
+    effect = effects(TABLE, f"ALTER TABLE t {made}")[-1]
+    assert (effect.action, effect.table, effect.from_query, effect.key) == ("created", "w", True, ("id",))
+    assert [column.name for column in effect.columns or ()] == ["id", "a", "b", "c", "d"]
+    effect = effects(TABLE, f"ALTER TABLE t {made}", f"ALTER TABLE t {taken}")[-1]
+    assert (effect.action, effect.table) == ("dropped", "w")
 
 
 def changes(sql: str, *, table: str = TABLE) -> list[dict[str, Any]]:
     [effect] = effects(table, sql)
     assert effect.action == "altered"
-    return [said(one) for one in effect.changes]
+    return [said(change) for change in effect.changes]
 
 
 def test_columns_that_are_renamed_or_dropped_are_told_by_their_names_before_and_behind() -> None:
-    found = changes("ALTER TABLE t RENAME COLUMN b TO c, RENAME COLUMN c TO b, DROP a, DROP IF EXISTS zz")
-    assert found == [
+    changed = changes("ALTER TABLE t RENAME COLUMN b TO c, RENAME COLUMN c TO b, DROP a, DROP IF EXISTS zz")
+    assert changed == [
         {"action": "renamed", "name": "c", "former": "b"},
         {"action": "renamed", "name": "b", "former": "c"},
         {"action": "dropped", "name": "a"},
@@ -176,8 +176,8 @@ def test_an_added_column_tells_what_rows_hold_that_were_there(
 
 
 def test_a_column_that_is_converted_without_being_named_is_retyped() -> None:
-    found = effects(TABLE, "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4")[0].changes
-    assert [(one.action, one.name, one.charset) for one in found] == [
+    changed = effects(TABLE, "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4")[0].changes
+    assert [(column.action, column.name, column.charset) for column in changed] == [
         ("retyped", "a", "utf8mb4"),
         ("retyped", "d", "utf8mb4"),
     ]
@@ -206,14 +206,14 @@ def test_generated_columns_that_are_computed_anew_have_values_that_are_not_known
     clauses: str, computed: list[str]
 ) -> None:
     [effect] = effects(GENERATED, f"ALTER TABLE t {clauses}")
-    assert [one.name for one in effect.changes if one.known is False] == computed
+    assert [change.name for change in effect.changes if change.known is False] == computed
     [effect] = effects("ALTER TABLE t MODIFY g INT AS (a + 1)")
-    assert [(one.name, one.known) for one in effect.changes] == [("g", False)]
+    assert [(change.name, change.known) for change in effect.changes] == [("g", False)]
 
 
 def test_a_table_made_of_a_query_or_like_another_says_what_is_known() -> None:
     [effect] = effects(TABLE, "CREATE TABLE u LIKE t")
-    assert [one.name for one in effect.columns or ()] == ["id", "a", "b", "c", "d"]
+    assert [column.name for column in effect.columns or ()] == ["id", "a", "b", "c", "d"]
     [effect] = effects(TABLE, "CREATE TABLE u AS SELECT * FROM t")
     assert (effect.columns, effect.from_query) == (None, True)
 
@@ -237,7 +237,7 @@ def test_types_by_definition_are_those_of_rows() -> None:
     }  # fmt: skip
     listed = ", ".join(f"c{number} {kind}" for number, kind in enumerate(columns))
     [effect] = effects(f"CREATE TABLE types ({listed})")
-    assert [one.arrow_type for one in effect.columns or ()] == list(columns.values())
+    assert [column.arrow_type for column in effect.columns or ()] == list(columns.values())
 
 
 MYSQL = StatementContext(connection=(1, 7), uses_temporary=True)
@@ -291,9 +291,9 @@ def test_a_table_made_like_one_has_its_columns_as_they_are_then(catalog: Catalog
 
 
 def test_another_connection_does_not_see_it(catalog: Catalog) -> None:
-    other = MYSQL._replace(connection=(1, 8), uses_temporary=False)
-    catalog.apply("ALTER TABLE t ADD COLUMN y INT", "shop", other)
-    catalog.apply("CREATE TABLE u LIKE t", "shop", other)
+    other_connection = MYSQL._replace(connection=(1, 8), uses_temporary=False)
+    catalog.apply("ALTER TABLE t ADD COLUMN y INT", "shop", other_connection)
+    catalog.apply("CREATE TABLE u LIKE t", "shop", other_connection)
     assert columns(catalog, "t") == columns(catalog, "u") == ["id", "a", "y"]
 
 
@@ -316,9 +316,9 @@ def test_only_mariadb_renames_them_by_rename_table_which_it_does_not_mark(catalo
 
 
 def test_copies_and_records_of_a_catalog_have_them_and_move_on_by_themselves(catalog: Catalog) -> None:
-    for other in (catalog.copy(), recorded_catalog(catalog_record(catalog))):
-        other.apply("ALTER TABLE t ADD COLUMN y INT", "shop", MYSQL)
-        other.apply("CREATE TABLE u LIKE t", "shop", MYSQL)
-        assert columns(other, "u") == ["id", "x", "y"]
+    for copied in (catalog.copy(), recorded_catalog(catalog_record(catalog))):
+        copied.apply("ALTER TABLE t ADD COLUMN y INT", "shop", MYSQL)
+        copied.apply("CREATE TABLE u LIKE t", "shop", MYSQL)
+        assert columns(copied, "u") == ["id", "x", "y"]
     catalog.apply("CREATE TABLE u LIKE t", "shop", MYSQL)
     assert columns(catalog, "u") == ["id", "x"]

@@ -119,11 +119,11 @@ def test_no_text_raises_anything(text: str, mariadb: bool, sql_mode: int) -> Non
 
 @given(st.sampled_from([case.sql for case in CASES]), st.data())
 def test_no_statement_cut_or_changed_anywhere_raises_anything(sql: str, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(sql)))
+    offset = data.draw(st.integers(0, len(sql)))
     insert = data.draw(st.text(max_size=2))
     drop = data.draw(st.integers(0, 3))
-    parse(sql[:place] + insert + sql[place + drop :])
-    parse(sql[:place])
+    parse(sql[:offset] + insert + sql[offset + drop :])
+    parse(sql[:offset])
 
 
 TYPES = st.sampled_from(["INT", "BIGINT UNSIGNED", "VARCHAR(20)", "TEXT", "DECIMAL(10,2)", "DATETIME(3)"])
@@ -308,14 +308,14 @@ def test_a_definition_is_taken_for_a_row_only_where_no_statement_on_its_table_st
 
 def test_why_a_definition_is_not_taken_is_said() -> None:
     with BinlogFile.open(str(LOG)) as file:
-        for moment, said in (
+        for moment, reason in (
             (END, "as of the end of the logs, after “ALTER"),
             (UNKNOWN, "does not say as of when"),
         ):
             catalog = dump_of(AT_END, "dump.sql", moment).known_in([file])
             definition = catalog.lookup("small", "w")
             assert definition is not None
-            assert said in str(definition.unknown)
+            assert reason in str(definition.unknown)
             assert "reordered.binlog, offset" in str(definition.unknown)
 
 
@@ -360,7 +360,7 @@ def expectations(server: str) -> dict[str, Any]:
 
 
 def context_of(expected: dict[str, Any], sql_mode: str) -> StatementContext:
-    major, minor, patch = (int(part) for part in re.findall(r"\d+", expected["server"]["version"])[:3])
+    major, minor, patch = (int(digits) for digits in re.findall(r"\d+", expected["server"]["version"])[:3])
     return StatementContext(
         sql_mode=SQL_MODES[sql_mode],
         server_collation=expected["server"]["collation"],

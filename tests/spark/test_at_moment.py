@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binx.errors import AbsentError, RefusedError, UsageError
+from binx.errors import AbsentError, RefusedError, SourceError, UsageError
 from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.model import FORMATS
 from binx.spark.lake.restore import write_table
@@ -111,6 +111,22 @@ def test_moments_that_are_none_are_told(tmp_path: Path) -> None:
             rows_at(tmp_path / "lake", at)
     with pytest.raises(AbsentError, match=r"there is no table shop\.nothing"):
         rows_at(tmp_path / "lake", None, "shop.nothing")
+
+
+@pytest.mark.parametrize("kind", ["changes", "statements", "transactions"])
+@pytest.mark.parametrize("size", [0, 500, None])
+def test_a_file_that_is_damaged_or_missing_is_named(tmp_path: Path, kind: str, size: int | None) -> None:
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    server.transaction(("insert", ORDERS, {"id": 1}))
+    server.export_all(tmp_path)
+    [file] = (tmp_path / kind).rglob("*.parquet")
+    content = file.read_bytes()
+    file.unlink()
+    if size is not None:
+        file.write_bytes(content[:size])
+    with pytest.raises(SourceError, match=file.name):
+        table_at(str(tmp_path), "shop.orders", "2030-01-01")
 
 
 def test_a_row_is_found_by_its_key(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import OutputError, SourceError
@@ -21,7 +22,6 @@ from binx.storage.output import synchronize
 from binx.storage.store import Store, open_store
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyarrow.fs import FileSystem
 
 _ZSTD_LEVEL = 1
@@ -96,9 +96,22 @@ class Place:
             self.filesystem.open_input_file(self.inside(path)), pre_buffer=not self.is_local
         )
 
+    @contextmanager
+    def reading(self, path: str) -> Iterator[pq.ParquetFile]:
+        """Open a Parquet file; what fails while it is read is a :class:`SourceError` about it."""
+        try:
+            with self.parquet(path) as file:
+                yield file
+        except (OSError, pa.ArrowException) as error:
+            told = str(error).splitlines()[0]
+            raise SourceError(
+                f"cannot be read ({told}): of a data set, export that log again with --force",
+                path=self.shown(path),
+            ) from error
+
     def table(self, path: str, columns: list[str] | None = None) -> pa.Table:
         """Read a Parquet file."""
-        with self.parquet(path) as file:
+        with self.reading(path) as file:
             return file.read(columns, use_threads=False)
 
     def make_folder(self, path: str) -> None:

@@ -91,7 +91,7 @@ def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[Table
 def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a unit in the united schema."""
     needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
-    with Place(unit.file.root).parquet(unit.file.path) as opened:
+    with Place(unit.file.root).reading(unit.file.path) as opened:
         there = [name for name in opened.schema_arrow.names if name in needed]
         for batch in opened.iter_batches(columns=there):
             rows = pa.table(batch)

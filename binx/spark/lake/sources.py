@@ -61,7 +61,7 @@ class Source:
 def unit_images(unit: Unit, epoch: Epoch, output: str, *, only_key: bool = False) -> Iterator[pa.Table]:
     """Yield the images of a unit, in the columns of an epoch or only of its key."""
     names, wanted = None, epoch
-    with Place(unit.file.root or output).parquet(unit.file.path) as opened:
+    with Place(unit.file.root or output).reading(unit.file.path) as opened:
         if only_key:
             columns = tuple(epoch.column(number) for number in epoch.key)
             wanted = replace(epoch, columns=columns, changes=())

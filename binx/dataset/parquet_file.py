@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from binx.dataset.options import ParquetOptions
 from binx.dataset.transaction import Transaction, WrittenFile
+from binx.log.arrow import ENCODED_ROWS
 from binx.storage.hashing import HashedFile
 from binx.storage.output import output_errors
 
@@ -294,6 +295,7 @@ class ParquetFile:
             compression=options.compression,
             compression_level=options.level,
             write_statistics=with_statistics(self._schema, self._keys),
+            write_batch_size=ENCODED_ROWS,
             **writer_settings(self._schema, first, self._identifiers),
         )
         self._shared.open_files += 1

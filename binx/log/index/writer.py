@@ -21,6 +21,7 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.index_tables import join, sources_of
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
+from binx.log.arrow import ENCODED_ROWS
 from binx.log.chain.relay import begins_before, begins_inside
 from binx.log.file import BinlogFile
 from binx.log.index.file import (
@@ -135,6 +136,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
         compression_level=_COMPRESSION_LEVEL,
         write_statistics=list(_PRUNED),
         use_dictionary=False,
+        write_batch_size=ENCODED_ROWS,
         column_encoding=dict.fromkeys([*numbers, *_LISTED_NUMBERS], "DELTA_BINARY_PACKED")
         | dict.fromkeys(_TEXTS, "DELTA_BYTE_ARRAY"),
     ) as writer:

@@ -31,7 +31,7 @@ from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.slices.options import DatabaseNames
 from binx.slices.search import Selected
-from binx.slices.slice_plan import Part, Range, SlicePlan, plan_slice
+from binx.slices.slice_plan import FileRanges, Range, SlicePlan, plan_slice
 from binx.source import READ_BYTES
 from binx.storage.output import Sink
 
@@ -129,13 +129,14 @@ class SliceWriter:
         """Write the slice."""
         plan, rewriter = self._plan, self._rewriter
         rewriter.put_bytes(MAGIC)
-        self._write_head(plan.parts[0].file, plan.description)
-        for part in plan.parts:
-            rewriter.begin_source(part.description.checksum_size, part.description.flavour is Flavour.MARIADB)
+        self._write_head(plan.files[0].file, plan.description)
+        for ranges in plan.files:
+            description = ranges.description
+            rewriter.begin_source(description.checksum_size, description.flavour is Flavour.MARIADB)
             try:
-                self._copy_part(part)
+                self._copy_ranges(ranges)
             except BinxError as error:
-                raise error.at(path=part.file.path) from error.__cause__
+                raise error.at(path=ranges.file.path) from error.__cause__
         self._drain()
         size = rewriter.written + self._written_directly
         return SliceReport(plan.transactions, rewriter.events, size, rewriter.renumbered)
@@ -182,11 +183,11 @@ class SliceWriter:
         flags = header.flags & ~_OF_THE_SOURCE_FILE
         content[_FLAGS_OFFSET : _FLAGS_OFFSET + _FLAGS_SIZE] = flags.to_bytes(_FLAGS_SIZE, "little")
         self._rewriter.put_event(content, size)
-        known = len(description.post_header_lengths)
-        if description.flavour is Flavour.MYSQL and known >= EventType.PREVIOUS_GTIDS:
+        type_count = len(description.post_header_lengths)
+        if description.flavour is Flavour.MYSQL and type_count >= EventType.PREVIOUS_GTIDS:
             body = encode_previous_gtids(GtidSet())
             self._put_new(header, EventType.PREVIOUS_GTIDS, EventFlag.IGNORABLE, body)
-        elif description.flavour is Flavour.MARIADB and known >= EventType.MARIADB_GTID_LIST:
+        elif description.flavour is Flavour.MARIADB and type_count >= EventType.MARIADB_GTID_LIST:
             self._put_new(header, EventType.MARIADB_GTID_LIST, EventFlag(0), _EMPTY_GTID_LIST)
 
     def _put_new(self, like: EventHeader, number: EventType, flags: EventFlag, body: bytes) -> None:
@@ -194,46 +195,46 @@ class SliceWriter:
         head = _HEADER.pack(like.timestamp, number, like.server_id, 0, 0, flags)
         self._rewriter.put_event(head + body, self._checksum_size)
 
-    def _copy_part(self, part: Part) -> None:
+    def _copy_ranges(self, ranges: FileRanges) -> None:
         """Copy all ranges of a file; memory holds one window of it and the buffer."""
-        source, end = part.file.source, part.end
+        source, end = ranges.file.source, ranges.end
         window, origin = source.window(0, 0), 0
-        for taken in part:
-            self._rewriter.seek(taken.start)
-            while not self._copy_range(part, taken, window, origin):
+        for span in ranges:
+            self._rewriter.seek(span.start)
+            while not self._copy_range(ranges, span, window, origin):
                 position = self._rewriter.position
                 if position == origin:
                     raise TruncatedError("the file shrank: expected events, found its end", offset=position)
                 source.release(origin, origin + len(window))
                 window, origin = source.window(position, min(end, position + READ_BYTES)), position
 
-    def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
+    def _copy_range(self, ranges: FileRanges, span: Range, window: memoryview, origin: int) -> bool:
         """Copy the part of a range within a window; return whether the range is complete."""
         rewriter = self._rewriter
-        hold = taken.apart and not self._verbatim
+        hold = span.apart and not self._verbatim
         if not origin <= rewriter.position < origin + len(window):
             return False
         while True:
             begin = rewriter.position - origin
-            pause = rewriter.feed(window, origin, taken.end, hold)
+            pause = rewriter.feed(window, origin, span.end, hold)
             if self._verbatim:
                 self._pass_on(window[begin : rewriter.position - origin])
             if pause == Pause.PAUSE_FULL:
                 self._drain()
             elif pause == Pause.PAUSE_GTID:
-                self._write_gtid(part, taken)
+                self._write_gtid(ranges, span)
             elif pause == Pause.PAUSE_CONTROL:
-                self._leave_out(part, taken)
+                self._leave_out(ranges, span)
             else:
                 return pause == Pause.PAUSE_DONE
 
-    def _write_gtid(self, part: Part, taken: Range) -> None:
+    def _write_gtid(self, ranges: FileRanges, span: Range) -> None:
         """Rewrite the GTID event at the rewriter's position, for a new length or logical clock."""
         # Imported here: a single transaction keeps both and does not need it.
         from binx.event.gtid.encode import Clock, rewrite_gtid
 
-        rewriter, description = self._rewriter, part.description
-        header, event = _event_at(part.file, rewriter.position, taken.end)
+        rewriter, description = self._rewriter, ranges.description
+        header, event = _event_at(ranges.file, rewriter.position, span.end)
         if header.size > _LARGEST_GTID_EVENT:
             raise DamagedError(
                 f"expected a GTID event, found one of {header.size} bytes", offset=header.position
@@ -241,7 +242,7 @@ class SliceWriter:
         content = event[: header.size - description.checksum_size]
         if self._verify and description.checksum_size:
             compare_checksums(header, zlib.crc32(content), event[len(content) :])
-        following = self._size_behind(part, header.end, taken.end)
+        following = self._size_behind(ranges, header.end, span.end)
         number = rewriter.next_sequence_number() if self._serial else 0
         body = rewrite_gtid(
             memoryview(content)[HEADER_SIZE:],
@@ -254,24 +255,24 @@ class SliceWriter:
         rewriter.put_event(content[:HEADER_SIZE] + body, self._checksum_size)
         rewriter.seek(header.end)
 
-    def _size_behind(self, part: Part, position: int, stop: int) -> int:
+    def _size_behind(self, ranges: FileRanges, position: int, stop: int) -> int:
         """Return the output size of a transaction's events after its GTID event."""
-        source, size = part.file.source, 0
+        source, checksum_size, size = ranges.file.source, ranges.description.checksum_size, 0
         while position < stop:
             origin = position
             window = source.window(origin, min(stop, origin + READ_BYTES))
-            position, events, content = measure(window, origin, origin, stop, part.description.checksum_size)
+            position, events, content = measure(window, origin, origin, stop, checksum_size)
             if position == origin:
                 raise DamagedError("expected an event header, found the transaction's end", offset=position)
             size += content + events * self._checksum_size
         return size
 
-    def _leave_out(self, part: Part, taken: Range) -> None:
+    def _leave_out(self, ranges: FileRanges, span: Range) -> None:
         """Skip an event about the source file within a transaction, as in relay logs."""
-        rewriter, description = self._rewriter, part.description
-        header, event = _event_at(part.file, rewriter.position, taken.end)
+        rewriter, description = self._rewriter, ranges.description
+        header, event = _event_at(ranges.file, rewriter.position, span.end)
         lengths = description.flavour is Flavour.MYSQL and description.version >= _LENGTHS_SINCE
-        if lengths and not taken.apart:
+        if lengths and not span.apart:
             raise DamagedError(
                 "expected only events of the transaction within the length that its GTID event tells,"
                 f" found {header.name}",
@@ -299,12 +300,12 @@ def _event_at(file: BinlogFile, position: int, stop: int) -> tuple[EventHeader, 
     return header, bytes(window[: header.size])
 
 
-def compare_checksums(header: EventHeader, found: int, stored: bytes) -> None:
+def compare_checksums(header: EventHeader, computed: int, stored: bytes) -> None:
     """Raise ChecksumError if a checksum differs from the stored one."""
     expected = int.from_bytes(stored, "little")
-    if found != expected:
+    if computed != expected:
         raise ChecksumError(
-            f"expected the stored checksum {expected:#010x}, found {found:#010x}: the bytes were"
+            f"expected the stored checksum {expected:#010x}, found {computed:#010x}: the bytes were"
             " changed or overwritten",
             offset=header.position,
             event=header.name,

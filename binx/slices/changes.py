@@ -179,12 +179,12 @@ class Heads:
         self,
         texts: TransactionTexts,
         foot: bytes,
-        shown: Callable[[str], str],
+        file_text: Callable[[str], str],
         table: Callable[[str, str], str],
     ) -> None:
         self._texts = texts
         self._foot = foot
-        self._shown = shown
+        self._file_text = file_text
         self._table = table
         self._scan: TransactionScan | None = None
 
@@ -199,39 +199,39 @@ class Heads:
         """Return the text before a transaction's row changes."""
         return self._render(begin.part, array("q", [begin.index]))[0]
 
-    def _render(self, part: Selected, taken: array[int]) -> tuple[bytes, bytes]:
+    def _render(self, part: Selected, indexes: array[int]) -> tuple[bytes, bytes]:
         if self._scan is not part.scan:
             scan = self._scan = part.scan
             self._texts.begin_file(
-                encoded(self._shown(scan.file.name)),
+                encoded(self._file_text(scan.file.name)),
                 scan.file.commit_version(0),
                 part.epoch,
                 lambda number: encoded(self._table(*scan.table_name(number))),
                 lambda start: anonymous_id(scan.file, start).encode(),
             )
-        return self._texts.render(part.table, taken, part.first_seqno)
+        return self._texts.render(part.table, indexes, part.first_seqno)
 
 
 class _Facts:
     """Facts about transactions, read for some of them at a time."""
 
-    def __init__(self, part: Selected, taken: array[int], facts: Sequence[str] | None) -> None:
+    def __init__(self, part: Selected, indexes: array[int], facts: Sequence[str] | None) -> None:
         self._part = part
-        self._taken = taken
+        self._indexes = indexes
         self._facts = facts
         self._batch: pa.Table | None = None
         self._first = 0
-        self._known: list[dict[str, Any]] = []
+        self._read: list[dict[str, Any]] = []
 
-    def at(self, place: int) -> dict[str, Any]:
+    def at(self, index: int) -> dict[str, Any]:
         """Return the facts about the transaction at an index of those selected; times in µs since 1970."""
-        if not self._first <= place < self._first + len(self._known):
+        if not self._first <= index < self._first + len(self._read):
             if self._batch is None:
                 self._batch = self._columns()
-            indexes = self._taken[place : place + _FACTS_READ]
+            indexes = self._indexes[index : index + _FACTS_READ]
             rows = pa.Array.from_buffers(pa.int64(), len(indexes), [None, pa.py_buffer(indexes)])
-            self._first, self._known = place, self._batch.take(rows).to_pylist()
-        return self._known[place - self._first]
+            self._first, self._read = index, self._batch.take(rows).to_pylist()
+        return self._read[index - self._first]
 
     def _columns(self) -> pa.Table:
         part = self._part
@@ -309,8 +309,8 @@ def ordered_changes(
     decoder: ChangeDecoder | None = None
     for part in selected:
         if decoder is None or decoder.file is not part.file:
-            wanted = every_table if choice is None else choice.takes_table
-            decoder = ChangeDecoder(part.file, catalog, wanted, options)
+            takes_table = every_table if choice is None else choice.takes_table
+            decoder = ChangeDecoder(part.file, catalog, takes_table, options)
             decoder.resolve_only = resolve_only
             decoder.unreadable = unreadable
             if decoders is not None:

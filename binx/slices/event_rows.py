@@ -42,26 +42,26 @@ class EventRows:
         self._source = source
         self._ordinal = 0
 
-    def text(self, most: int | None = None) -> Iterator[bytes]:
-        """Return the texts of the remaining row changes, or of at most ``most``, concatenated, in chunks."""
+    def text(self, limit: int | None = None) -> Iterator[bytes]:
+        """Return the texts of the remaining row changes, or of at most ``limit``, concatenated, in chunks."""
         return chain.from_iterable(
-            piece.text(first, last, ordinal) for piece, first, last, ordinal in self._runs(most)
+            piece.text(first, last, ordinal) for piece, first, last, ordinal in self._runs(limit)
         )
 
     def texts(self) -> Iterator[Iterator[bytes]]:
         """Yield each row change as if it were the event's only one, in chunks to take before the next."""
         for piece, first, last, _ in self._runs(None):
-            for place in range(first, last):
-                yield piece.text(place, place + 1)
+            for index in range(first, last):
+                yield piece.text(index, index + 1)
 
-    def pass_over(self) -> None:
+    def skip(self) -> None:
         """Skip the remaining row changes."""
         for _ in self._runs(None):
             pass
 
-    def _runs(self, most: int | None) -> Iterator[tuple[Piece, int, int, int]]:
+    def _runs(self, limit: int | None) -> Iterator[tuple[Piece, int, int, int]]:
         left = (self.count or 0) - self._ordinal
-        left = left if most is None else min(left, most)
+        left = left if limit is None else min(left, limit)
         while left:
             piece, first, last = self._source.take(left)
             ordinal = self._ordinal
@@ -80,13 +80,13 @@ class _Rows:
         self._at = 0
         self._ended = False
 
-    def take(self, most: int) -> tuple[Piece, int, int]:
-        """Take at most ``most`` of the next row changes: their piece, and their range in it."""
+    def take(self, limit: int) -> tuple[Piece, int, int]:
+        """Take at most ``limit`` of the next row changes: their piece, and their range in it."""
         texts = self.next_run()
         if texts is None:
-            raise self._damaged(f"expected {most} more rows in the transaction's events, found none")
+            raise self._damaged(f"expected {limit} more rows in the transaction's events, found none")
         first = self._at
-        self._at = min(texts.last, first + most)
+        self._at = min(texts.last, first + limit)
         return texts.piece, first, self._at
 
     def end(self) -> None:
@@ -130,7 +130,7 @@ def events_with_rows(
     for raw in raw_events(begin.file, facts["start"], facts["end"], description):
         rows = EventRows(counted_rows(counter, raw, description), source)
         yield raw, rows
-        rows.pass_over()
+        rows.skip()
     source.end()
 
 
@@ -142,10 +142,10 @@ def counted_rows(counter: RowCounter, raw: RawEvent, description: FormatDescript
     header, event = raw.header, raw.event
     position = header.position + HEADER_SIZE
     compressed = isinstance(event, RowsHeader) and event.compressed
-    about = nullcontext() if raw.inner is None else errors_at_event(header.position)
+    context = nullcontext() if raw.inner is None else errors_at_event(header.position)
     if compressed and raw.inner is None:
-        about = errors_at_event(header.position, header.name)
-    with about:
+        context = errors_at_event(header.position, header.name)
+    with context:
         if isinstance(event, TableMap):
             wide = (
                 description.post_header_length(EventType.TABLE_MAP, _ROWS_POST_HEADER) != _SHORT_POST_HEADER

@@ -144,8 +144,8 @@ def _transaction_lines(
 
 def _heads() -> Heads:
     fields = [
-        (f'{", " if place else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
-        for place, name in enumerate(_FACTS)
+        (f'{", " if index else "{"}"{name}": '.encode(), TextColumn[f"COLUMN_{name.upper()}"], b"")
+        for index, name in enumerate(_FACTS)
     ]
     texts = TransactionTexts(fields, b', "changes": [', True, b"null", None)
     return Heads(texts, b'], "statements": []}\n', plain_json, lambda *name: f"{{{_named(*name)}")
@@ -182,7 +182,7 @@ class JsonRows:
     def __call__(self, changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
         """Return one object for each row change of a batch."""
         images = BatchImages(changes)
-        values = cache(lambda place: self._values.column(images, place))
+        values = cache(lambda index: self._values.column(images, index))
         return changes_of(images, lambda group: self._parts(images, values, group))
 
     def _parts(self, images: BatchImages, values: ColumnTexts, group: ChangeGroup) -> Parts:
@@ -194,9 +194,9 @@ class JsonRows:
         for name, side in (("before", group.before), ("after", group.after)):
             if side is not None:
                 yield encoded(f', "{name}": {{')
-                for number, place in enumerate(side.columns):
-                    lead = f"{', ' if number else ''}{plain_json(images.columns[place].source_name)}: "
-                    yield from columns(encoded(lead), values(place), side.rows)
+                for number, index in enumerate(side.columns):
+                    lead = f"{', ' if number else ''}{plain_json(images.columns[index].source_name)}: "
+                    yield from columns(encoded(lead), values(index), side.rows)
                 yield b"}"
         differences = images.system("_json_diff")
         if group.operation == "update" and differences is not None:

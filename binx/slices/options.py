@@ -101,16 +101,16 @@ class RowChoice:
         codes = frozenset(self._codes)
         if not codes.issuperset(batch.change_types):
             kinds = pa.Array.from_buffers(pa.int8(), batch.rows, [None, pa.py_buffer(batch.change_types)])
-            wanted = pc.is_in(kinds, value_set=pa.array(self._codes, pa.int8()))
-            batch = batch.take(pc.indices_nonzero(wanted))
+            is_chosen = pc.is_in(kinds, value_set=pa.array(self._codes, pa.int8()))
+            batch = batch.take(pc.indices_nonzero(is_chosen))
         return batch if self._filter is None or not batch.rows else self._filter.chosen(batch)[0]
 
     def rendered_by(self, render: Renderer) -> Renderer:
         """Return a renderer that renders only the selected row changes."""
 
         def chosen(changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-            wanted = self.chosen(changes)
-            return render(wanted, file) if wanted.rows else []
+            selected = self.chosen(changes)
+            return render(selected, file) if selected.rows else []
 
         return chosen
 

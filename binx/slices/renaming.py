@@ -20,7 +20,7 @@ from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
 from binx.slices.binlog import SliceWriter, compare_checksums
 from binx.slices.options import DatabaseNames
-from binx.slices.slice_plan import Part, Range
+from binx.slices.slice_plan import FileRanges, Range
 from binx.source import READ_BYTES
 
 _GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
@@ -98,8 +98,8 @@ class EventRenamer:
 
     def _renamed_status(self, status: bytes, databases: tuple[str, ...]) -> bytes:
         """Rename the updated databases in status variables, which parallel replicas use."""
-        old = _listed([name.encode() for name in databases])
-        return status.replace(old, _listed([self._names[name].encode() for name in databases]), 1)
+        old = _database_list([name.encode() for name in databases])
+        return status.replace(old, _database_list([self._names[name].encode() for name in databases]), 1)
 
 
 class RenamingWriter(SliceWriter):
@@ -112,25 +112,25 @@ class RenamingWriter(SliceWriter):
     buffer_bytes = 64 * 1024 * 1024
     _copied_to = 0
 
-    def _copy_part(self, part: Part) -> None:
+    def _copy_ranges(self, ranges: FileRanges) -> None:
         self._copied_to = 0
-        super()._copy_part(part)
+        super()._copy_ranges(ranges)
 
-    def _copy_range(self, part: Part, taken: Range, window: memoryview, origin: int) -> bool:
-        rewriter, renamer = self._rewriter, EventRenamer(self._databases, part.file, part.description)
+    def _copy_range(self, ranges: FileRanges, span: Range, window: memoryview, origin: int) -> bool:
+        rewriter, renamer = self._rewriter, EventRenamer(self._databases, ranges.file, ranges.description)
         while True:
             # A copied event may continue in the next window.
             if rewriter.position < self._copied_to:
                 rest = Range(rewriter.position, self._copied_to, 0, apart=True)
-                if not super()._copy_range(part, rest, window, origin):
+                if not super()._copy_range(ranges, rest, window, origin):
                     return False
-            if rewriter.position >= taken.end:
+            if rewriter.position >= span.end:
                 return True
-            header = _header_at(part.file, rewriter.position, taken.end)
+            header = _header_at(ranges.file, rewriter.position, span.end)
             if header.type in _GTIDS:
-                self._write_gtid(part, taken)
+                self._write_gtid(ranges, span)
             elif header.type in RENAMED:
-                self._check(part, header)
+                self._check(ranges, header)
                 for event in renamer.events(header):
                     try:
                         self.put_event(
@@ -142,30 +142,30 @@ class RenamingWriter(SliceWriter):
             else:
                 self._copied_to = header.end
 
-    def _check(self, part: Part, header: EventHeader) -> None:
+    def _check(self, ranges: FileRanges, header: EventHeader) -> None:
         """Verify the checksum of an event that is rewritten."""
-        size = part.description.checksum_size
+        size = ranges.description.checksum_size
         if not self._verify or not size:
             return
-        source, found = part.file.source, 0
+        source, computed = ranges.file.source, 0
         for begin in range(header.position, header.end - size, READ_BYTES):
-            found = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), found)
-        compare_checksums(header, found, bytes(source.window(header.end - size, header.end)))
+            computed = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), computed)
+        compare_checksums(header, computed, bytes(source.window(header.end - size, header.end)))
 
-    def _size_behind(self, part: Part, position: int, stop: int) -> int:
+    def _size_behind(self, ranges: FileRanges, position: int, stop: int) -> int:
         """Return the output size of the events after a GTID event, up to the next one."""
-        renamer, size = EventRenamer(self._databases, part.file, part.description), 0
+        renamer, size = EventRenamer(self._databases, ranges.file, ranges.description), 0
         while position < stop:
-            header = _header_at(part.file, position, stop)
+            header = _header_at(ranges.file, position, stop)
             if header.type in _GTIDS:
                 break
             if header.type in RENAMED:
                 for event in renamer.events(header, first_look=True):
                     size += len(event) + self._checksum_size
             else:
-                window = part.file.source.window(position, position + HEADER_SIZE)
+                window = ranges.file.source.window(position, position + HEADER_SIZE)
                 _, events, content = measure(
-                    window, position, position, header.end, part.description.checksum_size
+                    window, position, position, header.end, ranges.description.checksum_size
                 )
                 size += content + events * self._checksum_size
             position = header.end
@@ -196,6 +196,6 @@ def _new_name(names: DatabaseNames, old: bytes) -> bytes:
     return names[old.decode("utf-8", "surrogateescape")].encode("utf-8", "surrogateescape")
 
 
-def _listed(names: list[bytes]) -> bytes:
+def _database_list(names: list[bytes]) -> bytes:
     """Return the status variable that lists databases."""
     return bytes([UPDATED_DB_NAMES, len(names)]) + b"".join(name + b"\0" for name in names)

@@ -39,7 +39,7 @@ from binx.slices.event_rows import counted_rows
 from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
-from binx.slices.slice_plan import Part, SlicePlan
+from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.sql.foreign_keys import UNFOLLOWED
 from binx.slices.sql.refusals import Obstacles
 from binx.storage.output import Sink
@@ -142,14 +142,14 @@ class _Reversing:
         self._databases = databases
         self._unlogged = False
         self._obstacles = Obstacles()
-        self._like: Part | None = None
+        self._like: FileRanges | None = None
         self._undone = 0
         self._nothing = 0
 
     def take(self, part: ReversePart) -> None:
         description = part.table.format or part.file.format
         if self._like is None:
-            self._like = Part(part.file, description)
+            self._like = FileRanges(part.file, description)
         if _of_server(self._like.description) != _of_server(description):
             raise RefusedError(
                 "the logs are of different formats or versions; undo them one by one, the newest first"
@@ -254,7 +254,7 @@ class _Transaction:
         if not self.has_rows:
             self.has_rows = True
             self._like = bytes(raw.data[:HEADER_SIZE])
-            self._put(_made(self._like, EventType.XID, bytes(8)))
+            self._put(_new_event(self._like, EventType.XID, bytes(8)))
         # MySQL logs rows that followed a foreign key, unchecked, before the row that they followed. They go
         # back first again, or the key would take them along a second time.
         followers = rows.flags & UNFOLLOWED == UNFOLLOWED
@@ -286,7 +286,7 @@ class _Transaction:
         flags_at = _flags_at(self._description, number)
         head[flags_at : flags_at + 2] = flags.to_bytes(2, "little")
         # Reversing all images also swaps the two images of each update.
-        return _made(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
+        return _new_event(event[:HEADER_SIZE], _REVERSED[number], bytes(head) + b"".join(reversed(images)))
 
     def _end_statement(self) -> None:
         for event in reversed(self._maps.values()):
@@ -298,7 +298,7 @@ class _Transaction:
             if not self._ends:
                 self._end_statement()
             body = _QUERY_HEADER.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
-            self._put(_made(self._like, EventType.QUERY, body))
+            self._put(_new_event(self._like, EventType.QUERY, body))
 
     def _put(self, event: bytes) -> None:
         self._events.add([event], 0)
@@ -309,7 +309,7 @@ def _flags_at(description: FormatDescription, number: int) -> int:
     return 4 if description.post_header_length(EventType(number), _POST_HEADER) == _SHORT_POST_HEADER else 6
 
 
-def _made(like: bytes, number: EventType, body: bytes) -> bytes:
+def _new_event(like: bytes, number: EventType, body: bytes) -> bytes:
     """Return a new event with the timestamp and server ID of another."""
     timestamp, _, server, _, _, flags = _HEADER.unpack_from(like)
     return _HEADER.pack(timestamp, number, server, 0, 0, flags) + body
@@ -318,17 +318,17 @@ def _made(like: bytes, number: EventType, body: bytes) -> bytes:
 class _ReverseWriter(SliceWriter):
     buffer_bytes = 64 * 1024 * 1024
 
-    def __init__(self, part: Part, output: Sink) -> None:
-        self._first = part
-        plan = SlicePlan((part,), part.description, False)
+    def __init__(self, ranges: FileRanges, output: Sink) -> None:
+        self._first = ranges
+        plan = SlicePlan((ranges,), ranges.description, False)
         super().__init__(plan, output, verbatim=False, verify=False, databases=None)
 
     def write_events(self, events: Backwards) -> None:
         self._rewriter.put_bytes(MAGIC)
         self._write_head(self._first.file, self._first.description)
         last = bytearray()
-        for _, _, _, pieces in events.backwards():
-            event = bytearray(b"".join(pieces))
+        for _, _, _, chunks in events.backwards():
+            event = bytearray(b"".join(chunks))
             if last and last[_TYPE_OFFSET] in _REVERSED and event[_TYPE_OFFSET] not in _REVERSED:
                 flags_at = HEADER_SIZE + _flags_at(self._first.description, last[_TYPE_OFFSET])
                 last[flags_at] |= RowsFlag.STATEMENT_END

@@ -102,8 +102,8 @@ class Search:
     @property
     def damage(self) -> list[str]:
         """One sentence for each range skipped so far because it could not be read."""
-        found = [f"{scan.file.path}: {one}" for scan in self._salvaged for one in scan.damage]
-        return found + self._undecodable
+        damages = [f"{scan.file.path}: {damage}" for scan in self._salvaged for damage in scan.damage]
+        return damages + self._undecodable
 
     @property
     def of_mariadb(self) -> bool:
@@ -198,11 +198,11 @@ class Search:
         self, file: BinlogFile, level: Level, gtids: dict[bytes, bytes] | None = None
     ) -> Iterator[tuple[TransactionScan, TransactionTable, bytearray]]:
         """Yield the transactions of one file, with masks of those selected."""
-        seen, taken = 0, self.taken
+        read, taken_before = 0, self.taken
         scan = self._transactions(file, level, gtids)
         for table in scan:
             mask = self._mask(file, scan, table)
-            seen += len(table)
+            read += len(table)
             yield scan, table, mask
             if self.complete:
                 break
@@ -212,7 +212,7 @@ class Search:
                     f"{file.path}: its last {scan.unfinished:,} bytes are an incomplete transaction and are"
                     " not read: the server is writing it, or was when it crashed"
                 )
-        text = f"{seen:,} transactions read, {self.taken - taken:,} selected"
+        text = f"{read:,} transactions read, {self.taken - taken_before:,} selected"
         self._tell(file, f"{text}; everything requested is found" if self.complete else text)
 
     def _tell(self, file: BinlogFile, text: str) -> None:
@@ -253,9 +253,9 @@ class Search:
             check.forget_tables()
         salvages = self._on_damage is OnDamage.SALVAGE
         # Rows that can be counted can be decoded, unless they are damaged.
-        marks = bytearray(mask) if salvages or scan.uncounted_tables() else bytearray(len(mask))
-        table.mark_statements(marks)
-        errors = check.undecodable(table, marks)
+        decoded = bytearray(mask) if salvages or scan.uncounted_tables() else bytearray(len(mask))
+        table.mark_statements(decoded)
+        errors = check.undecodable(table, decoded)
         self._lost = {
             index: error for index, error in errors.items() if salvages or isinstance(error, UndecodableError)
         }
@@ -271,8 +271,8 @@ class Search:
         """Whether the next file, which follows without a gap, has none of the unmet GTIDs before it."""
         if self.selector.selection.gtids is None or index + 1 == len(self._chain):
             return False
-        ends, following = self._chain[index], self._chain[index + 1]
-        known = following.previous_gtids
-        if known is None or ends.chain != following.chain or ends_problems([ends, following]):
+        ends, next_ends = self._chain[index], self._chain[index + 1]
+        earlier = next_ends.previous_gtids
+        if earlier is None or ends.chain != next_ends.chain or ends_problems([ends, next_ends]):
             return False
-        return self.selector.unmet.isdisjoint(known)
+        return self.selector.unmet.isdisjoint(earlier)

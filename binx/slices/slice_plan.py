@@ -34,7 +34,7 @@ class Range(NamedTuple):
     apart: bool
 
 
-class Part:
+class FileRanges:
     """Ranges of one file under one format description.
 
     Ranges are kept as plain numbers, 24 bytes each: a selection of every other transaction has millions.
@@ -85,14 +85,14 @@ class SlicePlan(NamedTuple):
         contiguous: whether it is from one file, without a gap between the first and the last transaction.
     """
 
-    parts: tuple[Part, ...]
+    files: tuple[FileRanges, ...]
     description: FormatDescription
     contiguous: bool
 
     @property
     def transactions(self) -> int:
         """Number of transactions."""
-        return sum(part.transactions for part in self.parts)
+        return sum(ranges.transactions for ranges in self.files)
 
 
 def plan_slice(runs: Iterable[Selected], *, verbatim: bool) -> SlicePlan:
@@ -107,20 +107,20 @@ def plan_slice(runs: Iterable[Selected], *, verbatim: bool) -> SlicePlan:
         RefusedError: the formats cannot be mixed in one file.
         BinxError: the iteration of ``runs`` failed.
     """
-    parts: list[Part] = []
+    files: list[FileRanges] = []
     for run in runs:
         description = run.table.format or run.file.format
-        first = parts[0] if parts else Part(run.file, description)
+        first = files[0] if files else FileRanges(run.file, description)
         ranges = merged_ranges(run.table, run.mask, description.checksum is not first.description.checksum)
         if ranges:
-            _refuse_mixture(first, Part(run.file, description), verbatim)
-            if not parts or parts[-1].file is not run.file or parts[-1].description != description:
-                parts.append(Part(run.file, description))
-            parts[-1].add(ranges)
-    if not parts:
+            _refuse_mixture(first, FileRanges(run.file, description), verbatim)
+            if not files or files[-1].file is not run.file or files[-1].description != description:
+                files.append(FileRanges(run.file, description))
+            files[-1].add(ranges)
+    if not files:
         raise AbsentError("none of the requested transactions found")
-    contiguous = len(parts) == 1 and parts[0].is_contiguous
-    return SlicePlan(tuple(parts), parts[0].description, contiguous)
+    contiguous = len(files) == 1 and files[0].is_contiguous
+    return SlicePlan(tuple(files), files[0].description, contiguous)
 
 
 class _Format(NamedTuple):
@@ -130,20 +130,20 @@ class _Format(NamedTuple):
     checksum: ChecksumAlgorithm | None
 
 
-def _refuse_mixture(first: Part, other: Part, verbatim: bool) -> None:
+def _refuse_mixture(first: FileRanges, other: FileRanges, verbatim: bool) -> None:
     """Refuse to mix events of different formats under one format description."""
-    one, another = (
+    old, new = (
         _Format(
-            *(part.description.flavour, part.description.version, part.description.post_header_lengths),
-            part.description.checksum if verbatim else None,
+            *(ranges.description.flavour, ranges.description.version, ranges.description.post_header_lengths),
+            ranges.description.checksum if verbatim else None,
         )
-        for part in (first, other)
+        for ranges in (first, other)
     )
-    if one != another:
-        advice = " or leave out --verbatim" if one[:-1] == another[:-1] else ""
+    if old != new:
+        advice = " or leave out --verbatim" if old[:-1] == new[:-1] else ""
         raise RefusedError(
-            f"a binary log has one format, and the transactions come from files of several ({_name(one)}:"
-            f" {first.file.path}; {_name(another)}: {other.file.path}); write a separate output for each of"
+            f"a binary log has one format, and the transactions come from files of several ({_name(old)}:"
+            f" {first.file.path}; {_name(new)}: {other.file.path}); write a separate output for each of"
             f" these groups of files{advice}"
         )
 

@@ -97,19 +97,19 @@ _VALUES = ThlValues()
 def _rows(changes: ChangeBatch, _: BinlogFile) -> list[Changes]:
     """Render the row changes of a batch; the changes of a rows event follow its heading."""
     images = BatchImages(changes)
-    values = cache(lambda place: _VALUES.column(images, place))
+    values = cache(lambda index: _VALUES.column(images, index))
     return changes_of(images, lambda group: _row(images, values, group))
 
 
 def _row(images: BatchImages, values: ColumnTexts, group: ChangeGroup) -> Parts:
     table = images.changes.table
-    about = f" - ACTION = {group.operation.upper()}\n - SCHEMA = {table.db}\n - TABLE = {table.name}\n"
-    yield Part(encoded(about), Spelled(Spelling.SPELL_EVENT))
+    heading = f" - ACTION = {group.operation.upper()}\n - SCHEMA = {table.db}\n - TABLE = {table.name}\n"
+    yield Part(encoded(heading), Spelled(Spelling.SPELL_EVENT))
     yield Part(b" - ROW# = ", Spelled(Spelling.SPELL_ORDINAL, close=b"\n"))
     for prefix, side in (("COL", group.after), ("KEY", group.before)):
-        for place in side.columns if side is not None else ():
-            lead = f"  - {prefix}({place + 1}: {images.columns[place].source_name}) = "
-            yield from columns(encoded(lead), values(place), side.rows if side is not None else None)
+        for index in side.columns if side is not None else ():
+            lead = f"  - {prefix}({index + 1}: {images.columns[index].source_name}) = "
+            yield from columns(encoded(lead), values(index), side.rows if side is not None else None)
             yield b"\n"
 
 
@@ -278,8 +278,8 @@ def _java_time(moment: int) -> str:
     A time beyond the calendar, from a damaged file, is formatted as a number of µs since 1970.
     """
     try:
-        shown = in_zone(moment, UTC)
+        utc = in_zone(moment, UTC)
     except OverflowError:
         return f"@{moment}"
-    fraction = f"{shown.microsecond:06d}".rstrip("0") or "0"
-    return f"{shown:%Y-%m-%d %H:%M:%S}.{fraction}"
+    fraction = f"{utc.microsecond:06d}".rstrip("0") or "0"
+    return f"{utc:%Y-%m-%d %H:%M:%S}.{fraction}"

@@ -76,9 +76,9 @@ class ValueWriter:
     string = Spelling.SPELL_JSON
     true, false = b"true", b"false"
 
-    def column(self, images: BatchImages, place: int) -> tuple[Spelled, ...]:
+    def column(self, images: BatchImages, index: int) -> tuple[Spelled, ...]:
         """Write a column of a batch, including values that do not fit its type, which are null in it."""
-        column, values = images.columns[place], images.column(place)
+        column, values = images.columns[index], images.column(index)
         spelled = self.spelled(values, column.type)
         misfits = images.misfits.get(column.name)
         if misfits is None:
@@ -87,8 +87,8 @@ class ValueWriter:
         texts = pa.array([self.misfit(text, column.type).encode() for _, text in misfits], TEXT)
         which = pc.is_in(pa.array(range(len(values)), pa.int64()), value_set=rows)
         nulls = pc.if_else(values.is_valid(), pa.scalar(None, TEXT), pa.scalar(self.null, TEXT))
-        others = Spelled(Spelling.SPELL_TEXT, pc.replace_with_mask(nulls, which, texts))
-        return (*(one._replace(null=b"") for one in spelled), others)
+        misfit_texts = Spelled(Spelling.SPELL_TEXT, pc.replace_with_mask(nulls, which, texts))
+        return (*(spelling._replace(null=b"") for spelling in spelled), misfit_texts)
 
     def spelled(self, array: pa.Array, logical: LogicalType) -> tuple[Spelled, ...]:
         """Write values of a type; one value may take several columns.
@@ -321,9 +321,9 @@ def as_text(array: pa.Array) -> pa.Array:
 
 def per_distinct(array: pa.Array, convert: Callable[[bytes], bytes]) -> pa.Array:
     """Convert each distinct value once, in Python."""
-    words = array.dictionary_encode()
-    values = pa.array([convert(value) for value in words.dictionary.to_pylist()], TEXT)
-    return values.take(words.indices)
+    distinct = array.dictionary_encode()
+    values = pa.array([convert(value) for value in distinct.dictionary.to_pylist()], TEXT)
+    return values.take(distinct.indices)
 
 
 def is_long(array: pa.Array) -> bool:

@@ -227,7 +227,7 @@ class _Extraction:
 
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
-        from binx.slices.sql.cascades import UNTOLD, lost_rows
+        from binx.slices.sql.lost_rows import UNTOLD, lost_rows
 
         report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
         self._warnings = _without_changes(report.nothing)

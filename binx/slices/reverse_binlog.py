@@ -69,7 +69,7 @@ class ReverseReport(NamedTuple):
 
     Attributes:
         unlogged: whether it has updates or deletes that foreign keys may have followed without their being
-            logged; see :func:`~binx.slices.sql.cascades.lost_rows`.
+            logged; see :func:`~binx.slices.sql.lost_rows.lost_rows`.
     """
 
     undone: int

@@ -21,13 +21,11 @@ from binx.rows.ddl.table_statements import table_effect
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangePlace, Images
 from binx.rows.statements import Statement
-from binx.slices.changes import every_table
 from binx.slices.options import DatabaseNames
 from binx.slices.search import Selected
 from binx.slices.sql.foreign_keys import (
     BETWEEN,
     CASCADE,
-    CHANGES_NOTHING,
     Child,
     ForeignKeys,
     Name,
@@ -41,12 +39,9 @@ from binx.slices.sql.passes import table_changes
 from binx.slices.sql.referring_rows import CHECK, CascadeResult, MarkedText, ReferringRow, ReferringRows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
-from binx.slices.sql.undo_conditions import RestoringSql, Ties
+from binx.slices.sql.undo_conditions import RestoringSql
 from binx.source.wording import shortened
 
-UNTOLD = (
-    "rows that foreign keys deleted or changed which the logs do not tell (give --schema) are not restored"
-)
 _SHOWN = 60
 """Maximum number of characters of a statement to show."""
 
@@ -62,23 +57,22 @@ class Cascades:
 
     Args:
         before: the tables known before the first log; the logs need not have all of their rows.
+
+    Attributes:
+        keys: the foreign keys of the tables known so far.
     """
 
     def __init__(self, catalog: Catalog, before: Catalog, databases: DatabaseNames | None = None) -> None:
         self._databases = databases or DatabaseNames({})
         self._before = before
-        self._keys = ForeignKeys(catalog)
+        self.keys = ForeignKeys(catalog, databases)
         self._wanted: _Wanted = defaultdict(set)
         # Whether undone changes that foreign keys may have followed are deletes, by version and row.
         self._undone: dict[int, dict[int, bool]] = defaultdict(dict)
 
-    def ties_of(self, db: str, table: str) -> Ties:
-        """Return the foreign keys of a table."""
-        return _ties((db, table), self._keys, self._databases)
-
     def take(self, table: SqlTable, images: BatchImages) -> None:
         """Add row changes that are undone, of tables that others may refer to."""
-        for child in self._keys.to(table.logged):
+        for child in self.keys.to(table.logged):
             for gone in gone_rows(child, images):
                 self._wanted[child].add(child.fold(gone.value))
                 self._undone[gone.place.version][gone.place.row] = gone.deleted
@@ -156,53 +150,6 @@ class Cascades:
             )
 
 
-def lost_rows(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
-    """Return a sentence for each table of which a reversed log may lack rows that foreign keys changed.
-
-    Args:
-        selected: the transactions that the log undoes.
-        catalog: the tables known before; follows the statements.
-
-    Raises:
-        DamagedError, UnsupportedError: a transaction cannot be decoded.
-    """
-    keys, lost = ForeignKeys(catalog), set[tuple[Child, bool]]()
-    for item, _ in table_changes(selected, catalog, every_table):
-        if isinstance(item, Statement):
-            continue
-        resolved, images = item.table.resolved, BatchImages(item)
-        for child in keys.to((resolved.db, resolved.name)):
-            unknown = columns_of(images.columns, child.key.referenced) is None
-            found = {True, False} if unknown else {gone.deleted for gone in gone_rows(child, images)}
-            for deleted in found:
-                _add_followers(lost, keys, child, deleted)
-    return [
-        f"rows of {'.'.join(name)} that foreign keys deleted or changed are not in the log: they are not"
-        " restored, except that ON UPDATE CASCADE changes them back; --format sql restores and checks them"
-        for name in sorted({child.name for child, _ in lost})
-    ]
-
-
-def _add_followers(lost: set[tuple[Child, bool]], keys: ForeignKeys, child: Child, deleted: bool) -> None:
-    """Add a foreign key that follows deleted or changed rows, and those that follow its own rows."""
-    action = child.key.on_delete if deleted else child.key.on_update
-    if action == CHANGES_NOTHING or (child, deleted) in lost:
-        return
-    lost.add((child, deleted))
-    goes = deleted and action == CASCADE
-    changed = {name.casefold() for name in child.key.columns}
-    for further in keys.to(child.name):
-        if goes or not changed.isdisjoint(name.casefold() for name in further.key.referenced):
-            _add_followers(lost, keys, further, goes)
-
-
-def _ties(name: Name, keys: ForeignKeys, databases: DatabaseNames) -> Ties:
-    return Ties(
-        [((databases[child.name[0]], child.name[1]), child) for child in keys.to(name)],
-        [((databases[child.parent[0]], child.parent[1]), child) for child in keys.of(name)],
-    )
-
-
 def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog) -> _Wanted:
     """Return values one step further along the foreign keys, and earlier values of the given ones."""
     found: _Wanted = defaultdict(set)
@@ -270,7 +217,7 @@ class _Steps:
 
     def read(self, selected: Iterable[Selected], catalog: Catalog) -> None:
         names = _names(self._wanted)
-        keys = ForeignKeys(catalog)
+        keys = ForeignKeys(catalog, self._databases)
         for item, file in table_changes(selected, catalog, lambda db, table: (db, table) in names):
             if isinstance(item, Statement):
                 self._take_statement(item)
@@ -278,9 +225,7 @@ class _Steps:
             table = SqlTable(item.table.resolved, self._databases[item.table.db])
             images = BatchImages(item)
             if any(child.name == table.logged for child in self._wanted):
-                ties = _ties(table.logged, keys, self._databases)
-                self._check.know(written for written, _ in ties.to)
-                dialect = SqlDialect.of(file.format)
+                ties, dialect = keys.ties(table.logged), SqlDialect.of(file.format)
                 self._follow(table, images, RestoringSql(table, images, dialect, self._check, ties))
             for child, values in self._wanted.items():
                 if child.parent == table.logged:

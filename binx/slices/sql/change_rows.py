@@ -17,6 +17,7 @@ from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.kernels.render.row_changes import Spelling
 from binx.log.arrow import arrow_array
+from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
@@ -25,7 +26,7 @@ from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, col
 from binx.slices.sql.literals import SqlValues, has_unknown_charset, text_literal
 from binx.slices.sql.replaced_rows import replaced_rows
 from binx.slices.sql.session import RowMark, marked, row_marks
-from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.slices.sql.tables import SqlDialect, SqlTable, TableWarnings
 from binx.slices.values import TEXT, is_long
 
 _NEVER_EMPTY = frozenset({Kind.GEOMETRY, Kind.VECTOR})
@@ -34,16 +35,20 @@ _VALUES, _COMPARED_VALUES = SqlValues(), SqlValues(compared=True)
 
 
 class SqlRows:
-    """Renders row changes as statements."""
+    """Renders row changes as statements; a renderer for :func:`~binx.slices.changes.ordered_changes`.
 
-    def __init__(self, dialect: SqlDialect, databases: DatabaseNames | None = None) -> None:
-        self.dialect = dialect
+    Attributes:
+        warnings: about the tables of the rows.
+    """
+
+    def __init__(self, databases: DatabaseNames | None = None) -> None:
+        self.warnings = TableWarnings()
         self._databases = databases or DatabaseNames({})
         self._tables: dict[int, tuple[object, SqlTable]] = {}
 
-    def __call__(self, changes: ChangeBatch) -> list[Changes]:
+    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Return one statement for each row change of a batch."""
-        return BatchSql(self.table(changes), BatchImages(changes), self.dialect).render()
+        return BatchSql(self.table(changes), BatchImages(changes), SqlDialect.of(file.format)).render()
 
     def table(self, changes: ChangeBatch) -> SqlTable:
         """Return what the statements about the batch's table share.
@@ -51,6 +56,7 @@ class SqlRows:
         Raises:
             RefusedError: the table's changes cannot be expressed in SQL.
         """
+        self.warnings.take_rows(changes)
         _, table = self._tables.get(id(changes.table), (None, None))
         if table is None:
             table = SqlTable(changes.table.resolved, self._databases[changes.table.resolved.db])

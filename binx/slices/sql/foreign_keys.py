@@ -28,6 +28,7 @@ from binx.rows.columns.schema import ColumnDefinition, ForeignKey
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangePlace, Images
+from binx.slices.options import DatabaseNames
 from binx.slices.sql.session import flagged_rows
 from binx.slices.values import mapped_charset
 from binx.source.wording import listed
@@ -162,6 +163,13 @@ class Child(NamedTuple):
         return all(may_be_equal(*part) for part in parts)
 
 
+class Ties(NamedTuple):
+    """The foreign keys to and of a table, with the other table's name in a script."""
+
+    to: Sequence[tuple[Name, Child]]
+    of: Sequence[tuple[Name, Child]]
+
+
 class Gone(NamedTuple):
     """A referenced row that was deleted or got other values.
 
@@ -178,8 +186,9 @@ class Gone(NamedTuple):
 class ForeignKeys:
     """The foreign keys of a catalog's tables, kept up to date with it."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, databases: DatabaseNames | None = None) -> None:
         self._catalog = catalog
+        self._databases = databases or DatabaseNames({})
         self._seen = -1
         self._of: dict[Name, list[Child]] = {}
         self._to: dict[Name, list[Child]] = {}
@@ -193,6 +202,13 @@ class ForeignKeys:
         """Return the foreign keys that refer to a table."""
         self._look()
         return self._to.get(name, [])
+
+    def ties(self, name: Name) -> Ties:
+        """Return the foreign keys to and of a table."""
+        return Ties(
+            [((self._databases[child.name[0]], child.name[1]), child) for child in self.to(name)],
+            [((self._databases[child.parent[0]], child.parent[1]), child) for child in self.of(name)],
+        )
 
     def _look(self) -> None:
         if self._seen == self._catalog.statements:

@@ -89,7 +89,7 @@ class TableWarnings:
         if changes.typed_documents:
             self._tables[_TYPED_DOCUMENTS][f"{changes.table.db}.{changes.table.name}"] = None
 
-    def warnings(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return the warnings."""
         return [
             sentence.format(tables=listed(names, _MOST_NAMED))

@@ -21,25 +21,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from binx.event.format import Flavour, FormatDescription
-from binx.log.file import BinlogFile
 from binx.log.selection.moments import format_time
-from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import Begin, Item, RowTexts, ordered_changes
 from binx.slices.options import DatabaseNames, OnConflict, RowChoice
-from binx.slices.rendering import Changes, gathered
+from binx.slices.rendering import gathered
 from binx.slices.search import Selected
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.passes import ChangedAgain, without_rolled_back
 from binx.slices.sql.referring_rows import CascadeResult
-from binx.slices.sql.refusals import Obstacles, UndoStatements, refuse_other_flavour
+from binx.slices.sql.refusals import UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.tables import SqlDialect, TableWarnings
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import UndoRows
 from binx.slices.sql.write import STATEMENT_BYTES, StatementSizes
@@ -86,23 +83,18 @@ def write_undo(
     every = None if every is None else without_rolled_back(every)
     known = catalog.copy()
     with Backwards() as spool:
-        undoing = _Undoing(
-            spool,
-            UndoCheck(on_conflict),
-            StatementSizes(statement_bytes),
-            Cascades(catalog, known, databases),
-            None if every is None else ChangedAgain(),
-            databases,
-            partial=choice is not None,
-        )
+        again = None if every is None else ChangedAgain()
+        rows = UndoRows(UndoCheck(on_conflict), Cascades(catalog, known, databases), again, databases)
+        sizes = StatementSizes(statement_bytes)
+        undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
         for item in ordered_changes(
             selected,
             catalog,
-            undoing.render,
+            rows,
             raw_text=True,
             exact_values=True,
             backwards=True,
-            sizes=undoing.sizes,
+            sizes=sizes,
             choice=choice,
         ):
             undoing.take(item)
@@ -111,45 +103,20 @@ def write_undo(
 
 
 class _Undoing:
-    def __init__(
-        self,
-        spool: Backwards,
-        check: UndoCheck,
-        sizes: StatementSizes,
-        cascades: Cascades,
-        again: ChangedAgain | None,
-        databases: DatabaseNames | None,
-        *,
-        partial: bool,
-    ) -> None:
-        self.sizes = sizes
+    def __init__(self, spool: Backwards, rows: UndoRows, sizes: StatementSizes, *, partial: bool) -> None:
         self._spool = spool
-        self._check = check
-        self._cascades = cascades
-        self._again = again
-        self._databases = databases
+        self._rows = rows
+        self._sizes = sizes
+        self._check = rows.check
         self._partial = partial
         self._restored = CascadeResult()
         self._transactions = 0
         self._places: dict[int, ChangePlace] = {}
         self._warnings: list[str] = []
-        self._obstacles = Obstacles()
-        self._statements = UndoStatements(self._obstacles)
-        self._rows: UndoRows | None = None
+        self._statements = UndoStatements(rows.obstacles)
         self._format: FormatDescription | None = None
         self._begin: Begin | None = None
         self._with_rows = False
-        self._tables = TableWarnings()
-
-    def render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        dialect = SqlDialect.of(file.format)
-        if self._rows is None or self._rows.dialect != dialect:
-            self._rows = UndoRows(
-                *(dialect, self._obstacles, self._check, self._cascades, self._again, self._databases)
-            )
-        self._tables.take_table(changes.table.resolved)
-        self._tables.take_rows(changes)
-        return self._rows(changes)
 
     @property
     def _number(self) -> int:
@@ -162,14 +129,14 @@ class _Undoing:
             refuse_other_flavour(self._format.flavour, item)
             self._begin, self._with_rows = item, False
             self._transactions += 1
-            if self._again is not None:
-                self._again.take_transaction(item.version)
+            if self._rows.again is not None:
+                self._rows.again.take_transaction(item.version)
             return
         assert self._begin is not None
         facts = self._begin.facts
         if isinstance(item, RowTexts):
             if facts["kind"] == "rollback" and not self._with_rows:
-                self._obstacles.add(
+                self._rows.obstacles.add(
                     "transactions that ended in ROLLBACK: which of their changes persist is unknown",
                     [facts["transaction"]],
                 )
@@ -194,7 +161,7 @@ class _Undoing:
         numbers = range(number_at(rows.last - 1), number_at(rows.first) + 1)
         places = {
             bisect_right(range(rows.last), -row, rows.first, key=lambda at: -number_at(at)): row
-            for row in self._cascades.restored_behind(version)
+            for row in self._rows.cascades.restored_behind(version)
             if row in numbers
         }
         last = rows.last
@@ -208,11 +175,11 @@ class _Undoing:
         self._statements.finish()
         if every is None:
             return
-        if self._cascades.found:
-            self._restored = self._cascades.restored(every, known, self._check)
+        if self._rows.cascades.found:
+            self._restored = self._rows.cascades.restored(every, known, self._check)
             self._warnings += self._restored.warnings
-        if self._again is not None:
-            self._warnings += self._again.warnings(every(), known)
+        if self._rows.again is not None:
+            self._warnings += self._rows.again.warnings(every(), known)
 
     def copy_out(self, output: Sink) -> UndoReport:
         undone: set[int] = set()
@@ -221,7 +188,7 @@ class _Undoing:
         return UndoReport(
             undone=len(undone),
             nothing=self._transactions - len(undone),
-            warnings=(*self._tables.warnings(), *self.sizes.warnings, *self._warnings),
+            warnings=(*self._rows.warnings.sentences(), *self._sizes.warnings, *self._warnings),
             unknown=tuple(self._restored.unknown),
         )
 

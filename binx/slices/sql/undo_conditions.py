@@ -7,9 +7,8 @@ script.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,19 +18,12 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import OnConflict
 from binx.slices.rendering import Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
-from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, columns_of
+from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
 from binx.slices.sql.referring_rows import MarkedText
 from binx.slices.sql.replaced_rows import keeping_rows
 from binx.slices.sql.session import row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import TableCheck, UndoCheck
-
-
-class Ties(NamedTuple):
-    """The foreign keys to and of a table, with the other table's name in the script."""
-
-    to: Sequence[tuple[Name, Child]]
-    of: Sequence[tuple[Name, Child]]
 
 
 class ConditionsSql(BatchSql):
@@ -53,6 +45,7 @@ class ConditionsSql(BatchSql):
         super().__init__(table, images, dialect)
         self._check = check
         self._ties = ties
+        check.know(written for written, _ in ties.to)
         self._checked = checked
 
     def _table_check(self, operation: str | None = None) -> TableCheck:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.rows import RowsFlag
+from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
@@ -19,51 +20,57 @@ from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
+from binx.slices.sql.foreign_keys import Ties
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
 from binx.slices.sql.replaced_rows import rows_logged_again
 from binx.slices.sql.session import flagged_rows, unchecked_rows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
-from binx.slices.sql.undo_conditions import ConditionsSql, Ties
+from binx.slices.sql.undo_conditions import ConditionsSql
 
 _UNDONE_BY = {"insert": "delete", "update": "update", "delete": "insert"}
 _NOT_FULL = "binlog_row_image was not FULL"
 
 
 class UndoRows(SqlRows):
-    """Renders row changes as statements that undo them."""
+    """Renders row changes as statements that undo them.
+
+    Args:
+        again: finds undone rows that were changed again; None to ignore these.
+
+    Attributes:
+        obstacles: the changes that cannot be undone.
+    """
 
     def __init__(
         self,
-        dialect: SqlDialect,
-        obstacles: Obstacles,
         check: UndoCheck,
         cascades: Cascades,
-        again: ChangedAgain | None = None,
-        databases: DatabaseNames | None = None,
+        again: ChangedAgain | None,
+        databases: DatabaseNames | None,
     ) -> None:
-        super().__init__(dialect, databases)
-        self._obstacles = obstacles
-        self._check = check
-        self._cascades = cascades
-        self._again = again
+        super().__init__(databases)
+        self.obstacles = Obstacles()
+        self.check = check
+        self.cascades = cascades
+        self.again = again
 
-    def __call__(self, changes: ChangeBatch) -> list[Changes]:
+    def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Return one statement for each row change of a batch, empty if it cannot be undone."""
         table, images = self.table(changes), BatchImages(changes)
         again = rows_logged_again(images, table.key)
         if again is not None:
             images = BatchImages(changes.take(pc.indices_nonzero(pc.invert(again))))
-        if self._again is not None:
-            self._again.take(table, images)
-        self._cascades.take(table, images)
-        ties = self._cascades.ties_of(*table.logged)
-        self._check.know(written for written, _ in ties.to)
+        self.warnings.take_table(changes.table.resolved)
+        if self.again is not None:
+            self.again.take(table, images)
+        self.cascades.take(table, images)
+        ties = self.cascades.keys.ties(table.logged)
         unchecked = unchecked_rows(images)
         checked = None if unchecked is None else pc.invert(unchecked)
-        batch = _BatchUndo(table, images, self.dialect, self._check, ties, checked, self._obstacles)
-        return batch.render()
+        dialect = SqlDialect.of(file.format)
+        return _BatchUndo(table, images, dialect, self.check, ties, checked, self.obstacles).render()
 
 
 class _BatchUndo(ConditionsSql):

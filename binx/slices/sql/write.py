@@ -15,19 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from binx.log.file import BinlogFile
-from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Frame, Run, every_table, ordered_changes
 from binx.slices.options import DatabaseNames, RowChoice
-from binx.slices.rendering import PACKET_BYTES, Changes, gathered
+from binx.slices.rendering import PACKET_BYTES, gathered
 from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
-from binx.slices.sql.tables import SqlDialect, TableWarnings, refuse_table
+from binx.slices.sql.tables import TableWarnings, refuse_table
 from binx.storage.output import Sink
 
 LARGEST_PACKET_BYTES = 1024 * 1024 * 1024
@@ -101,7 +99,7 @@ def check_sql(selected: Iterable[Selected], catalog: Catalog, choice: RowChoice 
         refuse_table(changes.resolved)
         tables.take_table(changes.resolved)
     warnings = [warning for decoder in decoders for warning in decoder.report.warnings]
-    return [*warnings, *tables.warnings()]
+    return [*warnings, *tables.sentences()]
 
 
 class SqlReport(NamedTuple):
@@ -138,23 +136,22 @@ def write_sql(
     for chunk in gathered(writing.chunks(selected, catalog)):
         output.write(chunk)
     transactions = 0 if writing.script is None else writing.script.transactions
-    return SqlReport(transactions, (*writing.tables.warnings(), *writing.sizes.warnings))
+    return SqlReport(transactions, (*writing.rows.warnings.sentences(), *writing.sizes.warnings))
 
 
 class _Writing:
     def __init__(self, sizes: StatementSizes, choice: RowChoice | None, databases: DatabaseNames) -> None:
         self.sizes = sizes
-        self.tables = TableWarnings()
+        self.rows = SqlRows(databases)
         self.script: SqlScript | None = None
         self._choice = choice
         self._databases = databases
-        self._rows: SqlRows | None = None
 
     def chunks(self, selected: Iterable[Selected], catalog: Catalog) -> Iterator[bytes]:
         items = ordered_changes(
             selected,
             catalog,
-            self._render,
+            self.rows,
             raw_text=True,
             exact_values=True,
             undone=True,
@@ -178,10 +175,3 @@ class _Writing:
     def _frame(self, run: Run) -> Frame | None:
         """Frame ordinary transactions; the very first transaction is never framed."""
         return None if self.script is None else self.script.frame(run)
-
-    def _render(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
-        dialect = SqlDialect.of(file.format)
-        if self._rows is None or self._rows.dialect != dialect:
-            self._rows = SqlRows(dialect, self._databases)
-        self.tables.take_rows(changes)
-        return self._rows(changes)

@@ -18,6 +18,7 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import OnConflict
 from binx.slices.rendering import Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
+from binx.slices.sql.changed_values import changed_rows
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
 from binx.slices.sql.referring_rows import MarkedText
 from binx.slices.sql.replaced_rows import keeping_rows
@@ -143,7 +144,7 @@ class ConditionsSql(BatchSql):
         assert after is not None
         if not places or not {*places} <= {*before.columns} & {*after.columns}:
             return None
-        which = reduce(pc.or_, [self._changes(place, before, after) for place in places])
+        which = reduce(pc.or_, [changed_rows(self._images, place, before, after) for place in places])
         return which if which.true_count else None
 
     def _unless_taken(self, places: tuple[int, ...], before: Images, known: Mapping[int, Images]) -> Parts:

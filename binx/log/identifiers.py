@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import UUID_SIZE, DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions.table import TransactionTable
-from binx.kernels.walk.scan import Level
-from binx.log.scanning import OnDamage
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from binx.log.file import BinlogFile
+    from binx.log.scanning import TransactionScan
 
 NAMESPACE = "6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44"
 """The namespace of the UUIDv5 of transactions without GTID; part of the data's contract."""
@@ -102,7 +101,6 @@ def key_of(source: GtidSource) -> bytes:
     return source.uuid + source.tag.encode("ascii")
 
 
-def logged_gtids(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> GtidSet:
-    """Return the GTIDs of a log's transactions; checksums are not verified."""
-    scan = file.scan(Level.LEVEL_INDEX, verify=False, on_damage=on_damage)
+def gtids_of(scan: TransactionScan) -> GtidSet:
+    """Return the GTIDs of a scan's transactions."""
     return GtidSet(run for table in scan for run in marked_gtids(table, table.mask()))

@@ -17,7 +17,7 @@ from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level
 from binx.log.damage import EventSearch
-from binx.log.identifiers import marked_gtids
+from binx.log.identifiers import gtids_of
 from binx.log.scanning import OnDamage
 from binx.source import READ_BYTES
 
@@ -157,7 +157,7 @@ class Tail:
         file = self._file
         span = Resumption(file.first_position, file.format, self._start)
         scan = Scan(file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=span)
-        return GtidSet(interval for table in scan for interval in marked_gtids(table, table.mask()))
+        return gtids_of(scan)
 
     def _is_anonymous(self) -> bool:
         """Return whether the bytes may be a transaction without a GTID, which no later log lists.

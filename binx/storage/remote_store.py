@@ -54,7 +54,7 @@ class RemoteStore:
         return self._uri
 
     def prepare(self, folders: Iterable[str] = ()) -> None:
-        """See :class:`~binx.storage.store.Store`; in object stores incomplete objects are never visible."""
+        """Create the place, and remove incomplete objects; in object stores those are never visible."""
         if self._is_object_store:
             return
         with _output_errors(self._uri):
@@ -68,7 +68,7 @@ class RemoteStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """See :class:`~binx.storage.store.Store`; locks on this machine only."""
+        """See :class:`~binx.storage.store.LocalStore`; locks on this machine only."""
         with hold_lock(self._on_this_machine(".lock"), self.where):
             yield
 
@@ -113,7 +113,7 @@ class RemoteStore:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[CountedSink]:
-        """See :class:`~binx.storage.store.Store`.
+        """See :class:`~binx.storage.store.LocalStore`.
 
         Object stores show an object once it is uploaded completely; other file systems rename it then.
         """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import unquote
 
 from binx.errors import OutputError, SourceError
@@ -32,12 +32,25 @@ class CountedSink(Sink, Protocol):
     bytes_written: int
 
 
-class Store(Protocol):
-    """A place that holds named objects, each written completely or not at all."""
+class LocalStore:
+    """A folder: a place that holds named objects, each written completely or not at all.
+
+    :class:`~binx.storage.remote_store.RemoteStore` has the same methods.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._inside = f"{folder}{os.sep}"
 
     @property
     def where(self) -> str:
         """The place's name in messages."""
+        return str(self._folder)
+
+    @property
+    def folder(self) -> Path:
+        """The folder."""
+        return self._folder
 
     def prepare(self, folders: Iterable[str] = ()) -> None:
         """Create the place if it does not exist, and remove incomplete objects of killed runs.
@@ -48,13 +61,24 @@ class Store(Protocol):
         Raises:
             OutputError: it cannot be created.
         """
+        with output_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            inside = [self._folder / name for name in folders]
+            for folder in [self._folder, *inside] if inside else []:
+                folder.mkdir(parents=True, exist_ok=True)
+                remove_leftovers(folder)
 
-    def locked(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def locked(self) -> Iterator[None]:
         """Lock the place for one writer; the lock ends with the process, however it ends.
 
         Raises:
             OutputError: another process holds it.
         """
+        with output_errors(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with hold_lock(self._folder / LOCK, self.where):
+            yield
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names of the objects directly in a folder, sorted; none if there is no such folder.
@@ -62,6 +86,13 @@ class Store(Protocol):
         Raises:
             SourceError: it cannot be read.
         """
+        path = self._folder / folder
+        try:
+            return sorted(entry.name for entry in os.scandir(path) if entry.is_file())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
 
     def find(self, folder: str) -> list[str]:
         """Return the names of all objects below a folder, at any depth, sorted; none without such a folder.
@@ -69,9 +100,15 @@ class Store(Protocol):
         Raises:
             SourceError: it cannot be read.
         """
+        files = (path for path in (self._folder / folder).rglob("*") if path.is_file())
+        try:
+            return sorted(path.relative_to(self._folder).as_posix() for path in files)
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(folder)) from error
 
     def path(self, name: str) -> str:
         """Return an object's full name: a path, or a URI."""
+        return self._inside + name
 
     def open(self, name: str) -> Source:
         """Open an object's stored bytes.
@@ -80,6 +117,7 @@ class Store(Protocol):
             SourceError: it does not exist, or cannot be read.
             NotABinlogError: it is empty.
         """
+        return PlainFile.open(self.path(name))
 
     def read(self, name: str) -> bytes | None:
         """Return all bytes of a small object; None if it does not exist.
@@ -87,13 +125,23 @@ class Store(Protocol):
         Raises:
             SourceError: it cannot be read.
         """
+        try:
+            with open(self.path(name), "rb", buffering=0) as file:
+                return file.readall()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(name)) from error
 
-    def writing(self, name: str) -> AbstractContextManager[CountedSink]:
+    @contextmanager
+    def writing(self, name: str) -> Iterator[CountedSink]:
         """Write an object; it appears completely when the block is left without an error.
 
         Raises:
             OutputError: it cannot be written.
         """
+        with open_output(self.path(name)) as stream:
+            yield stream
 
     def put(self, name: str, data: bytes) -> None:
         """Write a small object, completely or not at all; its folder is created.
@@ -101,6 +149,11 @@ class Store(Protocol):
         Raises:
             OutputError: it cannot be written.
         """
+        path = self._folder / name
+        with output_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with self.writing(name) as sink:
+            sink.write(data)
 
     def take(self, files: Iterable[tuple[str, str]]) -> None:
         """Move local files into the store; each appears completely, and its folder is created.
@@ -112,93 +165,6 @@ class Store(Protocol):
         Raises:
             OutputError: a file cannot be moved; those before it are.
         """
-
-    def remove(self, name: str) -> None:
-        """Remove an object permanently; do nothing if it does not exist.
-
-        Raises:
-            OutputError: it cannot be removed.
-        """
-
-
-class LocalStore:
-    """A folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._inside = f"{folder}{os.sep}"
-
-    @property
-    def where(self) -> str:
-        """The folder."""
-        return str(self._folder)
-
-    @property
-    def folder(self) -> Path:
-        """The folder."""
-        return self._folder
-
-    def prepare(self, folders: Iterable[str] = ()) -> None:
-        with output_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            inside = [self._folder / name for name in folders]
-            for folder in [self._folder, *inside] if inside else []:
-                folder.mkdir(parents=True, exist_ok=True)
-                remove_leftovers(folder)
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        with output_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
-        with hold_lock(self._folder / LOCK, self.where):
-            yield
-
-    def names(self, folder: str = "") -> list[str]:
-        path = self._folder / folder
-        try:
-            return sorted(entry.name for entry in os.scandir(path) if entry.is_file())
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}", path=str(path)) from error
-
-    def find(self, folder: str) -> list[str]:
-        files = (path for path in (self._folder / folder).rglob("*") if path.is_file())
-        try:
-            return sorted(path.relative_to(self._folder).as_posix() for path in files)
-        except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(folder)) from error
-
-    def path(self, name: str) -> str:
-        return self._inside + name
-
-    def open(self, name: str) -> Source:
-        return PlainFile.open(self.path(name))
-
-    def read(self, name: str) -> bytes | None:
-        try:
-            with open(self.path(name), "rb", buffering=0) as file:
-                return file.readall()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise SourceError(f"cannot be read: {error.strerror}", path=self.path(name)) from error
-
-    @contextmanager
-    def writing(self, name: str) -> Iterator[CountedSink]:
-        """See :class:`Store`; file and folder are synced to disk."""
-        with open_output(self.path(name)) as stream:
-            yield stream
-
-    def put(self, name: str, data: bytes) -> None:
-        path = self._folder / name
-        with output_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with self.writing(name) as sink:
-            sink.write(data)
-
-    def take(self, files: Iterable[tuple[str, str]]) -> None:
-        """See :class:`Store`; files are synced to disk before they are moved, folders after."""
         moves = [*files]
         synchronize(path for path, _ in moves)
         folders: dict[str, None] = {}
@@ -212,11 +178,19 @@ class LocalStore:
         synchronize(folders)
 
     def remove(self, name: str) -> None:
+        """Remove an object permanently; do nothing if it does not exist.
+
+        Raises:
+            OutputError: it cannot be removed.
+        """
         path = self._folder / name
         with output_errors(path):
             path.unlink(missing_ok=True)
         if path.parent.is_dir():
             synchronize([path.parent])
+
+
+Store: TypeAlias = "LocalStore | RemoteStore"
 
 
 def _make_folder(path: str) -> None:
@@ -229,7 +203,7 @@ def _make_folder(path: str) -> None:
         os.makedirs(path, exist_ok=True)
 
 
-def open_store(place: str) -> LocalStore | RemoteStore:
+def open_store(place: str) -> Store:
     """Return the store that a user names.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 from binx.cli.command import PATH, Example, command, flag, option
@@ -70,7 +71,7 @@ def index_command(
     with text_output(plain=as_json) as output, progress_bar("index", quiet=quiet) as bar:
         sizes = [_size(path) for path in paths]
         bar.expect(sum(sizes))
-        for number, path in enumerate(paths):
+        for number, (path, reached) in enumerate(zip(paths, accumulate(sizes), strict=True)):
             try:
                 with BinlogFile.open(path) as file:
                     is_secret = is_encrypted(file.source)
@@ -88,7 +89,7 @@ def index_command(
                     )
                     break
                 continue
-            bar.reach(sum(sizes[: number + 1]))
+            bar.reach(reached)
             encrypted += is_secret and done.state is IndexState.WRITTEN
             if check and not done.is_true and code is ExitCode.DONE:
                 code = ExitCode.ABSENT

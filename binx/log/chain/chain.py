@@ -22,8 +22,9 @@ from typing import NamedTuple
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource
+from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
-from binx.log.identifiers import logged_gtids
+from binx.log.identifiers import gtids_of
 from binx.log.selection.moments import MICROSECONDS
 from binx.source.names import has_archive_tag, is_named_next
 
@@ -142,11 +143,11 @@ def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None
 def _missing_at_end(before: FileEnds, content: GtidSet | None, after: FileEnds) -> GtidSet:
     """Return the GTIDs that a log without an end lacks; none if it is damaged, which its reader reports."""
     try:
-        differences = gtid_differences(
-            before, logged_gtids(before.file) if content is None else content, after
-        )
+        if content is None:
+            content = gtids_of(before.file.scan(Level.LEVEL_INDEX, verify=False))
     except BinxError:
         return GtidSet()
+    differences = gtid_differences(before, content, after)
     return GtidSet() if differences is None else differences[0]
 
 

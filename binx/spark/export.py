@@ -139,10 +139,10 @@ class _Export:
             group = files[first : first + count]
             names = [source_name(file) for file in group]
             # A log that is given twice replaces itself, as it does when logs are written one by one.
-            parts = [group] if len(set(names)) == len(names) else [[file] for file in group]
-            for part in parts:
-                yield from self._run(part, [file.name for file in files])
-                done += sum(file.size for file in part)
+            batches = [group] if len(set(names)) == len(names) else [[file] for file in group]
+            for batch in batches:
+                yield from self._run(batch, [file.name for file in files])
+                done += sum(file.size for file in batch)
                 progress(done)
         if self._row_filter is not None:
             self._row_filter.check()
@@ -153,17 +153,17 @@ class _Export:
         has_positions = selection.start is not None or selection.stop is not None
         request = Request(selection, tuple(names) if has_positions else (), self._options)
         logs = [TaskLog.of(file) for file in files]
-        found = self._each([(log, selection, request.names) for log in logs], _survey_logs)
+        surveys = self._each([(log, selection, request.names) for log in logs], _survey_logs)
         begun = 0
         while begun < len(files):
             shares = []
-            for file, log, one in zip(files[begun:], logs[begun:], found[begun:], strict=True):
-                doubtful = one.error is not None
+            for file, log, log_survey in zip(files[begun:], logs[begun:], surveys[begun:], strict=True):
+                doubtful = log_survey.error is not None
                 shares.append(Share(log, self._output, request, self._place, is_doubtful=doubtful))
                 if doubtful:
                     # Its own task reports the damage; the state of the logs after it is not known yet.
                     break
-                self._place = one.place_after(self._place, file)
+                self._place = log_survey.place_after(self._place, file)
             for report in self._written(files[begun : begun + len(shares)], shares):
                 begun += 1
                 yield report

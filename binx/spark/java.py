@@ -58,16 +58,16 @@ def find_java() -> str:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
-        place = f"JAVA_HOME={home} has no bin/java" if home else "no java is on PATH"
-        raise BinxError(f"Spark needs Java, and {place}: {_ADVICE}")
+        reason = f"JAVA_HOME={home} has no bin/java" if home else "no java is on PATH"
+        raise BinxError(f"Spark needs Java, and {reason}: {_ADVICE}")
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     except OSError as error:
         raise BinxError(f"{java} does not run ({error.strerror}): {_ADVICE}") from error
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr)
-    if answer.returncode != 0 or found is None:
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', answer.stderr)
+    if answer.returncode != 0 or match is None:
         raise BinxError(f"{java} does not run ({answer.stderr.strip() or 'no answer'}): {_ADVICE}")
-    version = int(found[2] or 1) if found[1] == "1" else int(found[1])
+    version = int(match[2] or 1) if match[1] == "1" else int(match[1])
     if version < _OLDEST:
         raise BinxError(f"Spark needs Java {_OLDEST} or newer, and {java} is {version}: {_ADVICE}")
     return java

@@ -125,8 +125,8 @@ def _quiet_start() -> Iterator[None]:
         except Exception as error:
             log.seek(0)
             lines = log.read().decode("utf-8", "replace").splitlines()[-_LOG_LINES:]
-            said = "\n".join(lines) or str(error)
-            raise BinxError(f"Spark does not start; it said:\n{said}") from error
+            output = "\n".join(lines) or str(error)
+            raise BinxError(f"Spark does not start; it said:\n{output}") from error
         finally:
             os.dup2(terminal, 2)
             os.close(terminal)
@@ -217,21 +217,21 @@ def problems(answers: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the problems that executors reported, as sentences without duplicates."""
     import pyarrow as pa
 
-    found: dict[str, None] = {}
-    for one in answers:
-        told = []
-        if one["error"] is not None:
-            told.append(f"{one['python']} cannot import binx ({one['error']})")
+    sentences: dict[str, None] = {}
+    for answer in answers:
+        texts = []
+        if answer["error"] is not None:
+            texts.append(f"{answer['python']} cannot import binx ({answer['error']})")
         else:
-            for name, ours in (("binx", __version__), ("pyarrow", pa.__version__)):
-                if one[name] != ours:
-                    told.append(f"has {name} {one[name]}, the driver has {ours}")
-            told += [
+            for name, expected in (("binx", __version__), ("pyarrow", pa.__version__)):
+                if answer[name] != expected:
+                    texts.append(f"has {name} {answer[name]}, the driver has {expected}")
+            texts += [
                 f"{path} does not exist; logs and output must be at the same path on all machines"
-                for path in one["unseen"]
+                for path in answer["unseen"]
             ]
-        found |= dict.fromkeys(f"{one['host']}: {text}" for text in told)
-    return list(found)
+        sentences |= dict.fromkeys(f"{answer['host']}: {text}" for text in texts)
+    return list(sentences)
 
 
 def _probe(paths: list[str], output: str, marker: str) -> Callable[[Iterable[int]], Iterator[dict[str, Any]]]:

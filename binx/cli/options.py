@@ -20,7 +20,7 @@ from binx.log.chain.inputs import copy_note, open_chain
 from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import format_time, index_of_file, parse_zone
+from binx.log.selection.moments import index_of_file, parse_zone
 from binx.log.selection.selection import Selection
 
 if TYPE_CHECKING:
@@ -222,12 +222,7 @@ class Logs:
 
     def say_understood(self, selection: Selection) -> None:
         """Print how the times of a selection were interpreted, and what is unclear about a dump."""
-        since, until = selection.since, selection.until
-        if since is not None or until is not None:
-            first = "" if since is None else f" from {format_time(since)}"
-            last = "" if until is None else f"{' to' if first else ''} before {format_time(until)}"
-            self.notes([f"transactions committed{first}{last} (UTC)"])
-        self.notes(self._dump.unclear if self._dump else ())
+        self.notes([*filter(None, [selection.times_text]), *(self._dump.unclear if self._dump else ())])
 
     def known_tables(self, chain: Sequence[FileEnds]) -> Catalog | None:
         """Return the tables that the dump defines for these logs."""

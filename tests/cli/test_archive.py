@@ -133,6 +133,19 @@ def test_logs_and_spans_come_back(tmp_path: Path) -> None:
     assert binx("archive", "--restore", "mysql-bin.000009", "--to", place, "-o", out).code == 4
 
 
+def test_a_span_over_a_log_whose_end_is_missing_lists_that(tmp_path: Path) -> None:
+    source = copy_logs(tmp_path / "logs", 1, 2)
+    log = source / "mysql-bin.000001"
+    end = json.loads(binx("ls", "--json", log).lines[-11])["end"]
+    log.write_bytes(log.read_bytes()[:end])
+    place = tmp_path / "archive"
+    assert binx("archive", source, "--to", place).code == 3
+    ended = binx("archive", "--since", "2026-11-21 09:48", "--to", place, "-o", tmp_path / "span")
+    assert ended.code == 3
+    assert "binx: transactions committed from 2026-11-21T09:48:00Z (UTC)\n" in ended.err
+    assert ":365-374, which the next file lists as logged before it, are missing" in ended.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -269,6 +269,8 @@ def _restore(
             path = restore_log(store, log, output, bar.reach)
         size, transactions, facts = log.bytes, log.transactions, {"name": log.stem, "sha256": log.sha256}
     else:
+        if selection.times_text and not quiet:
+            say_note(selection.times_text)
         span = restore_span(store, selection, output, server_id)
         say_losses(span.warnings)
         losses = say_losses(span.damage)

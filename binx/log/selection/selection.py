@@ -72,6 +72,15 @@ class Selection(NamedTuple):
         """Whether every transaction passes."""
         return self == Selection()
 
+    @property
+    def times_text(self) -> str:
+        """How its times were understood; empty without any."""
+        if self.since is None and self.until is None:
+            return ""
+        first = "" if self.since is None else f" from {format_time(self.since)}"
+        last = "" if self.until is None else f"{' to' if first else ''} before {format_time(self.until)}"
+        return f"transactions committed{first}{last} (UTC)"
+
     def facts(self) -> dict[str, object]:
         """Return the conditions as plain JSON values, without empty ones."""
         filters: dict[str, object] = {}

@@ -216,7 +216,7 @@ class RowLife:
         }
         restored = restored_by(statement.followed, statement.db, file.name, table.value("start", index))
         change = replace(
-            _at_place(file, table, index),
+            _change_in(file, table, index),
             row=row,
             uncertain=effect.may_change_rows,
             restored_by=next((text for *name, text in restored if self._tables.takes(*name)), None),
@@ -236,7 +236,7 @@ class RowLife:
         starts = {table.value("start", index): index for index in range(len(table))}
         text = self._text
         for place, (piece, number, ordinal, moved) in sorted(written.items()):
-            change = _at_place(file, table, starts[place.version & _OFFSET])
+            change = _change_in(file, table, starts[place.version & _OFFSET])
             logged = text is not None and (text.commit_version, text.ordinal) == (place.version, ordinal)
             statement = text.sql if text is not None and logged else None
             yield replace(change, moved=moved, statement=statement), piece.text(number, number + 1)
@@ -272,7 +272,7 @@ class RowLife:
         }
 
 
-def _at_place(file: BinlogFile, table: TransactionTable, index: int) -> RowChange:
+def _change_in(file: BinlogFile, table: TransactionTable, index: int) -> RowChange:
     """Return a change with its transaction's facts, without the row."""
     thread = table.value("thread_id", index)
     return RowChange(

@@ -249,12 +249,10 @@ def _hashed(column: pa.Array, misfits: Sequence[str | None], rules: PersonalData
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_nested(column.type):
-        texts = [None if value is None else rules.hash(_hashable(value)) for value in column.to_pylist()]
+        texts = [None if item is None else rules.hash(_hashable(item)) for item in column.to_pylist()]
         return pa.array(texts, pa.string())
     words = column.dictionary_encode()
-    texts = [
-        None if value is None else rules.hash(_hashable(value)) for value in words.dictionary.to_pylist()
-    ]
+    texts = [None if item is None else rules.hash(_hashable(item)) for item in words.dictionary.to_pylist()]
     hashes = pa.array(texts, pa.string()).take(words.indices)
     if any(text is not None for text in misfits):
         of_misfits = pa.array([None if text is None else rules.hash(text) for text in misfits], pa.string())

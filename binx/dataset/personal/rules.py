@@ -182,6 +182,6 @@ def personal_data(
     except OSError as error:
         raise UsageError(f"the key cannot be read: {error.strerror}", path=key_path) from error
     if len(key) < _LEAST_KEY:
-        found = f"found {len(key)}: `openssl rand -hex 32` gives one"
-        raise UsageError(f"expected a key of {_LEAST_KEY} bytes or more, {found}", path=key_path)
+        hint = f"found {len(key)}: `openssl rand -hex 32` gives one"
+        raise UsageError(f"expected a key of {_LEAST_KEY} bytes or more, {hint}", path=key_path)
     return PersonalData(*rules, key)

@@ -28,7 +28,7 @@ Definition = tuple[str, str, StatementContext]
 """A statement that defines tables: text, default database, session context."""
 
 
-class Place(NamedTuple):
+class ChainPlace(NamedTuple):
     """The position of a log in the chain.
 
     Attributes:
@@ -58,7 +58,7 @@ class Surveyed(NamedTuple):
     definitions: tuple[Definition, ...]
     error: BinxError | None
 
-    def place_after(self, place: Place, file: BinlogFile) -> Place:
+    def place_after(self, place: ChainPlace, file: BinlogFile) -> ChainPlace:
         """Return the place of the next log."""
         tables = place.tables
         if self.definitions:
@@ -66,7 +66,7 @@ class Surveyed(NamedTuple):
             for sql, db, context in self.definitions:
                 catalog.apply(sql, db, context)
             tables = packed(catalog)
-        return Place(
+        return ChainPlace(
             tables,
             place.epoch + file.format.at_startup,
             place.seqno + self.transactions,

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.chain import (
-    Place,
+    ChainPlace,
     SourceReport,
     check_log_numbers,
     packed,
@@ -45,7 +45,7 @@ class Request(NamedTuple):
     names: tuple[str, ...]
     options: ParquetOptions
 
-    def row_filter(self, place: Place) -> RowFilter | None:
+    def row_filter(self, place: ChainPlace) -> RowFilter | None:
         """Return the row filter for the log at a place, or None."""
         options = self.options
         if options.where is None:
@@ -73,7 +73,7 @@ class ExportedLog(NamedTuple):
     existing: dict[str, Any] | None
     found_gtids: GtidSet
     notes: tuple[str, ...]
-    next_place: Place
+    next_place: ChainPlace
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def export_log(
     dataset: DataSet,
     request: Request,
     file: BinlogFile,
-    place: Place,
+    place: ChainPlace,
     begin: Callable[[], Transaction],
     progress: Callable[[int], None],
     *,
@@ -111,7 +111,7 @@ def export_log(
         staged = export.write(begin(), progress, has_thread=has_thread)
     elif needs_next_place or seeks or existing["damage"]:
         export.pass_over(progress)
-    next_place = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
+    next_place = ChainPlace(packed(catalog), state.epoch, state.seqno, selector.passed)
     return ExportedLog(staged, existing, selector.found, tuple(selector.notes), next_place)
 
 
@@ -152,7 +152,7 @@ def to_parquet(
     dataset = DataSet(folder)
     with dataset.locked():
         chain = _Chain(dataset, files, selector, options, progress)
-        place = Place(packed(catalog), state.epoch, state.seqno, selector.passed)
+        place = ChainPlace(packed(catalog), state.epoch, state.seqno, selector.passed)
         try:
             yield from chain.export(place)
         finally:
@@ -189,7 +189,7 @@ class _Chain:
         options: ParquetOptions,
         progress: Callable[[int], None],
     ) -> None:
-        self.next_place: Place | None = None
+        self.next_place: ChainPlace | None = None
         self._dataset = dataset
         self._files = files
         self._selector = selector
@@ -202,7 +202,7 @@ class _Chain:
         self._lock = Lock()
         self._is_stopped = False
 
-    def export(self, place: Place) -> Iterator[SourceReport]:
+    def export(self, place: ChainPlace) -> Iterator[SourceReport]:
         """Export and commit the logs."""
         request, limit = self._request, self._request.options.where_limit
         chain_filter = request.row_filter(place)
@@ -252,7 +252,7 @@ class _Chain:
         self,
         pool: ThreadPoolExecutor | None,
         number: int,
-        place: Place,
+        place: ChainPlace,
         row_filter: RowFilter | None,
         *,
         needs_next_place: bool,

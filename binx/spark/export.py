@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from binx.dataset.chain import (
-    Place,
+    ChainPlace,
     SourceReport,
     Surveyed,
     check_log_numbers,
@@ -96,7 +96,7 @@ class Share:
     log: TaskLog
     output: str
     request: Request
-    place: Place
+    place: ChainPlace
     is_doubtful: bool
 
 
@@ -128,7 +128,7 @@ class _Export:
         self._output = output
         self._selector = selector
         self._options = options
-        self._place = Place(packed(catalog), state.epoch, state.seqno, 0)
+        self._place = ChainPlace(packed(catalog), state.epoch, state.seqno, 0)
         self._row_filter = Request(selector.selection, (), options).row_filter(self._place)
 
     def run(self, files: Sequence[BinlogFile], progress: Callable[[int], None]) -> Iterator[SourceReport]:

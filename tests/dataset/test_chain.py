@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.dataset import parquet
-from binx.dataset.chain import Place, SourceReport, packed, survey, unpacked
+from binx.dataset.chain import ChainPlace, SourceReport, packed, survey, unpacked
 from binx.dataset.continuation import ChainState, find_continuation
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
@@ -101,7 +101,7 @@ def test_logs_are_decoded_by_threads_of_their_own(
 def test_a_pass_over_statements_leads_where_decoding_does(chain: str, tmp_path: Path) -> None:
     files = open_files([str(path) for path in CHAINS[chain]])
     catalog, state = Catalog(), ChainState()
-    place = Place(packed(catalog), 0, 1, 0)
+    place = ChainPlace(packed(catalog), 0, 1, 0)
     try:
         for file in files:
             place = survey(file, Selection(), ()).place_after(place, file)

@@ -27,7 +27,7 @@ MISFITS = pa.map_(pa.string(), pa.string())
 
 _CHANGE_TYPE = pa.dictionary(pa.int8(), pa.string())
 _TRANSACTION = pa.dictionary(pa.int32(), pa.string())
-_SYSTEM_FIELDS = (
+SYSTEM_FIELDS = (
     pa.field("_change_type", _CHANGE_TYPE, nullable=False),
     pa.field("_commit_version", pa.int64(), nullable=False),
     pa.field("_commit_timestamp", UTC_TIMESTAMP, nullable=False),
@@ -71,7 +71,7 @@ class SharedColumns:
     @cached_property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the batches, without a table's version."""
-        fields = [*_SYSTEM_FIELDS]
+        fields = [*SYSTEM_FIELDS]
         if self.can_differ:
             fields.append(pa.field("_json_diff", pa.string()))
         if self.can_misfit:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from binx.errors import AbsentError, BinxError
-from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
+from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
 from binx.spark.lake.arrivals import Search, find_arrivals
 from binx.spark.lake.arrow.images import counts
 from binx.spark.lake.arrow.types import plain
@@ -18,14 +18,8 @@ from binx.spark.lake.state import State
 from binx.spark.lake.views import Part, living_columns, parts_of, unite, write_views
 
 _SYSTEM = {
-    "_change_type": pa.string(),
-    "_commit_version": pa.int64(),
-    "_commit_timestamp": UTC_TIMESTAMP,
-    "_row": pa.int64(),
-    "_transaction": pa.string(),
-    "_event_timestamp": UTC_TIMESTAMP,
-    "_position": pa.int64(),
-    "_statement": pa.int32(),
+    **{one.name: getattr(one.type, "value_type", one.type) for one in SYSTEM_FIELDS[:-1]},
+    # In place of ``_present``, whose bits are those of one file's columns.
     "_absent": pa.list_(pa.string()),
     "_json_diff": pa.string(),
     "_misfits": MISFITS,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from binx.kernels.render.transactions import TransactionTexts
-from binx.kernels.transactions.selection import marked_indexes, whole_transactions
+from binx.kernels.transactions.selection import whole_transactions
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.identifiers import anonymous_id
@@ -26,7 +26,7 @@ from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.decoder import TAKE, ChangeDecoder, DecoderOptions
+from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
 from binx.slices.rendering import Changes, Piece
 from binx.slices.search import Selected
@@ -244,11 +244,6 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def taken_indexes(mask: bytearray) -> array[int]:
-    """Return the indexes of the transactions that a mask selects."""
-    return array("q", marked_indexes(mask, TAKE))
-
-
 Renderer = Callable[[ChangeBatch, BinlogFile], list[Changes]]
 
 
@@ -359,7 +354,7 @@ class _Walk:
         self._frames = frames
         self._make_piece = make_piece
         self._sizes = sizes
-        self._taken = taken_indexes(part.mask)
+        self._taken = part.table.marked(part.mask)
         self._next = 0
         self._facts = _Facts(part, self._taken, facts)
         self._current: Begin | None = None

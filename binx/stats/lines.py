@@ -10,7 +10,6 @@ from itertools import pairwise
 
 from binx.errors import DamagedError, UnsupportedError, UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
-from binx.kernels.transactions.selection import marked_indexes
 from binx.log.identifiers import anonymous_id
 from binx.log.selection.moments import zone_offset
 from binx.slices.search import Selected
@@ -77,7 +76,7 @@ class LineWriter:
 
     def lines(self, part: Selected) -> bytes:
         """Return the lines of the marked transactions."""
-        return self._render(part, array("q", marked_indexes(part.mask, 1)))[0]
+        return self._render(part, part.table.marked(part.mask))[0]
 
     def each(self, part: Selected, indexes: Sequence[int]) -> list[bytes]:
         """Return a line for each of some transactions, whose indexes ascend."""

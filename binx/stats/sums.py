@@ -242,7 +242,7 @@ class StatementReader:
             mask = bytearray(part.mask)
             table.keep_values(mask, "kind", set(Kind) - {Kind.KIND_DDL})
             table.keep_range(mask, "statements", 1, _LARGEST)
-            indexes = table.marked(mask)[: self._mixtures_left] if any(mask) else []
+            indexes = table.marked(mask)[: self._mixtures_left]
             self._mixtures_left -= len(indexes)
             for index in indexes:
                 made = sum(is_schema_statement(query.text) for query in _queries(part, index))

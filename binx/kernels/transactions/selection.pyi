@@ -6,9 +6,6 @@ from typing_extensions import Buffer
 
 from binx.kernels.transactions.table import TransactionTable
 
-def marked_indexes(mask: Buffer, mark: int) -> bytes:
-    """Return the indexes of the bytes of a mask that have a value, int64."""
-
 def merged_ranges(table: TransactionTable, mask: Buffer | None, lengths_change: bool) -> bytes:
     """Return the marked transactions as byte ranges; adjacent transactions are merged.
 

@@ -31,20 +31,6 @@ cdef struct TransactionRange:
     int64_t transactions
 
 
-def marked_indexes(const uint8_t[::1] mask not None, uint8_t mark):
-    cdef Output indexes
-    cdef int64_t i
-    memset(&indexes, 0, sizeof(Output))
-    try:
-        with nogil:
-            for i in range(mask.shape[0]):
-                if mask[i] == mark:
-                    append(&indexes, &i, sizeof(int64_t))
-        return bytes_in(&indexes)
-    finally:
-        release(&indexes)
-
-
 def merged_ranges(TransactionTable table not None, const uint8_t[::1] mask, bint lengths_change):
     cdef Output ranges
     memset(&ranges, 0, sizeof(Output))

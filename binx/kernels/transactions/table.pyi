@@ -1,5 +1,6 @@
 """A table of transaction records, and the queries that need no Arrow."""
 
+from array import array
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, Final
@@ -132,5 +133,5 @@ class TransactionTable:
     def undoing(self, mask: Buffer) -> list[int]:
         """Return the indexes of records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes changes."""
 
-    def marked(self, mask: Buffer) -> list[int]:
+    def marked(self, mask: Buffer) -> array[int]:
         """Return the indexes of the marked records."""

@@ -392,9 +392,18 @@ cdef class TransactionTable:
         return [i for i in range(self.length()) if mask[i] == 1 and self.record(i).undoes_part]
 
     def marked(self, const uint8_t[::1] mask):
+        cdef Output indexes
         cdef int64_t i
         self.check(mask)
-        return [i for i in range(self.length()) if mask[i]]
+        memset(&indexes, 0, sizeof(Output))
+        try:
+            with nogil:
+                for i in range(self.length()):
+                    if mask[i] == 1:
+                        append(&indexes, &i, sizeof(int64_t))
+            return array("q", bytes_in(&indexes))
+        finally:
+            release(&indexes)
 
     cdef int check(self, mask) except -1:
         if len(mask) != self.length():

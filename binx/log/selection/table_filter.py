@@ -11,6 +11,7 @@ wherever they are replayed, so it passes if the transaction that it ends does.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import translate
 
@@ -190,7 +191,7 @@ class XaEnds:
         self._passed: dict[str, bool] = {}
 
     @staticmethod
-    def steps(table: TransactionTable, mask: bytearray) -> list[int]:
+    def steps(table: TransactionTable, mask: bytearray) -> array[int]:
         """Return the indexes of the marked transactions that prepare or end an XA transaction."""
         steps = bytearray(mask)
         table.keep_range(steps, "kind", Kind.KIND_XA_PREPARE, Kind.KIND_XA_ROLLBACK)

@@ -14,7 +14,7 @@ from binx.log.scanning import KIND_NAMES
 from binx.log.selection.table_filter import XaEnds
 from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Item, taken_indexes
+from binx.slices.changes import Begin, Item
 from binx.slices.search import Selected
 from binx.slices.sql.literals import comment_text
 from binx.source.wording import shortened
@@ -56,7 +56,7 @@ class PreparedXa:
         """
         table, mariadb = part.table, part.file.format.flavour is Flavour.MARIADB
         if mariadb and (self.is_prepared or XaEnds.steps(table, part.mask)):
-            for index in taken_indexes(part.mask):
+            for index in table.marked(part.mask):
                 kind = KIND_NAMES[Kind(table.value("kind", index))]
                 self._begin(kind, partial(transaction_id, part.file, table, index))
                 self.is_prepared = kind == "xa_prepare"

@@ -47,7 +47,7 @@ def table() -> TransactionTable:
 
 def ones(table: TransactionTable, mask: bytearray) -> list[int]:
     assert set(mask) <= {0, 1}
-    return table.marked(mask)
+    return list(table.marked(mask))
 
 
 def test_a_table_knows_each_field_singly_and_as_a_column(table: TransactionTable) -> None:

@@ -144,7 +144,7 @@ def _missing_at_end(before: FileEnds, content: GtidSet | None, after: FileEnds) 
     """Return the GTIDs that a log without an end lacks; none if it is damaged, which its reader reports."""
     try:
         if content is None:
-            content = gtids_of(before.file.scan(Level.LEVEL_INDEX, verify=False))
+            content = gtids_of(before.file.transactions(Level.LEVEL_INDEX, verify=False))
     except BinxError:
         return GtidSet()
     differences = gtid_differences(before, content, after)

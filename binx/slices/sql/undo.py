@@ -32,7 +32,7 @@ from binx.slices.rendering import gathered
 from binx.slices.search import Selected
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.literals import comment_text
-from binx.slices.sql.passes import ChangedAgain, without_rolled_back
+from binx.slices.sql.passes import without_rolled_back
 from binx.slices.sql.referring_rows import CascadeResult
 from binx.slices.sql.refusals import UndoStatements, refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
@@ -65,7 +65,7 @@ def write_undo(
     *,
     on_conflict: OnConflict = OnConflict.STOP,
     statement_bytes: int = STATEMENT_BYTES,
-    every: Callable[[], Iterable[Selected]] | None = None,
+    every: Callable[[], Iterable[Selected]] = tuple,
     choice: RowChoice | None = None,
     databases: DatabaseNames | None = None,
 ) -> UndoReport:
@@ -73,18 +73,16 @@ def write_undo(
 
     Args:
         every: returns all transactions of the logs, for rows that foreign keys deleted or changed and for
-            rows that were changed again; None to ignore these.
+            rows that were changed again.
 
     Raises:
         RefusedError: something cannot be undone; the message lists everything, and nothing was written.
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output or the temporary folder cannot be written.
     """
-    every = None if every is None else without_rolled_back(every)
     known = catalog.copy()
     with Backwards() as spool:
-        again = None if every is None else ChangedAgain()
-        rows = UndoRows(UndoCheck(on_conflict), Cascades(catalog, known, databases), again, databases)
+        rows = UndoRows(UndoCheck(on_conflict), Cascades(catalog, known, databases), databases)
         sizes = StatementSizes(statement_bytes)
         undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
         for item in ordered_changes(
@@ -98,7 +96,7 @@ def write_undo(
             choice=choice,
         ):
             undoing.take(item)
-        undoing.finish(every, known)
+        undoing.finish(without_rolled_back(every), known)
         return undoing.copy_out(output)
 
 
@@ -129,8 +127,7 @@ class _Undoing:
             refuse_other_flavour(self._format.flavour, item)
             self._begin, self._with_rows = item, False
             self._transactions += 1
-            if self._rows.again is not None:
-                self._rows.again.take_transaction(item.version)
+            self._rows.again.take_transaction(item.version)
             return
         assert self._begin is not None
         facts = self._begin.facts
@@ -171,15 +168,12 @@ class _Undoing:
             self._spool.add(rows.piece.text(first, last), self._number, rows.mark, last - first)
             last = first
 
-    def finish(self, every: Callable[[], Iterable[Selected]] | None, known: Catalog) -> None:
+    def finish(self, every: Callable[[], Iterable[Selected]], known: Catalog) -> None:
         self._statements.finish()
-        if every is None:
-            return
         if self._rows.cascades.found:
             self._restored = self._rows.cascades.restored(every, known, self._check)
             self._warnings += self._restored.warnings
-        if self._rows.again is not None:
-            self._warnings += self._rows.again.warnings(every(), known)
+        self._warnings += self._rows.again.warnings(every(), known)
 
     def copy_out(self, output: Sink) -> UndoReport:
         undone: set[int] = set()

@@ -36,25 +36,17 @@ _NOT_FULL = "binlog_row_image was not FULL"
 class UndoRows(SqlRows):
     """Renders row changes as statements that undo them.
 
-    Args:
-        again: finds undone rows that were changed again; None to ignore these.
-
     Attributes:
         obstacles: the changes that cannot be undone.
+        again: finds undone rows that were changed again.
     """
 
-    def __init__(
-        self,
-        check: UndoCheck,
-        cascades: Cascades,
-        again: ChangedAgain | None,
-        databases: DatabaseNames | None,
-    ) -> None:
+    def __init__(self, check: UndoCheck, cascades: Cascades, databases: DatabaseNames | None) -> None:
         super().__init__(databases)
         self.obstacles = Obstacles()
         self.check = check
         self.cascades = cascades
-        self.again = again
+        self.again = ChangedAgain()
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Return one statement for each row change of a batch, empty if it cannot be undone."""
@@ -63,8 +55,7 @@ class UndoRows(SqlRows):
         if again is not None:
             images = BatchImages(changes.take(pc.indices_nonzero(pc.invert(again))))
         self.warnings.take_table(changes.table.resolved)
-        if self.again is not None:
-            self.again.take(table, images)
+        self.again.take(table, images)
         self.cascades.take(table, images)
         ties = self.cascades.keys.ties(table.logged)
         unchecked = unchecked_rows(images)

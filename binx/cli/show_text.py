@@ -12,7 +12,7 @@ from binx.cli.layout import UNKNOWN
 from binx.inspect.event_fields import hex_lines
 from binx.log.selection.moments import zone_name
 from binx.source.wording import counted, encoded
-from binx.stats.text import ELLIPSIS, number_text, pad_text, safe_text, text_width, time_text
+from binx.stats.text import ELLIPSIS, pad_text, safe_text, text_width, time_text
 
 if TYPE_CHECKING:
     from binx.inspect.show import ShownEvent, ShownTransaction
@@ -71,9 +71,9 @@ class ShowText:
         original = facts["original_commit_timestamp"]
         if original not in (None, facts["commit_timestamp"]):
             times += f", on its first server {time_text(original, self._zone)}"
-        size = f"{number_text(facts['end'] - facts['start'])} bytes"
+        size = f"{facts['end'] - facts['start']:,} bytes"
         if facts["uncompressed_bytes"]:
-            size += f", {number_text(facts['uncompressed_bytes'])} bytes without compression"
+            size += f", {facts['uncompressed_bytes']:,} bytes without compression"
         yield f"  committed  {times}"
         yield f"  place      {safe_text(facts['file'])} {facts['start']}-{facts['end']}, {size}"
         origin = [f"server {facts['server_id']}"]
@@ -179,7 +179,7 @@ def value_text(value: Any) -> str:
         return "NULL"
     if isinstance(value, dict) and "start" in value:
         opening = '"' if value["is_text"] else "0x"
-        return f"{opening}{safe_text(value['start'])}{ELLIPSIS} ({number_text(value['bytes'])} bytes)"
+        return f"{opening}{safe_text(value['start'])}{ELLIPSIS} ({value['bytes']:,} bytes)"
     if isinstance(value, dict) and list(value) == ["hex"]:
         return f"0x{value['hex']}"
     if isinstance(value, dict) and list(value) == ["document"]:

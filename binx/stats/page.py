@@ -19,7 +19,6 @@ from binx.stats.text import (
     bytes_text,
     duration_text,
     moment_of,
-    number_text,
     period_text,
     safe_text,
     second_text,
@@ -85,11 +84,11 @@ def _about(figures: Record, zone: tzinfo) -> Iterator[str]:
 def _tiles(figures: Record) -> Iterator[Markup]:
     texts = [
         (bytes_text(figures["bytes"]), f"in {counted(len(figures['files']), 'file')}"),
-        (number_text(figures["transactions"]), "transactions"),
+        (f"{figures['transactions']:,}", "transactions"),
     ]
     if figures["tables"] is not None:
         tables = counted(len(figures["tables"]), "table")
-        texts.append((number_text(figures["rows"]), f"row changes in {tables}"))
+        texts.append((f"{figures['rows']:,}", f"row changes in {tables}"))
     if figures["first"] is not None:
         first, last = (moment_of(figures[name]["commit_timestamp"]) for name in ("first", "last"))
         texts.append((duration_text(max(last - first, 0)), "from first to last commit"))
@@ -177,7 +176,7 @@ def time_charts(histogram: Record, bursts: Sequence[Record], zone: tzinfo) -> It
     spans = [(moment_of(burst["start"]), moment_of(burst["end"])) for burst in bursts]
     for name, text_of, step_of in (
         ("bytes", bytes_text, _byte_step),
-        ("transactions", number_text, _number_step),
+        ("transactions", "{:,}".format, _number_step),
     ):
         yield _time_chart(name, text_of, step_of, histogram, spans, zone)
 

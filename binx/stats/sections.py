@@ -11,7 +11,6 @@ from binx.stats.dimensions import MEASURES, Dimension, key_columns, largest_grou
 from binx.stats.text import (
     bytes_text,
     moment_of,
-    number_text,
     period_text,
     safe_text,
     second_text,
@@ -113,7 +112,7 @@ def time_form(zone: tzinfo) -> Form:
 
 
 TEXT = Form(safe_text, safe_text, TEXTS)
-NUMBER = Form(number_text, str)
+NUMBER = Form("{:,}".format, str)
 PLAIN = Form(str, str)
 BYTES = Form(bytes_text, str)
 DURATION = Form(transaction_duration_text, str)

@@ -40,11 +40,6 @@ def bytes_text(count: int) -> str:
     return f"{value:.{digits}f} {_UNITS[unit]}"
 
 
-def number_text(number: int) -> str:
-    """Format a number with thousands separators."""
-    return f"{number:,}"
-
-
 def duration_text(duration: int) -> str:
     """Format a span in µs: ``0 s``, ``12 ms``, ``1.25 s``, ``3 min 04 s``, ``2 h 05 min``, ``3 d 04 h``."""
     seconds = duration / MICROSECONDS

@@ -10,7 +10,6 @@ from binx.stats.text import (
     bytes_text,
     duration_text,
     fit_text,
-    number_text,
     pad_text,
     period_text,
     safe_text,
@@ -43,10 +42,6 @@ def test_bytes_are_in_binary_units(count: int, text: str) -> None:
 def test_bytes_never_take_more_than_three_digits_but_below_a_kibibyte(count: int) -> None:
     number, _ = bytes_text(count).split()
     assert len(number.replace(".", "")) <= (3 if count >= 1024 else 4)
-
-
-def test_numbers_have_thousands_separators() -> None:
-    assert number_text(1234567) == "1,234,567"
 
 
 @pytest.mark.parametrize(

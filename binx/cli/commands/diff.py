@@ -16,7 +16,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection, wanted_gtids
 from binx.source.json_text import json_text
 from binx.source.wording import counted
-from binx.stats.text import number_text, safe_text
+from binx.stats.text import safe_text
 
 if TYPE_CHECKING:
     from binx.compare.diff import ChangePair, Difference, Lacking, LogDiff
@@ -96,7 +96,7 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
         held = f"{counted(side.files, 'log')}, {counted(side.transactions, 'transaction')}"
         yield f"{name}  {safe_text(path)}: {held}"
         if side.anonymous:
-            yield f"   {number_text(side.anonymous)} of them without GTID, not compared"
+            yield f"   {side.anonymous:,} of them without GTID, not compared"
     yield _titled("in both", found.common)
     yield from _listed("before B", found.left.gtids & found.right.before, "B had these before its first log")
     yield from _listed("before A", found.right.gtids & found.left.before, "A had these before its first log")
@@ -130,11 +130,11 @@ def _lines(found: LogDiff, left: str, right: str) -> Iterator[str]:
         yield from _difference(one)
     left_out = found.different.count - len(found.differences)
     if left_out:
-        yield f"  and {number_text(left_out)} more: {found.different}"
+        yield f"  and {left_out:,} more: {found.different}"
 
 
 def _titled(title: str, count: int) -> str:
-    return f"{title:<{_TITLE_WIDTH}}{number_text(count)}"
+    return f"{title:<{_TITLE_WIDTH}}{count:,}"
 
 
 def _listed(title: str, gtids: GtidSet, why: str) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _difference(one: Difference) -> Iterator[str]:
     for pair in one.pairs[:_CHANGES_SHOWN]:
         yield from _pair(pair)
     if len(one.pairs) > _CHANGES_SHOWN:
-        yield f"    and {number_text(len(one.pairs) - _CHANGES_SHOWN)} more"
+        yield f"    and {len(one.pairs) - _CHANGES_SHOWN:,} more"
 
 
 def _pair(pair: ChangePair) -> Iterator[str]:

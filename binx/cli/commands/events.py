@@ -14,7 +14,7 @@ from binx.cli.terminal import say_losses, screen, text_output
 from binx.errors import ExitCode
 from binx.log.selection.moments import Position, index_of_file, parse_position, zone_name
 from binx.stats.event_list import PLAIN_EVENT_COLUMNS, EventListing, parse_types
-from binx.stats.text import fit_text, number_text, short_transaction
+from binx.stats.text import fit_text, short_transaction
 
 EXAMPLES = (
     Example("every event of a log", "binx events mysql-bin.000003"),
@@ -116,7 +116,7 @@ def _screen(texts: Iterable[bytes], zone: tzinfo, width: int, colour: bool) -> I
         "position": Column("POSITION", number),
         "end": Column("END", number, spare=6),
         "type": Column("TYPE", plain),
-        "size": Column("SIZE", Form(lambda text: number_text(int(text)), str)),
+        "size": Column("SIZE", Form(lambda text: f"{int(text):,}", str)),
         "server_id": Column("SERVER", number, spare=5),
         "timestamp": Column(
             f"TIME ({zone_name(zone)})", Form(lambda text: text[:19].replace("T", " "), str, TIMES), spare=4

@@ -16,7 +16,7 @@ from binx.log.index.writer import IndexedLog, IndexState, index_log
 from binx.source.opening import is_encrypted
 from binx.source.remote import is_uri
 from binx.source.wording import counted
-from binx.stats.text import bytes_text, number_text, safe_text
+from binx.stats.text import bytes_text, safe_text
 
 EXAMPLES = (
     Example("once, to speed up later searches", "binx index mysql-bin.*"),
@@ -83,7 +83,7 @@ def index_command(
                 left = len(paths) - number - 1
                 if left and is_uri(path) and _is_of_the_store(error):
                     say_error(
-                        f"the logs after this one ({number_text(left)}) were not processed, because"
+                        f"the logs after this one ({left:,}) were not processed, because"
                         " each might wait as long for the object store; run the command again when it"
                         " responds"
                     )
@@ -125,7 +125,7 @@ def _write_report(done: IndexedLog, as_json: bool, output: TextOutput) -> None:
     if done.transactions is not None and done.bytes is not None:
         text += f", {counted(done.transactions, 'transaction')}, {bytes_text(done.bytes)}"
     if done.unfinished_bytes:
-        text += f"; the log's last {number_text(done.unfinished_bytes)} bytes are an incomplete transaction"
+        text += f"; the log's last {done.unfinished_bytes:,} bytes are an incomplete transaction"
     if done.problem is not None:
         text += f": {done.problem}"
     output.line(text)

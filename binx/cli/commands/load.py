@@ -17,7 +17,7 @@ from binx.spark.lake.model import TableName
 from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_catalog, parse_key
 from binx.spark.lake.summary import Summary
 from binx.spark.session import run_load
-from binx.stats.text import number_text, safe_text
+from binx.stats.text import safe_text
 
 EXAMPLES = (
     Example(
@@ -138,7 +138,7 @@ def _show(summary: Summary, *, as_json: bool, quiet: bool, is_status: bool = Fal
                 text.line(safe_text(line))
             done = "load {} is committed" if summary.changed else "nothing new; load {} is current"
             done = (f"as of load {summary.load}" if is_status else done).format(summary.load)
-            manifests = number_text(summary.manifests)
+            manifests = f"{summary.manifests:,}"
             read = (
                 f"{manifests} manifests"
                 if is_status
@@ -154,7 +154,7 @@ def _table(summary: Summary, figures: tuple[str, ...]) -> list[str]:
     rows = []
     for table in summary.tables:
         counts = [getattr(table, name) for name in figures]
-        texts = [UNKNOWN if count is None else number_text(count) for count in counts]
+        texts = [UNKNOWN if count is None else f"{count:,}" for count in counts]
         rows.append([safe_text(str(table.name)), *texts, table.complete])
     head = ["table", *figures, "complete"]
     return aligned_lines([head, *rows], [False, *(True for _ in figures), False]) if rows else []

@@ -152,7 +152,7 @@ def _screen(
 def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
     """Return a column, whose values are fields of plain lines."""
     from binx.stats.sections import TEXTS, TIMES, Column, Form
-    from binx.stats.text import bytes_text, number_text, short_transaction, transaction_duration_text
+    from binx.stats.text import bytes_text, short_transaction, transaction_duration_text
 
     def form(write: Callable[[int], str]) -> Form:
         return Form(lambda text: write(int(text)), str)
@@ -172,7 +172,9 @@ def _column(name: str, zone: tzinfo, *, chosen: bool) -> Column:
         return Column(title, form(bytes_text))
     if name == "duration":
         return Column(title, form(transaction_duration_text))
-    return Column(title, form(number_text if name in ("rows", "events", "statements") else str), spare=spare)
+    return Column(
+        title, form("{:,}".format if name in ("rows", "events", "statements") else str), spare=spare
+    )
 
 
 def _time(text: str) -> str:

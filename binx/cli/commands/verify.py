@@ -11,7 +11,7 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import TextOutput, say_note, screen, text_output
 from binx.errors import ExitCode
 from binx.source.wording import counted
-from binx.stats.text import bytes_text, number_text, safe_text
+from binx.stats.text import bytes_text, safe_text
 from binx.verify import FileReport, Problem, VerifyReport, verify
 
 EXAMPLES = (
@@ -79,16 +79,16 @@ def _file_line(file: FileReport) -> str:
     if file.ending != _DAMAGED or not file.damaged_bytes:
         details.append(file.ending)
     if file.damaged_bytes:
-        details.append(f"{number_text(file.damaged_bytes)} bytes damaged")
+        details.append(f"{file.damaged_bytes:,} bytes damaged")
     return f"{safe_text(file.path)}: {', '.join(details)}"
 
 
 def _problem_lines(number: int, problem: Problem, width: int | None, *, colour: bool) -> Iterator[str]:
     position = safe_text(problem.path)
     if problem.start is not None:
-        position += f", from byte {number_text(problem.start)}"
+        position += f", from byte {problem.start:,}"
         if problem.end is not None:
-            position += f" to {number_text(problem.end)}"
+            position += f" to {problem.end:,}"
     head = f"{number}. {problem.kind.value.replace('_', ' ')}: {position}"
     for line in _wrapped("", head, width, indent=_INDENT):
         yield _coloured(line, _RED, colour=colour)

@@ -21,7 +21,7 @@ from binx.stats.dimensions import Dimension
 from binx.stats.gather import gather
 from binx.stats.page import Markup, element, escaped, html_page, meter, time_charts
 from binx.stats.sums import bursts
-from binx.stats.text import bytes_text, moment_json, number_text
+from binx.stats.text import bytes_text, moment_json
 from tests.conftest import SHOPS
 from tests.stats.logs import Statement, log_of
 
@@ -107,7 +107,7 @@ def test_a_page_forbids_scripts_and_requests_to_its_browser(shop: Figures) -> No
 
 def test_a_page_has_the_figures(shop: Figures) -> None:
     text = Reader(html_page(shop)).text
-    assert number_text(shop["transactions"]) in text
+    assert f"{shop['transactions']:,}" in text
     for table in shop["tables"][:10]:
         assert f"{table['db']}.{table['table']}" in text
         assert bytes_text(table["bytes"]) in text

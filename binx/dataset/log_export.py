@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from binx.dataset.chain import source_name
 from binx.dataset.continuation import ChainState, behind_record
 from binx.dataset.dataset import DataSet
@@ -18,6 +20,7 @@ from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import SchemaRecord, Staged, Transaction, schema_record_of
 from binx.errors import RefusedError
 from binx.event.payload import PayloadCache
+from binx.event.rows import UNFOLLOWED
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -218,13 +221,16 @@ class LogExport:
 
     def _take_batch(self, batch: ChangeBatch, files: SourceFiles) -> None:
         name = (batch.table.db, batch.table.name)
+        sums = self._report.sums.tables[name]
+        if batch.rows_flags is not None and not sums.cascades_unlogged:
+            sums.cascades_unlogged = bool((np.asarray(batch.rows_flags) & UNFOLLOWED == 0).any())
         if self._row_filter is not None:
             batch, dropped = self._row_filter.chosen(batch)
             self._report.filter_out(name, dropped)
             if not batch.rows:
                 return
         files.write_changes(self._masks.batch(batch))
-        self._report.sums.tables[name].written += batch.rows
+        sums.written += batch.rows
 
     def _take_tables(self) -> None:
         """Collect what decoder, filter and masks report about tables, for the manifest."""

@@ -47,6 +47,7 @@ class TableSums:
         uncounted: rows events whose images cannot be counted, because the size of a column is not known; not
             included in ``images``.
         changes: inserts, updates and deletes of the exported transactions; None if there are none.
+        cascades_unlogged: whether foreign keys may have changed further rows without logging them.
     """
 
     images: int = 0
@@ -55,6 +56,7 @@ class TableSums:
     undecodable: int = 0
     uncounted: int = 0
     changes: list[int] | None = None
+    cascades_unlogged: bool = False
 
     def take_changes(self, counts: Iterable[int]) -> None:
         """Add counts of exported inserts, updates and deletes."""
@@ -146,7 +148,12 @@ def manifest(
         "last_commit_timestamp": _time(last[1]),
         "files": files,
         "tables": [
-            {"db": db, "table": table, **dict(zip(_CHANGES, counts.changes, strict=True))}
+            {
+                "db": db,
+                "table": table,
+                **dict(zip(_CHANGES, counts.changes, strict=True)),
+                **({"cascades_unlogged": True} if counts.cascades_unlogged else {}),
+            }
             for (db, table), counts in tables
             if counts.changes is not None
         ],

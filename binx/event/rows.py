@@ -42,6 +42,10 @@ class RowsFlag(IntFlag):
     """Changes that foreign keys cause in other tables are also logged as rows (MySQL 9.6)."""
 
 
+UNFOLLOWED = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
+"""Flags of rows that foreign keys do not follow, or whose followers are rows of the log too."""
+
+
 _KINDS = {
     first + offset: (kind, version)
     for first, version in (

@@ -23,7 +23,7 @@ from binx.errors import AbsentError, BinxError, RefusedError
 from binx.event.format import MAGIC, Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, EventType
 from binx.event.query import Query
-from binx.event.rows import RowsFlag, RowsHeader, RowsKind, plain_rows_event
+from binx.event.rows import UNFOLLOWED, RowsFlag, RowsHeader, RowsKind, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
 from binx.kernels.transactions.table import Kind, TransactionTable
@@ -40,7 +40,6 @@ from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
-from binx.slices.sql.foreign_keys import UNFOLLOWED
 from binx.slices.sql.refusals import Obstacles
 from binx.storage.output import Sink
 

@@ -380,7 +380,8 @@ def test_a_schema_that_defines_no_table_is_refused(tmp_path: Path) -> None:
 
 def test_logs_of_before_and_after_a_rotation_take_both_keyrings() -> None:
     logs = sorted(ENCRYPTED.glob("mysql-bin.0*"))
-    with binx.open(*logs, keyring=KEYRINGS) as opened:
+    missing = pytest.warns(binx.BinxWarning, match=r"expected mysql-bin\.000002 to follow")
+    with missing, binx.open(*logs, keyring=KEYRINGS) as opened:
         assert opened.index().num_rows > 0
     with pytest.raises(EncryptedError):
         binx.open(*logs, keyring=KEYRINGS[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from binx.dataset.parquet import to_parquet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
@@ -518,6 +520,16 @@ def test_rows_that_refer_to_one_that_mysql_replaces_stay(
         assert all_rows(mysql) == left
 
 
+def unlogged_in_data_set(server: Server, lake: Path) -> set[str]:
+    """The tables of which a data set says that foreign keys may have changed rows without a log."""
+    server.flush_logs()
+    with open_chain([str(server.binlogs()[-2])]) as chain:
+        list(to_parquet([ends.file for ends in chain], lake))
+    [manifest] = (lake / "_manifest").glob("*.json")
+    tables = json.loads(manifest.read_text())["tables"]
+    return {entry["table"] for entry in tables if "cascades_unlogged" in entry}
+
+
 def test_rows_that_mysql_logs_as_deleted_twice_come_back_once(mysql: MySQLServer, tmp_path: Path) -> None:
     drop_databases(mysql)
     mysql.reset()
@@ -527,6 +539,7 @@ def test_rows_that_mysql_logs_as_deleted_twice_come_back_once(mysql: MySQLServer
     assert reversed_of(mysql, change, tmp_path / "undo", SliceFormat.SQL) == []
     mysql.sql((tmp_path / "undo").read_bytes())
     assert all_rows(mysql) == before
+    assert unlogged_in_data_set(mysql, tmp_path / "lake") == set()
 
 
 def test_mysql_whose_storage_engine_follows_keys_logs_no_rows_for_them(
@@ -544,6 +557,8 @@ def test_mysql_whose_storage_engine_follows_keys_logs_no_rows_for_them(
             mysql.sql((tmp_path / "undo").read_bytes())
             assert all_rows(mysql) == before
         assert {change: reversed_of(mysql, change, tmp_path / "undo") for change in LOST} == LOST
+        mysql.sql("INSERT INTO small.parent VALUES (9, 9); DELETE FROM small.parent")
+        assert "parent" in unlogged_in_data_set(mysql, tmp_path / "lake")
     finally:
         mysql.stop()
         mysql.start()

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.charset import Charset
-from binx.event.rows import RowsFlag
+from binx.event.rows import UNFOLLOWED
 from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.arrow_schema import time_text
 from binx.rows.columns.names import ResolvedColumn
@@ -236,10 +236,6 @@ def _collation(column: ColumnDefinition | None) -> str | None:
     if column is None:
         return None
     return column.collation if column.base in _TEXTS and column.charset != NO_TEXT else NO_TEXT
-
-
-UNFOLLOWED = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY
-"""Flags of rows that foreign keys do not follow, or whose followers are rows of the log too."""
 
 
 def gone_rows(child: Child, images: BatchImages) -> Iterator[Gone]:

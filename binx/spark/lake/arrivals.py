@@ -308,11 +308,11 @@ class _Finder:
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
             state.chains[chain].logs[manifest.source.number].take(manifest)
             state.chains[chain].gtids |= manifest.gtids
-            if not manifest.source.logs_cascades:
-                found.causes |= {(table, "") for table in manifest.deleted}
-                for file in manifest.changes:
-                    if columns := followed.get(file.table):
-                        found.causes |= {(file.table, one) for one in changed_columns(file, columns)}
+            found.causes |= {(table, "") for table in manifest.deleted}
+            for file in manifest.changes:
+                columns = followed.get(file.table) if file.table in manifest.unlogged else None
+                if columns:
+                    found.causes |= {(file.table, one) for one in changed_columns(file, columns)}
             found.losses += [
                 Loss(text, manifest.first_commit, name)
                 for text in manifest.losses

@@ -1,4 +1,4 @@
-"""Find tables whose rows foreign keys deleted or changed without a log: on MariaDB, and MySQL before 9.6."""
+"""Find tables whose rows foreign keys deleted or changed, which only MySQL logs since 9.6, by default."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ from binx.storage.store import MANIFESTS
 
 # Python's errors for JSON of another shape, numbers such as Infinity, and too deeply nested brackets.
 NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
-_CASCADES_LOGGED_SINCE = (9, 6)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 _PATTERNS = {"databases", "tables"}
 
@@ -34,8 +33,7 @@ _PATTERNS = {"databases", "tables"}
 class Source:
     """The binary log that was exported; ``base`` is its name without the number.
 
-    ``time`` is when the log was created (s since 1970), ``logs_cascades`` whether its server logs the row
-    changes of foreign key cascades.
+    ``time`` is when the log was created (s since 1970).
     """
 
     name: str
@@ -45,7 +43,6 @@ class Source:
     bytes: int
     server_id: int
     time: int
-    logs_cascades: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +102,8 @@ class Manifest:
         gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
         next: the next log according to its last event, with that event's time.
         wrong: why rows of tables cannot be loaded.
-        deleted: the tables with deletions.
+        unlogged: the tables whose changes foreign keys may have followed without logging it.
+        deleted: those of them with deletions.
         base: the base's position, None for a log.
     """
 
@@ -127,6 +125,7 @@ class Manifest:
     before: GtidSet
     next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
+    unlogged: frozenset[TableName]
     deleted: frozenset[TableName]
     base: Base | None
 
@@ -188,6 +187,11 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
         first, last = document.get("first_commit_version"), document.get("last_commit_version")
         selected = Selected.from_manifest(document)
         behind, base = document.get("behind") or {}, document.get("base")
+        unlogged = {
+            TableName(entry["db"], entry["table"]): entry
+            for entry in document.get("tables", ())
+            if entry.get("cascades_unlogged")
+        }
         next_name, ended = behind.get("next"), behind.get("ended")
         return Manifest(
             place=place,
@@ -208,11 +212,8 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             before=GtidSet.parse(str(behind.get("gtids_before") or "")),
             next=None if next_name is None or ended is None else (str(next_name), int(ended)),
             wrong=dict(_wrong_sums(document, changes)),
-            deleted=frozenset(
-                TableName(entry["db"], entry["table"])
-                for entry in document.get("tables", ())
-                if entry.get("deletes")
-            ),
+            unlogged=frozenset(unlogged),
+            deleted=frozenset(table for table, entry in unlogged.items() if entry["deletes"]),
             base=None if base is None else Base(str(base["file"]), int(base["position"]), str(base["gtids"])),
         )
     except NOT_UNDERSTOOD as error:
@@ -226,7 +227,6 @@ def _source(entry: Mapping[str, Any]) -> Source:
     name = str(entry["name"])
     found = _FILE_NUMBER.match(name)
     number = entry.get("file_number")
-    version = re.match(r"(\d+)\.(\d+)", str(entry.get("server_version") or ""))
     return Source(
         name=name,
         identity=str(entry["identity"]),
@@ -235,9 +235,6 @@ def _source(entry: Mapping[str, Any]) -> Source:
         bytes=int(entry["bytes"]),
         server_id=int(entry["server_id"]),
         time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),
-        logs_cascades=entry.get("flavour") == "mysql"
-        and version is not None
-        and (int(version[1]), int(version[2])) >= _CASCADES_LOGGED_SINCE,
     )
 
 

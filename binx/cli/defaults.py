@@ -11,7 +11,9 @@ unknown name in it is an error, so that no default is silently ignored.
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import click
@@ -65,8 +67,6 @@ def read_config() -> dict[str, Any]:
         return {}
     try:
         with open(path, "rb") as file:
-            import tomllib
-
             return tomllib.load(file)
     except (FileNotFoundError, NotADirectoryError):
         if os.environ.get(VARIABLE):
@@ -76,7 +76,7 @@ def read_config() -> dict[str, Any]:
         return {}
     except OSError as error:
         raise UsageError(f"the configuration file cannot be read: {error.strerror}", path=path) from error
-    except ValueError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"the configuration file is not valid TOML: {error}", path=path) from error
 
 
@@ -127,7 +127,5 @@ def variable_name(*words: str) -> str:
 
 def unknown(kind: str, name: str, names: Collection[str]) -> str:
     """Return the message for an unknown name, with a suggestion."""
-    from difflib import get_close_matches
-
     near = get_close_matches(name, sorted(names), n=1, cutoff=0.5)
     return f"no {kind} {name!r}" + (f"; did you mean {near[0]}?" if near else "")

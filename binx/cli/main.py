@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -10,13 +9,10 @@ from types import FrameType
 from typing import NoReturn
 
 _INTERRUPTED = 128 + signal.SIGINT
-_GARBAGE_OBJECTS = 50_000
-"""New objects before Python seeks garbage; by default so few that it does so all the while modules load."""
 
 
 def main() -> NoReturn:
     """Run the process's command line, and exit."""
-    gc.set_threshold(_GARBAGE_OBJECTS)
     interrupts = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interrupts:
         signal.signal(signal.SIGINT, _end)
@@ -24,10 +20,7 @@ def main() -> NoReturn:
 
     if interrupts:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    code = run()
-    # Seeking garbage in all that was loaded would take longer than the rest of the exit.
-    gc.freeze()
-    sys.exit(code)
+    sys.exit(run())
 
 
 def _end(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from types import FrameType
@@ -130,8 +131,6 @@ def _shows_tracebacks() -> bool:
 
 def _show_traceback() -> None:
     if _shows_tracebacks():
-        import traceback
-
         traceback.print_exc()
 
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from binx.errors import DamagedError, UnsupportedError, UsageError
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
+from binx.log.events import first_statement
 from binx.log.identifiers import anonymous_id
 from binx.log.selection.moments import zone_offset
 from binx.slices.search import Selected
@@ -96,8 +97,6 @@ class LineWriter:
         name_of = _json_name if self._json else _plain_name
 
         def statement(start: int, end: int) -> bytes:
-            from binx.log.events import first_statement
-
             try:
                 text = first_statement(file, start, end, part.table.format)
             except (DamagedError, UnsupportedError) as error:

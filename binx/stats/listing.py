@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -159,8 +160,6 @@ class Listing:
 
     def _sorted(self) -> Iterator[bytes]:
         """Yield all, sorted in a temporary database, and only then raise what went wrong."""
-        import sqlite3
-
         with _disk_errors(), closing(sqlite3.connect("", isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("CREATE TABLE lines (key INTEGER, ordinal INTEGER, line BLOB)")
@@ -243,8 +242,6 @@ class Ranking:
 
 @contextmanager
 def _disk_errors() -> Iterator[None]:
-    import sqlite3
-
     try:
         yield
     except sqlite3.Error as error:

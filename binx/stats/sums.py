@@ -17,6 +17,7 @@ from binx.log.events import transaction_events
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES, TransactionScan
 from binx.log.selection.moments import MICROSECONDS
+from binx.rows.ddl.parse import is_schema_statement
 from binx.slices.search import Selected
 from binx.source.names import printable
 from binx.stats.dimensions import size_bound, size_step
@@ -237,8 +238,6 @@ class StatementReader:
                 if query is not None:
                     self._take_ddl(part, index, query)
         if self._mixtures_left:
-            from binx.rows.ddl.parse import is_schema_statement
-
             mask = bytearray(part.mask)
             table.keep_values(mask, "kind", set(Kind) - {Kind.KIND_DDL})
             table.keep_range(mask, "statements", 1, _LARGEST)

@@ -322,6 +322,6 @@ def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("sqlite3.connect", full)
+    monkeypatch.setattr("binx.stats.listing.sqlite3.connect", full)
     with log_of([Statement()]) as file, pytest.raises(OutputError, match="TMPDIR"):
         list(listing_of([file], order=Order.BYTES))

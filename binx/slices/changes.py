@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -28,13 +28,11 @@ from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.slices.rendering import Changes, Piece
+from binx.slices.rendering import Piece, Renderer
+from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
+from binx.slices.statement_sizes import StatementSizes
 from binx.source.wording import encoded
-
-if TYPE_CHECKING:
-    from binx.slices.options import RowChoice
-    from binx.slices.sql.write import StatementSizes
 
 PIECE_ROWS = 32_768
 """A piece ends when a table has this many rows."""
@@ -242,9 +240,6 @@ class _Facts:
 
 def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.timestamp("us")).cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-
-
-Renderer = Callable[[ChangeBatch, BinlogFile], list[Changes]]
 
 
 def ordered_changes(

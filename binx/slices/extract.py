@@ -26,7 +26,7 @@ from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
 if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.decoder import ChangeDecoder
-    from binx.slices.options import RowChoice
+    from binx.slices.row_choice import RowChoice
     from binx.where.condition import Condition
 
 OPERATIONS = ("insert", "update", "delete")
@@ -189,7 +189,7 @@ class _Extraction:
         if not options.only_matching and options.operations is None:
             return None
         from binx.log.selection.table_filter import TableFilter
-        from binx.slices.options import RowChoice
+        from binx.slices.row_choice import RowChoice
 
         selection = self._selection if options.only_matching else Selection()
         return RowChoice(
@@ -238,7 +238,8 @@ class _Extraction:
             self._warnings.append(UNTOLD)
 
     def _write_sql(self, stream: OutputStream) -> None:
-        from binx.slices.sql.write import STATEMENT_BYTES, check_sql, write_sql
+        from binx.slices.sql.write import check_sql, write_sql
+        from binx.slices.statement_sizes import STATEMENT_BYTES
 
         checked = check_sql(self._search.selected(), self._known_tables(), self._new_choice())
         self._search = self._new_search(tells=False)
@@ -255,7 +256,7 @@ class _Extraction:
 
     def _write_undo(self, stream: OutputStream) -> None:
         from binx.slices.sql.undo import write_undo
-        from binx.slices.sql.write import STATEMENT_BYTES
+        from binx.slices.statement_sizes import STATEMENT_BYTES
 
         report = write_undo(
             self._search.selected(),

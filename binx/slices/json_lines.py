@@ -30,8 +30,8 @@ from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Heads, RowTexts, WholeTexts, ordered_changes
-from binx.slices.options import RowChoice
 from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, Spelled, changes_of, columns, gathered
+from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.values import ColumnTexts, JsonValues, ValueWriter, plain_json
 from binx.source.wording import encoded

@@ -18,9 +18,9 @@ from binx.event.query import UPDATED_DB_NAMES, ExecuteLoadQuery, Query
 from binx.kernels.copy.rewrite import measure
 from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
-from binx.slices.binlog import SliceWriter, compare_checksums
 from binx.slices.options import DatabaseNames
 from binx.slices.slice_plan import FileRanges, Range
+from binx.slices.slice_writer import SliceWriter, compare_checksums
 from binx.source import READ_BYTES
 
 _GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})

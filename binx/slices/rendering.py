@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 
 from binx.kernels.render.row_changes import ChangeTexts, Spelling, State
+from binx.log.file import BinlogFile
+from binx.rows.batches import ChangeBatch
 from binx.rows.images import BatchImages, ChangeGroup, numbers
 
 if TYPE_CHECKING:
@@ -161,6 +163,10 @@ class Changes:
     parts: Sequence[bytes | Part]
     marks: pa.Array | None = None
     statement: tuple[bytes, bytes, bytes] | None = None
+
+
+Renderer = Callable[[ChangeBatch, BinlogFile], list[Changes]]
+"""Makes the texts of the row changes of a file's batch."""
 
 
 def changes_of(

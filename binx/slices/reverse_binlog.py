@@ -33,13 +33,13 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by
 from binx.slices.backwards import Backwards
-from binx.slices.binlog import SliceWriter
 from binx.slices.changes import Begin, ordered_changes
 from binx.slices.event_rows import counted_rows
 from binx.slices.options import DatabaseNames
 from binx.slices.renaming import rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
+from binx.slices.slice_writer import SliceWriter
 from binx.slices.sql.refusals import Obstacles
 from binx.storage.output import Sink
 

@@ -197,13 +197,13 @@ def test_ctrl_c_while_a_slice_is_written_leaves_nothing(shop: Shop, tmp_path: Pa
     target = tmp_path / "all.binlog"
     target.write_bytes(b"as it was")
     interrupt = (
-        "from binx.slices import binlog\n"
-        "write = binlog.SliceWriter._copy_ranges\n"
+        "from binx.slices import slice_writer\n"
+        "write = slice_writer.SliceWriter._copy_ranges\n"
         "def copy_ranges(self, ranges):\n"
         "    write(self, ranges)\n"
         "    assert [name for name in os.listdir() if name.startswith('.binx-')]\n"
         "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "binlog.SliceWriter._copy_ranges = copy_ranges"
+        "slice_writer.SliceWriter._copy_ranges = copy_ranges"
     )
     ended = binx_with(interrupt, "extract", *shop.logs, "-o", target, cwd=tmp_path)
     assert ended.code == 130

@@ -23,8 +23,9 @@ from binx.event.parse import parse_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
-from binx.slices.binlog import SliceReport, write_binlog
+from binx.slices.binlog import write_binlog
 from binx.slices.search import Selected
+from binx.slices.slice_writer import SliceReport
 from testdata.compare import as_integers
 from tests.conftest import TESTDATA
 

@@ -145,7 +145,7 @@ def test_slices_of_a_partition_into_runs_hold_the_wholes_transactions(
 def test_a_verbatim_slice_has_the_very_bytes_however_they_are_collected(
     small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binx.slices.binlog._SMALL_RUN", small)
+    monkeypatch.setattr("binx.slices.slice_writer._SMALL_RUN", small)
     path = SHOPS[0][1]
     original, transactions = path.read_bytes(), transactions_of(path)
     data, report = slice_of([path], each_third, verbatim=True)
@@ -381,6 +381,6 @@ def test_a_database_that_gets_another_name_is_all_that_changes(log: Path, tmp_pa
 def test_events_that_go_on_in_the_next_window_are_copied_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binx.slices.binlog.READ_BYTES", 1000)
+    monkeypatch.setattr("binx.slices.slice_writer.READ_BYTES", 1000)
     before, after = texts_of(SHOPS[0][3], tmp_path)
     assert after == before

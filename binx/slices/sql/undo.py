@@ -27,8 +27,9 @@ from binx.rows.images import ChangePlace
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import Begin, Item, RowTexts, ordered_changes
-from binx.slices.options import DatabaseNames, OnConflict, RowChoice
+from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.rendering import gathered
+from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.literals import comment_text
@@ -39,7 +40,7 @@ from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import UndoRows
-from binx.slices.sql.write import STATEMENT_BYTES, StatementSizes
+from binx.slices.statement_sizes import STATEMENT_BYTES, StatementSizes
 from binx.storage.output import Sink
 
 

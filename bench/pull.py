@@ -15,6 +15,7 @@ from pathlib import Path
 from bench.logs import CACHE, need_log
 from bench.process import Reading, run_measured
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from testdata.programs import need_mysql
 from testdata.servers import MySQLServer
 
@@ -90,7 +91,7 @@ def main() -> None:
 def _events(file: BinlogFile) -> dict[int, int]:
     from binx.kernels.walk.scan import Level
 
-    scan = file.scan(Level.LEVEL_EVENTS, verify=False)
+    scan = Scan(file, Level.LEVEL_EVENTS, verify=False)
     for _ in scan:
         pass
     return scan.totals().events

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
+from binx.log.file import TransactionScan
 from binx.log.identifiers import transaction_id
-from binx.log.scanning import TransactionScan
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNSIGNED = 1 << 64

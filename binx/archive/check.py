@@ -14,9 +14,11 @@ from binx.archive.objects import check_object
 from binx.archive.sources import open_source_logs
 from binx.errors import AbsentError, BinxError, SourceError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.chain import missing_gtids, order_ends
+from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import FileEnds
+from binx.log.chain.links import missing_gtids
 from binx.log.identifiers import gtids_of
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.source.names import printable, unencrypted_name
 from binx.source.wording import counted
@@ -242,7 +244,7 @@ def _tail(
             report.notes.append(f"{log.path}: cannot be checked: {log.error.message}")
     for ends in (*source_logs.closed, *source_logs.open):
         if find_log(logs, ends.file) is None:
-            gtids = gtids_of(ends.file.scan(verify=False, on_damage=OnDamage.SALVAGE))
+            gtids = gtids_of(Scan(ends.file, verify=False, on_damage=OnDamage.SALVAGE))
             report.tail.append(TailLog(ends.file.path, ends in source_logs.closed, ends.file.size, gtids))
             yield ends, gtids
 

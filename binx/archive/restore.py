@@ -16,6 +16,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ends_problems, order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractReport, extract
@@ -212,7 +213,7 @@ def _read_again(output: str, report: ExtractReport) -> None:
     """Read the output again, and remove it if it differs from the selected transactions."""
     try:
         with BinlogFile.open(output) as file:
-            count = sum(len(table) for table in file.scan())
+            count = sum(len(table) for table in Scan(file))
         if count != report.transactions:
             raise DamagedError(f"expected {report.transactions:,} transactions, found {count:,}", path=output)
     except BinxError as error:

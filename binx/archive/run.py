@@ -33,6 +33,7 @@ from binx.errors import AbsentError, BinxError, OutputError, RefusedError, Usage
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
+from binx.log.scan import find_transactions
 from binx.log.scanning import OnDamage
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -322,6 +323,6 @@ def _skip_log(file: BinlogFile, log: ArchivedLog, catalog: Catalog, state: Chain
     state.epoch += bool(log.create_timestamp)
     state.seqno += log.transactions
     decoder = ChangeDecoder(file, catalog)
-    scan = file.transactions(Level.LEVEL_TABLES)
+    scan = find_transactions(file, Level.LEVEL_TABLES)
     for table in scan:
         follow_statements(decoder, table)

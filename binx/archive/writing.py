@@ -21,10 +21,11 @@ from binx.archive.objects import ObjectWriter, Storage
 from binx.archive.sources import UnreadableLog
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.chain.ends import FileEnds
+from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, log_checksums
 from binx.log.index.writer import write_index_to
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
@@ -110,9 +111,9 @@ def archive_log(
 
 def _lost_gtids(ends: FileEnds, content: GtidSet) -> Iterator[Problem]:
     """Yield the problem that the next log lists GTIDs before it that neither this log nor its list has."""
-    after = ends.file.followed_by
-    if after is None:
+    if ends.file.followed_by is None:
         return
+    after = known_ends(ends.file.followed_by)._replace(chain=ends.chain)
     for problem in link_problems([ends, after], [content, GtidSet()]):
         if problem.kind is ProblemKind.LOST_GTIDS:
             message = (
@@ -175,7 +176,7 @@ def _write_log(source: Source, cuts: Iterable[int], storage: Storage, name: str,
 
 def _cuts(file: BinlogFile, on_damage: OnDamage = OnDamage.STOP) -> Iterator[int]:
     """Yield the ends of transactions."""
-    for table in file.scan(verify=False, on_damage=on_damage):
+    for table in Scan(file, verify=False, on_damage=on_damage):
         yield from memoryview(table.column("end")).cast("q")
 
 

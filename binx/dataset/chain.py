@@ -15,6 +15,7 @@ from binx.dataset.dataset import escape_name
 from binx.errors import BinxError, OutputError, RefusedError, SourceError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import find_transactions
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.rows.columns.schema import DEFAULT_CONTEXT, Provenance, StatementContext
 from binx.rows.ddl.catalog import Catalog, Followed
@@ -103,7 +104,7 @@ def survey(file: BinlogFile, selection: Selection, names: Sequence[str]) -> Surv
     error: BinxError | None = None
     try:
         decoder = ChangeDecoder(file, definitions, lambda db, name: False)
-        scan = file.transactions(level, verify=False)
+        scan = find_transactions(file, level, verify=False)
         for table in scan:
             count += len(table)
             if selector is not None:

@@ -20,6 +20,7 @@ from binx.log.boundary import TRANSITIONS, State, Step
 from binx.log.damage import EventSearch
 from binx.log.events import stored_payload, sums
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 
 if TYPE_CHECKING:
     from binx.kernels.walk.headers import HeaderFields
@@ -237,7 +238,7 @@ def last_transaction(file: BinlogFile, offset: int) -> tuple[int, FormatDescript
     Without one it is the first event; after damage, the last transaction before that.
     """
     begin, description = MAGIC_SIZE, file.format
-    scan = file.scan(Level.LEVEL_INDEX, verify=False)
+    scan = Scan(file, Level.LEVEL_INDEX, verify=False)
     try:
         for table in scan:
             mask = table.mask()

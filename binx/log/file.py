@@ -1,12 +1,12 @@
-"""An open binary log file: its format, and scans over its transactions."""
+"""An open binary log file: its format, and what a scan or an index of it yields."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 from binx.errors import BinxError, DamagedError, EncryptedError, NotABinlogError, UnsupportedError
 from binx.event.format import (
@@ -19,19 +19,14 @@ from binx.event.format import (
     verify_format_checksum,
 )
 from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, parse_header
+from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.scan import Resumption, Scan
-from binx.log.scanning import OnDamage
-from binx.source import READ_BYTES, PlainFile, Source, open_source
+from binx.log.scanning import Ending, Resumption, Totals
+from binx.source import READ_BYTES, Source, open_source
 from binx.source.base import BorrowedHead
 from binx.source.names import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from binx.log.chain.ends import FileEnds
-    from binx.log.index.file import IndexFile
-    from binx.log.scanning import TransactionScan
     from binx.source.keyring import Keys
 
 FORMAT_FROM = "BINX_FORMAT_FROM"
@@ -63,13 +58,12 @@ class BinlogFile:
         """Its entry in a server's index, if it was named by one."""
         self.copies: list[str] = []
         """Logs that are left out, as they are copies of this one or of its beginning."""
-        self.followed_by: FileEnds | None = None
+        self.followed_by: BinlogFile | None = None
         """The next log of its chain, if they were ordered together."""
         self.head_error: BinxError | None = None
         """The error of the first event, if that of another log replaces it."""
-        self.find_index: Callable[[], IndexFile | None] | None = None
+        self.find_index: Callable[[], StoredScan | None] | None = None
         """Opens the file's index if there is a valid one; set if index files may be used."""
-        self._is_plain = isinstance(source, PlainFile)
         self.keys: Keys | None = None
         """The keys that it was opened with, for its index; None for those in the environment."""
         try:
@@ -142,13 +136,13 @@ class BinlogFile:
 
     def close(self) -> None:
         """Close the file and its index."""
-        index: IndexFile | None = self.__dict__.get("index")
+        index: StoredScan | None = self.__dict__.get("index")
         if index is not None:
             index.close()
         self.source.close()
 
     @cached_property
-    def index(self) -> IndexFile | None:
+    def index(self) -> StoredScan | None:
         """The file's index, opened on first use; None if indexes are off or none is valid."""
         return None if self.find_index is None else self.find_index()
 
@@ -212,36 +206,64 @@ class BinlogFile:
                 return self.source.window(position, min(stop, position + size))
         return window
 
-    def scan(
-        self,
-        level: Level = Level.LEVEL_INDEX,
-        *,
-        verify: bool = True,
-        on_damage: OnDamage = OnDamage.STOP,
-        gtids: dict[bytes, bytes] | None = None,
-    ) -> Scan:
-        """Find the transactions with a scan; see :class:`~binx.log.scan.Scan`."""
-        return Scan(self, level, verify=verify, on_damage=on_damage, gtids=gtids)
 
-    def transactions(
-        self,
-        level: Level = Level.LEVEL_INDEX,
-        *,
-        verify: bool = True,
-        gtids: dict[bytes, bytes] | None = None,
-    ) -> TransactionScan:
-        """Find the transactions the fastest way: from the file's index if it has one, else with a scan.
+class TransactionScan(Protocol):
+    """Yields a file's transactions, in tables: a scan, or the file's index.
 
-        A plain file is searched for GTIDs faster than its index is read.
+    Attributes:
+        file: the file.
+        level: how much is known of the transactions.
+        ending: how the file ends; known after the iteration.
+        unfinished: bytes after the last whole transaction.
+    """
 
-        Args:
-            level: how much must be known of them; an index has everything.
-            gtids: a scan may skip transactions with none of these, see :class:`~binx.log.scan.Scan`.
-        """
-        is_faster = self._is_plain and gtids is not None
-        if not is_faster and self.index is not None:
-            return self.index
-        return self.scan(level, verify=verify, gtids=gtids)
+    file: BinlogFile
+    level: Level
+    ending: Ending | None
+    unfinished: int
+
+    def __iter__(self) -> Iterator[TransactionTable]:
+        """Yield tables of transactions, in the file's order."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Offset in the log that the iteration has reached."""
+        ...
+
+    @property
+    def accounted(self) -> int:
+        """Offset after the last whole transaction, or after the last event between transactions."""
+        ...
+
+    @property
+    def table_count(self) -> int:
+        """Number of tables that the log changes."""
+        ...
+
+    def totals(self) -> Totals:
+        """Events and bytes by type."""
+        ...
+
+    def table_name(self, number: int) -> tuple[str, str]:
+        """Return database and table of a table number in the table counts."""
+        ...
+
+    def table_maps(self) -> Iterator[tuple[int, bytes]]:
+        """Yield each distinct table map: its table's number, its bytes after table id and flags."""
+        ...
+
+    def uncounted_tables(self) -> list[tuple[str, str]]:
+        """Return the tables whose rows are not counted because a column's type is unknown."""
+        ...
+
+
+class StoredScan(TransactionScan, Protocol):
+    """Transactions in a file of their own, which stays open."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
 
 
 def _head_of(path: str, keys: Keys | None) -> bytes:

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import BinxError, TruncatedError
 from binx.event.format import MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
+from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventHeader, EventType, parse_header
+from binx.event.payload import PayloadCache, errors_at_event, whole_events
+from binx.event.rows import plain_rows_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level, Scanner, Stop
 from binx.log.boundary import compiled
-from binx.log.scanning import Ending, OnDamage, Totals, decoded_name
-from binx.source import READ_BYTES, WINDOW_BYTES
-
-if TYPE_CHECKING:
-    from binx.event.payload import PayloadCache
-    from binx.log.damage import Damage, Salvage
-    from binx.log.file import BinlogFile
+from binx.log.chain.ends import known_ends
+from binx.log.chain.links import listed_before
+from binx.log.damage import Damage, Salvage
+from binx.log.events import stored_payload, sums
+from binx.log.file import BinlogFile, TransactionScan
+from binx.log.identifiers import gtids_of
+from binx.log.scanning import Ending, OnDamage, Resumption, Totals, decoded_name
+from binx.log.tail import Tail
+from binx.source import READ_BYTES, WINDOW_BYTES, PlainFile
 
 _COMPILED = compiled()
 _NO_STOP = 2**63 - 1
-
-
-class Resumption(NamedTuple):
-    """Where a scan of part of a file begins.
-
-    The first events may belong to a transaction of the previous file, or are read by another scan.
-
-    Attributes:
-        position: offset of the first event that is read.
-        format: the format description in force there.
-        stop: where the scan ends: the end of a transaction or a slice; None for the file's end. How the file
-            ends is determined only there.
-    """
-
-    position: int
-    format: FormatDescription
-    stop: int | None = None
 
 
 class Scan:
@@ -64,10 +51,10 @@ class Scan:
     def __init__(
         self,
         file: BinlogFile,
-        level: Level,
+        level: Level = Level.LEVEL_INDEX,
         *,
-        verify: bool,
-        on_damage: OnDamage,
+        verify: bool = True,
+        on_damage: OnDamage = OnDamage.STOP,
         gtids: dict[bytes, bytes] | None = None,
         span: Resumption | None = None,
     ) -> None:
@@ -220,13 +207,18 @@ class Scan:
             )
         if scanner.is_seeking or accounted == file.size:
             return
-        from binx.log.tail import Tail
-
         in_place = not scanner.misplaced or scanner.first_misplaced >= accounted
         drift = 0 if in_place else scanner.drift
-        error = Tail(file, accounted, drift, self._format, verify=self._verify).error()
+        tail = Tail(file, accounted, drift, self._format, self._whole_gtids, verify=self._verify)
+        error = tail.error()
         if error is not None:
             raise error
+
+    def _whole_gtids(self) -> GtidSet:
+        """Return the GTIDs of the whole transactions before the file's end, which another scan reads."""
+        file = self.file
+        span = Resumption(file.first_position, file.format, self.accounted)
+        return gtids_of(Scan(file, verify=False, span=span))
 
     def _take_table(self) -> TransactionTable:
         """Return the transactions found since the last table; all have one format."""
@@ -267,8 +259,6 @@ class Scan:
 
     def _vouch(self, header: EventHeader) -> None:
         """Accept a large payload by its beginning."""
-        from binx.log.events import sums
-
         verify = self._verify and self._format.checksum_size
         self._scanner.vouch(*(sums(self.file.source, header) if verify else (0, 0)))
 
@@ -286,9 +276,6 @@ class Scan:
                 if not origin <= scanner.position < origin + len(window):
                     return Stop.STOP_END if scanner.position >= self.file.size else Stop.STOP_LIMIT
             elif stop == Stop.STOP_COMPRESSED_ROWS:
-                from binx.event.payload import errors_at_event
-                from binx.event.rows import plain_rows_event
-
                 header = parse_header(window, scanner.position, origin=origin)
                 start = scanner.position - origin
                 plain = plain_rows_event(window[start : start + header.size], header, self._format)
@@ -321,9 +308,6 @@ class Scan:
 
     def _feed_payload(self, window: memoryview, origin: int) -> None:
         """Count the contents of a compressed payload."""
-        from binx.event.payload import errors_at_event, whole_events
-        from binx.log.events import stored_payload
-
         scanner = self._scanner
         header = parse_header(window, scanner.position, origin=origin)
         payload = stored_payload(self.file.source, header, window, origin, self._format)
@@ -338,10 +322,6 @@ class Scan:
         if self._salvage is not None:
             self._salvage.close(file.size)
             if self.damage:
-                from binx.event.gtid.sets import GtidSet
-                from binx.log.chain.chain import listed_before
-                from binx.log.chain.ends import known_ends
-
                 self._salvage.name_lost(listed_before(known_ends(file)) or GtidSet())
         if self.damage and self.damage[-1].end == file.size:
             self.ending = Ending.DAMAGED
@@ -357,10 +337,28 @@ class Scan:
 
 
 def _salvage(file: BinlogFile, scanner: Scanner) -> Salvage:
-    # Imported here: few scans salvage, and all commands scan.
-    from binx.log.damage import Salvage
-
     salvage = Salvage(file.source, scanner)
     if file.head_error is not None:
         salvage.take_head(file.first_position, file.head_error)
     return salvage
+
+
+def find_transactions(
+    file: BinlogFile,
+    level: Level = Level.LEVEL_INDEX,
+    *,
+    verify: bool = True,
+    gtids: dict[bytes, bytes] | None = None,
+) -> TransactionScan:
+    """Find a file's transactions the fastest way: from its index if it has one, else with a scan.
+
+    A plain file is searched for GTIDs faster than its index is read.
+
+    Args:
+        level: how much must be known of them; an index has everything.
+        gtids: a scan may omit transactions with none of these, see :class:`Scan`.
+    """
+    is_faster = gtids is not None and isinstance(file.source, PlainFile)
+    if not is_faster and file.index is not None:
+        return file.index
+    return Scan(file, level, verify=verify, gtids=gtids)

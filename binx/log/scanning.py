@@ -1,19 +1,13 @@
-"""Names, endings and totals shared by scans and index files."""
+"""What scans and index files have in common: names, endings and totals."""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
+from binx.event.format import FormatDescription
 from binx.event.header import EventType
 from binx.kernels.transactions.table import Kind
-
-if TYPE_CHECKING:
-    from binx.log.index.file import IndexFile
-    from binx.log.scan import Scan
-
-TransactionScan: TypeAlias = "Scan | IndexFile"
-"""Yields a file's transactions: a scan, or its index file."""
 
 KIND_NAMES = tuple(kind.name.removeprefix("KIND_").lower() for kind in Kind)
 """Names of transaction kinds, by number."""
@@ -75,3 +69,20 @@ class OnDamage(Enum):
     """Raise the error."""
     SALVAGE = "salvage"
     """Continue at the next whole transaction, and list what was skipped."""
+
+
+class Resumption(NamedTuple):
+    """Where a scan of part of a file begins.
+
+    The first events may belong to a transaction of the previous file, or are read by another scan.
+
+    Attributes:
+        position: offset of the first event that is read.
+        format: the format description in force there.
+        stop: where the scan ends: the end of a transaction or a slice; None for the file's end. How the file
+            ends is determined only there.
+    """
+
+    position: int
+    format: FormatDescription
+    stop: int | None = None

@@ -8,21 +8,18 @@ chain shows that there was more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from binx.errors import BinxError, ChecksumError, DamagedError, TruncatedError
 from binx.event.format import FormatDescription
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.crc32 import checksum
-from binx.kernels.walk.scan import Level
+from binx.log.chain.ends import known_ends
+from binx.log.chain.links import ends_follow, gtid_differences
 from binx.log.damage import EventSearch
-from binx.log.identifiers import gtids_of
-from binx.log.scanning import OnDamage
+from binx.log.file import BinlogFile
 from binx.source import READ_BYTES
-
-if TYPE_CHECKING:
-    from binx.log.file import BinlogFile
 
 _SIZE_BITS = 0xFFFFFFFF
 _SIZE_AT = 9
@@ -34,6 +31,7 @@ class Tail:
     Args:
         start: offset after its last whole transaction.
         drift: difference between the positions in headers and the actual event ends up to there.
+        whole_gtids: reads the GTIDs of the whole transactions.
     """
 
     def __init__(
@@ -42,6 +40,7 @@ class Tail:
         start: int,
         drift: int,
         description: FormatDescription,
+        whole_gtids: Callable[[], GtidSet],
         *,
         verify: bool,
     ) -> None:
@@ -49,6 +48,7 @@ class Tail:
         self._start = start
         self._drift = drift
         self._checksum_size = description.checksum_size
+        self._whole_gtids = whole_gtids
         self._verify = verify
         self._search = EventSearch(file.source)
 
@@ -125,12 +125,9 @@ class Tail:
 
     def _check_later_log(self) -> None:
         """Check that the next log of the chain lists no transaction that is missing from the whole ones."""
-        after = self._file.followed_by
-        if after is None or not self._file.format.in_use:
+        if self._file.followed_by is None or not self._file.format.in_use:
             return
-        from binx.log.chain.chain import ends_follow, gtid_differences
-        from binx.log.chain.ends import known_ends
-
+        after = known_ends(self._file.followed_by)
         before = known_ends(self._file)
         unread = f"the {self._file.size - self._start:,} bytes after the last whole transaction"
         differences = (
@@ -149,15 +146,6 @@ class Tail:
                 " before it",
                 offset=self._start,
             )
-
-    def _whole_gtids(self) -> GtidSet:
-        """The GTIDs of the whole transactions."""
-        from binx.log.scan import Resumption, Scan
-
-        file = self._file
-        span = Resumption(file.first_position, file.format, self._start)
-        scan = Scan(file, Level.LEVEL_INDEX, verify=False, on_damage=OnDamage.STOP, span=span)
-        return gtids_of(scan)
 
     def _is_anonymous(self) -> bool:
         """Return whether the bytes may be a transaction without a GTID, which no later log lists.

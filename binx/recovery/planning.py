@@ -10,9 +10,11 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
-from binx.log.chain.chain import ProblemKind, ends_problems, gtid_differences, listed_before
+from binx.log.chain.chain import ProblemKind, ends_problems
 from binx.log.chain.ends import FileEnds
+from binx.log.chain.links import gtid_differences, listed_before
 from binx.log.identifiers import kernel_intervals, marked_gtids
+from binx.log.scan import find_transactions
 from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.recovery.held import HeldTransactions
 from binx.recovery.plan import Edge, LogPart, RecoveryPlan, Target, TargetKind
@@ -70,7 +72,7 @@ def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
     named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
     return len(named) == 1 and all(
         held.cut_transaction(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
-        for table in named[0].transactions()
+        for table in find_transactions(named[0])
     )
 
 
@@ -155,7 +157,7 @@ class _Planner:
         """Add a log's transactions to the plan; return its GTIDs and whether to stop."""
         ends = self._logs[index]
         content: list[tuple[GtidSource, int, int]] = []
-        scan = ends.file.transactions()
+        scan = find_transactions(ends.file)
         for table in scan:
             if not len(table):
                 continue

@@ -19,10 +19,9 @@ import pyarrow as pa
 from binx.kernels.render.transactions import TransactionTexts
 from binx.kernels.transactions.selection import whole_transactions
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.file import BinlogFile
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import anonymous_id
 from binx.log.index.transactions import index_batch
-from binx.log.scanning import TransactionScan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog

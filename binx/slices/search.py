@@ -10,14 +10,13 @@ from binx.event.format import Flavour
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ends_problems, epochs
 from binx.log.chain.ends import FileEnds
-from binx.log.file import BinlogFile, report_step
-from binx.log.scan import Scan
+from binx.log.file import BinlogFile, TransactionScan, report_step
+from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector, required_level
 
 if TYPE_CHECKING:
     from binx.kernels.transactions.table import TransactionTable
-    from binx.log.scanning import TransactionScan
     from binx.rows.ddl.catalog import Catalog
     from binx.where.condition import Condition
     from binx.where.rows import RowFilter
@@ -224,8 +223,8 @@ class Search:
     ) -> TransactionScan:
         """Scan a file's transactions, through the index if possible, or salvaging damage."""
         if self._on_damage is OnDamage.STOP:
-            return file.transactions(level, verify=self._verify, gtids=gtids)
-        scan = file.scan(Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
+            return find_transactions(file, level, verify=self._verify, gtids=gtids)
+        scan = Scan(file, Level.LEVEL_TABLES, verify=self._verify, on_damage=self._on_damage)
         self._salvaged.append(scan)
         return scan
 

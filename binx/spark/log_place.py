@@ -18,7 +18,7 @@ from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE, given_keys
 from binx.source.remote import is_uri
 
 if TYPE_CHECKING:
-    from binx.log.scan import Resumption
+    from binx.log.scanning import Resumption
     from binx.source.keyring import Keys
 
 

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from binx.kernels.transactions.table import FLAG_HAS_THREAD
 from binx.log.arrow import arrow_array, arrow_scalar
+from binx.log.file import TransactionScan
 from binx.log.identifiers import source_of
 from binx.log.index.transactions import TransactionRows
-from binx.log.scanning import KIND_NAMES, TransactionScan
+from binx.log.scanning import KIND_NAMES
 from binx.log.selection.moments import MICROSECONDS, format_in_zone, zone_offset
 from binx.slices.search import Selected
 from binx.source.names import printable

@@ -21,12 +21,13 @@ from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ends_problems, epochs, missing_gtids, order_ends
+from binx.log.chain.chain import ends_problems, epochs, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
-from binx.log.file import BinlogFile
+from binx.log.chain.links import missing_gtids
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import marked_gtids, transaction_id
-from binx.log.scan import Scan
-from binx.log.scanning import OnDamage, TransactionScan
+from binx.log.scan import Scan, find_transactions
+from binx.log.scanning import OnDamage
 from binx.log.selection.moments import MICROSECONDS
 from binx.log.selection.selection import Selection, Selector, required_level
 from binx.slices.search import Selected
@@ -104,11 +105,11 @@ def gather(
             selector.complete or selector.rules_out(log.file, log.previous_gtids)
         ):
             if on_damage is OnDamage.SALVAGE:
-                scan: TransactionScan = log.file.scan(Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
+                scan: TransactionScan = Scan(log.file, Level.LEVEL_TABLES, verify=verify, on_damage=on_damage)
             elif stored:
-                scan = log.file.transactions(level, verify=verify)
+                scan = find_transactions(log.file, level, verify=verify)
             else:
-                scan = log.file.scan(level, verify=verify)
+                scan = Scan(log.file, level, verify=verify)
             gathering.begin(log, scan, epoch)
             error: BinxError | None = None
             try:

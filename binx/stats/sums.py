@@ -14,8 +14,9 @@ from binx.event.table_map import parse_map_body
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import Kind
 from binx.log.events import transaction_events
+from binx.log.file import TransactionScan
 from binx.log.identifiers import transaction_id
-from binx.log.scanning import KIND_NAMES, TransactionScan
+from binx.log.scanning import KIND_NAMES
 from binx.log.selection.moments import MICROSECONDS
 from binx.rows.ddl.parse import is_schema_statement
 from binx.slices.search import Selected

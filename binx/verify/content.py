@@ -19,6 +19,7 @@ from binx.log.chain.ends import FileEnds
 from binx.log.damage import Cause, Damage
 from binx.log.events import transaction_events
 from binx.log.identifiers import marked_gtids
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.source.wording import counted
 from binx.verify.report import FileReport, Problem, ProblemKind
@@ -51,7 +52,7 @@ class ContentCheck:
         self.notes: list[str] = []
         self._ends = ends
         self._file = ends.file
-        self._scan = ends.file.scan(Level.LEVEL_TABLES, verify=checksums, on_damage=OnDamage.SALVAGE)
+        self._scan = Scan(ends.file, Level.LEVEL_TABLES, verify=checksums, on_damage=OnDamage.SALVAGE)
         self._scan.scanner.checks_sessions = True
         self._checksums = checksums
         self._transactions = self._bytes = self._by_length = 0

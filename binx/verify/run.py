@@ -10,9 +10,10 @@ from pathlib import Path
 from binx.errors import BinxError, DamagedError, NotABinlogError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ProblemKind as LinkKind
-from binx.log.chain.chain import ends_problems, gtid_differences, missing_gtids, order_ends
+from binx.log.chain.chain import ends_problems, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.chain.inputs import STANDARD_INPUT, copy_note, named_logs, without_copies
+from binx.log.chain.links import gtid_differences, missing_gtids
 from binx.log.chain.relay import begins_before, join_relay_logs
 from binx.log.file import BinlogFile
 from binx.log.scanning import OnDamage

@@ -17,6 +17,7 @@ from binx.archive.manifest import decode_manifest
 from binx.errors import DamagedError, OutputError, SourceError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.storage import seekable
@@ -168,7 +169,7 @@ def test_a_crash_that_lost_nothing_is_a_note(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1, 2)
     data = (SHOP / "mysql-bin.000001").read_bytes()
     with open_chain([str(SHOP / "mysql-bin.000001")]) as chain:
-        end = max(table.value("end", len(table) - 1) for table in chain[0].file.scan())
+        end = max(table.value("end", len(table) - 1) for table in Scan(chain[0].file))
     (source / "mysql-bin.000001").write_bytes(data[:end])
     archive(source, tmp_path / "archive")
     report = check(tmp_path / "archive")
@@ -180,7 +181,7 @@ def test_a_crash_that_lost_transactions_is_a_problem(tmp_path: Path) -> None:
     source = copy_logs(tmp_path / "logs", 1, 2)
     data = (SHOP / "mysql-bin.000001").read_bytes()
     with open_chain([str(SHOP / "mysql-bin.000001")]) as chain:
-        (table,) = list(chain[0].file.scan())
+        (table,) = list(Scan(chain[0].file))
         end = table.value("end", 99)
     (source / "mysql-bin.000001").write_bytes(data[:end])
     reports, run = archive(source, tmp_path / "archive")

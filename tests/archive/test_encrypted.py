@@ -20,6 +20,7 @@ from binx.errors import EncryptedError, OutputError, RefusedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.index.lookup import IndexUse
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore, open_store
 from testdata import encrypted as encrypted_logs
@@ -297,7 +298,7 @@ class TestReadingInPlace:
         with open_chain([str(sealed)], index=IndexUse(None, warnings.append)) as chain:
             assert [ends.file.name for ends in chain] == [f"mysql-bin.00000{n}" for n in range(1, 6)]
             assert all(ends.file.index is not None for ends in chain)
-            assert sum(len(table) for ends in chain for table in ends.file.scan()) == 1629
+            assert sum(len(table) for ends in chain for table in Scan(ends.file)) == 1629
         assert warnings == []
 
     def test_extract_and_index_take_the_identity(self, sealed: Path, key: Key, tmp_path: Path) -> None:
@@ -391,4 +392,4 @@ def test_a_bucket_holds_an_encrypted_archive(
     folder = bucket.place("logs/")
     with open_chain([folder], index=IndexUse(None, None)) as chain:
         assert all(ends.file.index is not None for ends in chain)
-        assert sum(len(table) for ends in chain for table in ends.file.scan()) == 820
+        assert sum(len(table) for ends in chain for table in Scan(ends.file)) == 820

@@ -14,8 +14,10 @@ from binx.archive.manifest import ArchivedLog, read_manifest
 from binx.errors import OutputError, RefusedError
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.index.file import IndexFile
 from binx.log.index.lookup import IndexUse
 from binx.log.index.writer import examine_index
+from binx.log.scan import Scan
 from binx.storage.store import LocalStore, Store
 from testdata import encrypted
 from tests.archive.places import (
@@ -36,7 +38,7 @@ from tests.log.building import flip
 def found_in(file: BinlogFile) -> list[tuple[int, int, str | None]]:
     return [
         (table.value("start", i), table.value("end", i), table.gtid(i))
-        for table in file.scan()
+        for table in Scan(file)
         for i in range(len(table))
     ]
 
@@ -143,7 +145,7 @@ def test_each_log_has_an_index_that_is_true_and_is_used(tmp_path: Path) -> None:
     paths = sorted(map(str, (tmp_path / "archive").glob("*.zst")))
     with open_chain(paths, index=IndexUse(None, warnings.append)) as chain:
         for ends in chain:
-            assert ends.file.index is not None
+            assert isinstance(ends.file.index, IndexFile)
             assert examine_index(ends.file, ends.file.index.path).state == "true"
     assert warnings == []
 

@@ -22,6 +22,7 @@ from binx.cli.run import run
 from binx.kernels.transactions.table import FLAG_BY_LENGTH
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from tests.stats.mysqlbinlog import count_listing, count_with_binx, find_reader, print_log
 
 MEBIBYTE = 1 << 20
@@ -131,7 +132,7 @@ def test_the_log_is_whole_and_of_the_size_asked_for(log: Path) -> None:
 
 def test_transactions_are_found_by_their_length_and_each_tables_in_turn(log: Path) -> None:
     with BinlogFile.open(str(log)) as file:
-        scan = file.scan(Level.LEVEL_TABLES)
+        scan = Scan(file, Level.LEVEL_TABLES)
         (table,) = scan
         assert all(table.value("flags", index) & FLAG_BY_LENGTH for index in range(len(table)))
         assert [table.gtid(index) for index in (0, 55)] == [f"{UUID}:1", f"{UUID}:56"]

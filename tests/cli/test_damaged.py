@@ -16,6 +16,7 @@ import pytest
 
 from binx.cli.run import run
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from tests.archive.places import SHOP
 from tests.conftest import TESTDATA
 from tests.source.ages import EXAMPLE_IDENTITY, EXAMPLE_RECIPIENT
@@ -135,7 +136,7 @@ def whole_ends(log: Path) -> set[int]:
     with BinlogFile.open(str(log)) as file:
         spans = [
             (table.value("start", index), table.value("end", index))
-            for table in file.scan()
+            for table in Scan(file)
             for index in range(len(table))
         ]
     return {place for span in spans for place in span} | {file.first_position}

@@ -16,6 +16,7 @@ from binx.compare.effects import Effect, Form, Verdict, compared, statement_form
 from binx.errors import RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.catalog import Catalog
@@ -293,7 +294,7 @@ def test_pieces_of_one_row_give_the_same_digests(log: Path, monkeypatch: pytest.
 def test_every_transaction_has_one_and_those_with_other_rows_another() -> None:
     found = digests(LOGS[0])
     with open_chain([str(LOGS[0])]) as chain:
-        (table,) = chain[0].file.scan()
+        (table,) = Scan(chain[0].file)
         assert [gtid for gtid, _ in found] == [table.gtid(index) for index in range(len(table))]
     assert len({digest for _, digest in found}) == len(found)
 

@@ -75,7 +75,7 @@ def _read_with_keyrings(path: Path) -> Observation:
 
 
 def _read(file: BinlogFile, outcome: str) -> Observation:
-    scan = file.scan(Level.LEVEL_TABLES, verify=outcome != UNCHECKED)
+    scan = Scan(file, Level.LEVEL_TABLES, verify=outcome != UNCHECKED)
     decoder = ChangeDecoder(file, Catalog())
     transactions = rows = 0
     for table in scan:

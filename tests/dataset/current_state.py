@@ -23,6 +23,7 @@ from binx.event.parse import parse_event
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.slices.binlog import write_binlog
 from binx.slices.search import Selected
 from binx.slices.slice_writer import SliceReport
@@ -149,7 +150,7 @@ def each_third(table: TransactionTable, index: int) -> bool:
 
 def runs_of(files: Iterable[BinlogFile], wanted: Wanted) -> Iterator[Selected]:
     for file in files:
-        scan = file.scan()
+        scan = Scan(file)
         for table in scan:
             yield Selected(scan, table, bytearray(wanted(table, i) for i in range(len(table))))
 
@@ -169,7 +170,7 @@ def transactions_of(path: Path, level: Level = Level.LEVEL_EVENTS) -> list[tuple
     with BinlogFile.open(str(path)) as file:
         return [
             (table.value("start", i), table.value("end", i), table.gtid(i), table.value("flags", i))
-            for table in file.scan(level)
+            for table in Scan(file, level)
             for i in range(len(table))
         ]
 

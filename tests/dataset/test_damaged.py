@@ -19,6 +19,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile, open_files
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
@@ -68,7 +69,7 @@ def spans(path: Path) -> dict[str, tuple[int, int]]:
                 table.value("start", index),
                 table.value("end", index),
             )
-            for table in file.scan(Level.LEVEL_EVENTS)
+            for table in Scan(file, Level.LEVEL_EVENTS)
             for index in range(len(table))
         }
 

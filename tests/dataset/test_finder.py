@@ -18,6 +18,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.payload import PayloadCache
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection, Selector
 from tests.conftest import TESTDATA
 from tests.log.index.index_files import index_table
@@ -36,7 +37,7 @@ def many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def finder(path: Path, selection: Selection | None = None) -> Iterator[tuple[Finder, BinlogFile]]:
     with BinlogFile.open(str(path)) as file:
-        scan = file.scan(Level.LEVEL_TABLES)
+        scan = Scan(file, Level.LEVEL_TABLES)
         salvaging = Salvaging(scan, None, lambda: None)
         selector = Selector(selection or Selection())
         report = LogReport(file, selector.takes_table)
@@ -60,7 +61,7 @@ def index_rows(made: Finder) -> list[dict[str, Any]]:
 def test_the_rows_of_the_index_are_those_of_one_pass(path: Path) -> None:
     with finder(path) as (made, file):
         rows = index_rows(made)
-        whole = index_table(file, file.scan(Level.LEVEL_TABLES), epoch=2, first_seqno=7)
+        whole = index_table(file, Scan(file, Level.LEVEL_TABLES), epoch=2, first_seqno=7)
         assert rows == whole.to_pylist()
 
 

@@ -22,6 +22,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, encode_facts
 from binx.log.index.writer import write_index
+from binx.log.scan import Scan
 from binx.storage.seekable import write_seekable
 from tests.conftest import CORPUS, TESTDATA
 from tests.log.searching import Bytes
@@ -57,7 +58,7 @@ def _parts(data: bytes) -> Iterator[bytes]:
     with suppress(BinxError):
         file = BinlogFile(Bytes(data))
         head = part = data[: file.first_position]
-        for table in file.scan(Level.LEVEL_TABLES, verify=False):
+        for table in Scan(file, Level.LEVEL_TABLES, verify=False):
             for index in range(len(table)):
                 transaction = data[table.value("start", index) : table.value("end", index)]
                 if len(part) + len(transaction) > _LARGEST_LOG:

@@ -25,6 +25,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.index.file import IndexFile, decode_facts
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
@@ -59,7 +60,7 @@ def events(data: bytes) -> None:
             for line in lines.splitlines():
                 json.loads(line)
     with suppress(BinxError):
-        scan = BinlogFile(Bytes(data)).scan(Level.LEVEL_TABLES, verify=False, on_damage=OnDamage.SALVAGE)
+        scan = Scan(BinlogFile(Bytes(data)), Level.LEVEL_TABLES, verify=False, on_damage=OnDamage.SALVAGE)
         covered = scan.file.first_position
         for table in scan:
             for index in range(len(table)):
@@ -69,7 +70,7 @@ def events(data: bytes) -> None:
 
 def _read(data: bytes, level: Level) -> None:
     file = BinlogFile(Bytes(data))
-    for table in file.scan(level, verify=False):
+    for table in Scan(file, level, verify=False):
         for index in range(min(len(table), 100)):
             table.gtid(index)
             if level is Level.LEVEL_EVENTS:
@@ -83,7 +84,7 @@ def rows(data: bytes) -> None:
     """A log's rows: decoded to Arrow, valid in all its parts."""
     file = BinlogFile(Bytes(data))
     decoder = ChangeDecoder(file, Catalog(), options=DecoderOptions(row_group_rows=64))
-    for table in file.scan(Level.LEVEL_TABLES, verify=False):
+    for table in Scan(file, Level.LEVEL_TABLES, verify=False):
         for item in decoder.decode(table, bytearray(b"\1" * len(table))):
             _check(item)
     for item in decoder.finish():

@@ -17,6 +17,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals
+from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
 from binx.slices.json_lines import write_json
@@ -33,7 +34,7 @@ _CONTROL = bytes(byte for byte in (*range(32), 127) if byte not in _ALLOWED)
 
 
 def _selected(data: bytes) -> Iterator[Selected]:
-    scan = BinlogFile(Bytes(data)).scan(Level.LEVEL_TABLES, verify=False)
+    scan = Scan(BinlogFile(Bytes(data)), Level.LEVEL_TABLES, verify=False)
     for table in scan:
         yield Selected(scan, table, table.mask(), first_seqno=1)
 
@@ -78,7 +79,7 @@ def slices(data: bytes) -> None:
 
 def _slice(data: bytes) -> bytes:
     file, output = BinlogFile(Bytes(data)), io.BytesIO()
-    scan = file.scan(verify=False)
+    scan = Scan(file, verify=False)
     runs = (Selected(scan, table, table.mask()) for table in scan)
     write_binlog(runs, output, verify=False)
     return output.getvalue()
@@ -91,7 +92,7 @@ def _places(data: bytes, level: Level, gtids: GtidSet | None = None) -> list[Pla
     intervals = None if gtids is None else kernel_intervals(gtids)
     return [
         (table.value("start", index), table.value("end", index), table.gtid(index))
-        for table in BinlogFile(Bytes(data)).scan(level, verify=False, gtids=intervals)
+        for table in Scan(BinlogFile(Bytes(data)), level, verify=False, gtids=intervals)
         for index in range(len(table))
     ]
 
@@ -115,7 +116,7 @@ def _lengths_are_right(data: bytes) -> bool:
     """Whether each transaction is as long as its GTID event says, if that says anything."""
     file = BinlogFile(Bytes(data))
     end, described = file.first_position, file.format
-    for table in file.scan(Level.LEVEL_EVENTS, verify=False):
+    for table in Scan(file, Level.LEVEL_EVENTS, verify=False):
         described = table.format
         for index in range(len(table)):
             start, end = table.value("start", index), table.value("end", index)

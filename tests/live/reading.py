@@ -13,6 +13,7 @@ from typing import Any
 
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
@@ -293,7 +294,7 @@ def compare_with_listing(server: Server, path: Path, catalog: Catalog, seen: set
         )
         ours: list[Transaction] = []
         images: dict[int, list[tuple[tuple[int, int], Read]]] = defaultdict(list)
-        for table in file.scan(Level.LEVEL_TABLES):
+        for table in Scan(file, Level.LEVEL_TABLES):
             for index in range(len(table)):
                 ours.append(
                     Transaction(table.value("start", index), table.value("end", index), table.gtid(index))

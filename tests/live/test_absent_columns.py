@@ -13,6 +13,7 @@ from binx.dataset.parquet import to_parquet
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.types import Kind
@@ -55,7 +56,7 @@ def inserted(file: Path) -> tuple[dict[str, str | None], list[ResolvedColumn], b
     """The only row of a log: its table's columns, and which of them its image has."""
     with BinlogFile.open(str(file)) as opened:
         decoder = ChangeDecoder(opened, Catalog())
-        for table in opened.scan(Level.LEVEL_TABLES):
+        for table in Scan(opened, Level.LEVEL_TABLES):
             items = [*decoder.decode(table, table.mask())]
         items += decoder.finish()
     (batch,) = (item for item in items if isinstance(item, ChangeBatch))

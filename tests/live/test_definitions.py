@@ -18,6 +18,7 @@ from binx.event.statement_digest import digest_text
 from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import STATEMENTS_ONLY, ChangeDecoder
 from testdata.servers import MySQLServer, Server, ServerError
@@ -98,7 +99,7 @@ def follow(log: Path, steps: dict[int, Step]) -> str:
     catalog = Catalog()
     with BinlogFile.open(str(log)) as file:
         decoder = ChangeDecoder(file, catalog, lambda database, table: False)
-        for table in file.scan(Level.LEVEL_EVENTS):
+        for table in Scan(file, Level.LEVEL_EVENTS):
             for index in range(len(table)):
                 marks = bytearray(len(table))
                 marks[index] = STATEMENTS_ONLY
@@ -140,7 +141,7 @@ def logged() -> list[str]:
     forms: dict[str, str] = {}
     for path in LOGS:
         with BinlogFile.open(str(path)) as file:
-            for table in file.scan():
+            for table in Scan(file):
                 for index in range(len(table)):
                     start, end = table.value("start", index), table.value("end", index)
                     for _, event in transaction_events(file, start, end, table.format):

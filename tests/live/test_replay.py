@@ -12,6 +12,7 @@ import pytest
 
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.slices.binlog import write_binlog
 from binx.slices.extract import extract
@@ -30,7 +31,7 @@ SMALL_OF_MARIADB = ("compressed", "load_data", "standalone", "statements", "xa")
 
 def parts_of(file: BinlogFile) -> Iterator[Selected]:
     """All transactions of a file."""
-    scan = file.scan()
+    scan = Scan(file)
     return (Selected(scan, table, table.mask()) for table in scan)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -183,7 +184,7 @@ def documents_after(file: Path) -> tuple[list[str], int]:
     left = 0
     with BinlogFile.open(str(file)) as opened:
         decoder = ChangeDecoder(opened, Catalog())
-        for table in opened.scan(Level.LEVEL_TABLES):
+        for table in Scan(opened, Level.LEVEL_TABLES):
             items = [*decoder.decode(table, table.mask())]
         items += decoder.finish()
         for item in items:

@@ -13,6 +13,7 @@ from binx.errors import RefusedError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, extract
@@ -402,7 +403,7 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
     assert state() != before
     log, undo = server.binlogs()[1], tmp_path / "undo.binlog"
     with undo.open("wb") as output, BinlogFile.open(str(log)) as file:
-        tables = file.scan(Level.LEVEL_TABLES)
+        tables = Scan(file, Level.LEVEL_TABLES)
         write_reversed((ReversePart(file, table, range(len(table)), {}) for table in tables), output)
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.sql(server.mysqlbinlog(undo, *options))

@@ -18,6 +18,7 @@ from binx.inspect.why import RowLife
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
@@ -48,7 +49,7 @@ def inserted(server: Server, conditions: Conditions) -> Iterator[list[BatchImage
     with BinlogFile.open(str(server.binlogs()[-1])) as file:
         decoder = ChangeDecoder(file, Catalog())
         found = []
-        for table in file.scan(Level.LEVEL_TABLES):
+        for table in Scan(file, Level.LEVEL_TABLES):
             found += [item for item in decoder.decode(table, table.mask()) if isinstance(item, ChangeBatch)]
         yield [BatchImages(batch) for batch in [*found, *decoder.finish()]]
 

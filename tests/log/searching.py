@@ -11,6 +11,7 @@ from binx.errors import BinxError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import read_ends
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from binx.log.selection.selection import Selection, Selector, required_level
 from tests.conftest import TESTDATA
@@ -38,7 +39,7 @@ def search(selection: Selection, paths: list[Path], *, level: Level | None = Non
             if found.selector.rules_out(file, read_ends(file).previous_gtids):
                 continue
             found.searched.append(file.name)
-            scan = file.scan(required_level(selection) if level is None else level)
+            scan = Scan(file, required_level(selection) if level is None else level)
             for table in scan:
                 for index in table.marked(found.selector.mask(file, scan, table)):
                     found.transactions.append(
@@ -96,7 +97,7 @@ def read(data: bytes, level: Level, *, verify: bool = True) -> Reading:
     """Read a log to its end or to its first damage; any error but BinxError goes through."""
     reading = Reading()
     try:
-        scan = BinlogFile(Bytes(data)).scan(level, verify=verify)
+        scan = Scan(BinlogFile(Bytes(data)), level, verify=verify)
         for table in scan:
             reading.transactions += [
                 tuple(table.value(name, index) for name in FIELDS) for index in range(len(table))

@@ -26,6 +26,7 @@ from binx.log.backup_position import BackupPosition, read_backup_position
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
 from binx.log.identifiers import NAMESPACE, id_at, transaction_id, transaction_ids
+from binx.log.scan import Scan
 from tests.conftest import PROJECT
 from tests.log import building as b
 from tests.log.searching import Bytes
@@ -43,7 +44,7 @@ def test_as_many_events_are_read_as_the_servers_own_reader_lists(path: Path) -> 
     with BinlogFile.open(str(path)) as file:
         read = [
             header.type
-            for table in file.scan(Level.LEVEL_EVENTS)
+            for table in Scan(file, Level.LEVEL_EVENTS)
             for index in range(len(table))
             for header, _ in transaction_events(
                 file, table.value("start", index), table.value("end", index), table.format
@@ -54,7 +55,7 @@ def test_as_many_events_are_read_as_the_servers_own_reader_lists(path: Path) -> 
 
 def test_the_events_of_a_payload_come_behind_it_with_its_position() -> None:
     with BinlogFile.open(str(PROJECT / "testdata/mysql-9.7/small/compressed.binlog")) as file:
-        (table,) = file.scan(Level.LEVEL_TABLES)
+        (table,) = Scan(file, Level.LEVEL_TABLES)
         index = next(i for i in range(len(table)) if table.value("uncompressed_bytes", i))
         start, end = table.value("start", index), table.value("end", index)
         events = list(transaction_events(file, start, end, table.format))
@@ -69,7 +70,7 @@ def test_the_events_of_a_payload_come_behind_it_with_its_position() -> None:
 def test_a_range_that_ends_within_an_event_is_damage() -> None:
     path = PROJECT / "testdata/mysql-9.7/small/ddl.binlog"
     with BinlogFile.open(str(path)) as file:
-        (table,) = file.scan()
+        (table,) = Scan(file)
         start, end = table.value("start", 3), table.value("end", 3)
         with pytest.raises(DamagedError) as raised:
             list(transaction_events(file, start, end - 1, table.format))
@@ -79,7 +80,7 @@ def test_a_range_that_ends_within_an_event_is_damage() -> None:
 def test_a_payload_changed_anywhere_gives_events_or_an_error() -> None:
     data = bytearray((PROJECT / "testdata/mysql-9.7/small/compressed.binlog").read_bytes())
     file = BinlogFile(Bytes(bytes(data)))
-    (table,) = file.scan(Level.LEVEL_TABLES)
+    (table,) = Scan(file, Level.LEVEL_TABLES)
     index = next(i for i in range(len(table)) if table.value("uncompressed_bytes", i))
     start, end = table.value("start", index), table.value("end", index)
     for offset in range(start, end):
@@ -162,7 +163,7 @@ SMALL_LOGS = PROJECT / "testdata/mysql-9.7/small"
 def ids_of(name: str) -> tuple[BinlogFile, list[tuple[str, str | None, int]]]:
     """A log, and of each of its transactions the id, the GTID and the start."""
     file = BinlogFile.open(str(SMALL_LOGS / name))
-    (table,) = file.scan(Level.LEVEL_INDEX)
+    (table,) = Scan(file, Level.LEVEL_INDEX)
     offsets, text = transaction_ids(file, table)
     ends = memoryview(offsets).cast("i")
     ids = [text[ends[i] : ends[i + 1]].decode() for i in range(len(table))]

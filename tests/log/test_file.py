@@ -44,7 +44,7 @@ def places(path: Path, level: Level) -> list[tuple[int, int, int]]:
     with BinlogFile.open(str(path)) as file:
         return [
             (table.value("start", index), table.value("end", index), table.value("kind", index))
-            for table in file.scan(level)
+            for table in Scan(file, level)
             for index in range(len(table))
         ]
 
@@ -87,7 +87,7 @@ def test_length_and_boundary_agree_on_foreign_logs_of_version_8_and_later(corpus
 def test_every_transaction_that_the_servers_own_reader_lists_is_found_where_it_lists_it(path: Path) -> None:
     listed = listed_transactions(path.with_suffix(".txt"))
     with BinlogFile.open(str(path)) as file:
-        (table,) = file.scan(Level.LEVEL_EVENTS)
+        (table,) = Scan(file, Level.LEVEL_EVENTS)
         assert [table.value("start", i) for i in range(len(table))] == [one.start for one in listed]
         assert [table.gtid(i) for i in range(len(table))] == [one.gtid for one in listed]
         for index, one in enumerate(listed):
@@ -99,7 +99,7 @@ def test_every_transaction_that_the_servers_own_reader_lists_is_found_where_it_l
 def test_row_changes_per_table_are_those_that_the_servers_own_reader_prints(path: Path) -> None:
     expected = json.loads((path.parent / "expected" / "files.json").read_text())["files"][path.name]
     with BinlogFile.open(str(path)) as file:
-        scan = file.scan(Level.LEVEL_TABLES)
+        scan = Scan(file, Level.LEVEL_TABLES)
         counts: dict[str, Counter[str]] = {}
         transactions = 0
         for table in scan:
@@ -115,7 +115,7 @@ def test_row_changes_per_table_are_those_that_the_servers_own_reader_prints(path
 @pytest.mark.parametrize("path", ALL, ids=name_of)
 def test_every_byte_is_header_or_control_event_or_transaction(path: Path) -> None:
     with BinlogFile.open(str(path)) as file:
-        scan = file.scan(Level.LEVEL_EVENTS)
+        scan = Scan(file, Level.LEVEL_EVENTS)
         parts = [(0, file.first_position)]
         parts += [
             (table.value("start", i), table.value("end", i)) for table in scan for i in range(len(table))
@@ -129,7 +129,7 @@ def test_every_byte_is_header_or_control_event_or_transaction(path: Path) -> Non
 @pytest.mark.parametrize("path", ALL, ids=name_of)
 def test_totals_count_every_event_and_byte(path: Path) -> None:
     with BinlogFile.open(str(path)) as file:
-        scan = file.scan(Level.LEVEL_EVENTS)
+        scan = Scan(file, Level.LEVEL_EVENTS)
         for _ in scan:
             pass
         totals = scan.totals()
@@ -146,7 +146,7 @@ def test_totals_count_every_event_and_byte(path: Path) -> None:
 def test_mysql_transactions_are_found_by_length_and_mariadbs_by_boundary() -> None:
     for path in SHOP:
         with BinlogFile.open(str(path)) as file:
-            (table,) = file.scan(Level.LEVEL_INDEX)
+            (table,) = Scan(file, Level.LEVEL_INDEX)
             by_length = {bool(table.value("flags", i) & FLAG_BY_LENGTH) for i in range(len(table))}
         assert by_length == {name_of(path).startswith("mysql")}
 
@@ -155,7 +155,7 @@ def test_a_closed_log_ends_with_rotate_or_stop_and_an_open_one_says_so(testdata:
     endings = {}
     for path in ALL:
         with BinlogFile.open(str(path)) as file:
-            scan = file.scan(Level.LEVEL_INDEX)
+            scan = Scan(file, Level.LEVEL_INDEX)
             for _ in scan:
                 pass
             endings[path.parent.name] = scan.ending
@@ -261,7 +261,7 @@ def test_errors_carry_path_and_offset() -> None:
 
 def test_control_events_are_listed_with_their_places() -> None:
     with BinlogFile.open(str(TESTDATA / "mysql-9.7/shop/mysql-bin.000002")) as file:
-        scan: Scan = file.scan(Level.LEVEL_INDEX)
+        scan: Scan = Scan(file, Level.LEVEL_INDEX)
         for _ in scan:
             pass
         types = [number for number, _, _ in scan.control_events]
@@ -299,7 +299,7 @@ def test_the_inside_of_a_long_transaction_is_not_read_where_its_length_is_known(
     monkeypatch.setattr(source, "window", window)
     start, end, _ = max(places(path, Level.LEVEL_INDEX), key=lambda place: place[1] - place[0])
     assert end - start > 20 * size
-    for _ in BinlogFile(source).scan(Level.LEVEL_INDEX):
+    for _ in Scan(BinlogFile(source), Level.LEVEL_INDEX):
         pass
     inside = range(start + 2 * size, end - 2 * size)
     assert not [span for span in spans if span[0] in inside or span[1] in inside]
@@ -312,7 +312,7 @@ def test_a_file_that_is_cut_between_two_reads_is_an_error_with_its_place(size: i
     with BinlogFile.open(str(path)) as file:
         os.truncate(path, size)
         with pytest.raises(SourceError, match="shrank while it was read") as caught:
-            list(file.scan(Level.LEVEL_TABLES))
+            list(Scan(file, Level.LEVEL_TABLES))
     assert (caught.value.path, caught.value.offset) == (str(path), size)
 
 
@@ -323,4 +323,4 @@ def test_a_file_that_grows_or_vanishes_is_read_as_it_was(tmp_path: Path) -> None
         with path.open("ab") as more:
             more.write(b"more")
         path.unlink()
-        assert sum(len(table) for table in file.scan()) == 374
+        assert sum(len(table) for table in Scan(file)) == 374

@@ -22,6 +22,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import read_ends
 from binx.log.events import raw_events
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
@@ -88,7 +89,7 @@ def scanned(
     fields = ("start", "end", "events", "rows", "uncompressed_bytes", "number")
     return source, [
         tuple(table.value(name, index) for name in fields)
-        for table in BinlogFile(source).scan(level, on_damage=on_damage)
+        for table in Scan(BinlogFile(source), level, on_damage=on_damage)
         for index in range(len(table))
     ]
 
@@ -117,7 +118,7 @@ def test_a_salvaging_scan_finds_the_same(log: bytes) -> None:
 def decoded(log: bytes) -> Iterator[int]:
     file = BinlogFile(Watched(log))
     decoder = ChangeDecoder(file, Catalog())
-    for table in file.scan(Level.LEVEL_EVENTS):
+    for table in Scan(file, Level.LEVEL_EVENTS):
         for item in chain(decoder.decode(table, table.mask()), decoder.finish()):
             assert isinstance(item, ChangeBatch)
             yield from item.batch.column("c1").to_pylist()
@@ -131,7 +132,7 @@ def test_its_rows_are_decoded(log: bytes) -> None:
 
 def test_its_events_are_read_one_by_one(log: bytes) -> None:
     file = BinlogFile(Watched(log))
-    (table,) = file.scan(Level.LEVEL_EVENTS)
+    (table,) = Scan(file, Level.LEVEL_EVENTS)
     raws = list(raw_events(file, table.value("start", 0), table.value("end", 0), table.format))
     payload = raws[1].event
     assert isinstance(payload, TransactionPayload)
@@ -193,7 +194,7 @@ class Repeated:
         with BinlogFile.open(str(BEGUN)) as file:
             places = [
                 (table.value("start", index), table.value("end", index))
-                for table in file.scan(Level.LEVEL_EVENTS)
+                for table in Scan(file, Level.LEVEL_EVENTS)
                 for index in range(len(table))
             ]
         self.starts = [start - places[0][0] for start, _ in places]
@@ -237,7 +238,7 @@ def behind(source: Repeated, number: int) -> int:
 def last_table(source: Repeated) -> TransactionTable:
     """The last transactions that a whole walk finds, after all others were compared with their places."""
     found = 0
-    for table in BinlogFile(source).scan(Level.LEVEL_INDEX, verify=False):
+    for table in Scan(BinlogFile(source), Level.LEVEL_INDEX, verify=False):
         for index in (0, len(table) - 1):
             number, place = divmod(found + index, len(source.starts))
             assert table.value("start", index) == behind(source, number) + source.starts[place]
@@ -257,7 +258,7 @@ def test_a_slice_from_behind_4_gib_has_the_bytes_from_there(source: Repeated, tm
     selection = Selection(start=Position(None, place), limit=1)
     extract(chain, selection, str(tmp_path / "slice"), ExtractOptions(verify=False))
     with BinlogFile.open(str(tmp_path / "slice")) as written, BinlogFile.open(str(BEGUN)) as original:
-        one, several = next(iter(written.scan())), next(iter(original.scan()))
+        one, several = next(iter(Scan(written))), next(iter(Scan(original)))
         assert len(one) == 1
         assert one.gtid(0) == several.gtid(3)
 
@@ -312,7 +313,7 @@ def logged(payload: bytes) -> bytes:
 
 def test_a_whole_payload_is_a_transaction_with_its_rows() -> None:
     file = BinlogFile(Bytes(logged(b.compressed(*SECOND_INNER))))
-    (table,) = file.scan(Level.LEVEL_TABLES)
+    (table,) = Scan(file, Level.LEVEL_TABLES)
     assert [table.value("rows", index) for index in range(len(table))] == [3, 3]
 
 
@@ -327,7 +328,7 @@ def test_the_scan_says_what_is_wrong_with_a_payload(payload: bytes, words: str) 
 
 def index(data: bytes) -> tuple[BinlogFile, list[TransactionTable]]:
     file = BinlogFile(Bytes(data))
-    return file, list(file.scan(Level.LEVEL_EVENTS))
+    return file, list(Scan(file, Level.LEVEL_EVENTS))
 
 
 @pytest.mark.parametrize("name", [name for name in DAMAGED if "event" in name or "in the payload" in name])
@@ -354,7 +355,7 @@ def test_damage_within_a_payload_is_told_at_the_payload(inner: tuple[bytes, ...]
     with pytest.raises(BinxError) as raised:
         list(ChangeDecoder(file, Catalog()).decode(tables[0], tables[0].mask()))
     errors.append(raised.value)
-    part = Selected(file.scan(), tables[0], tables[0].mask())
+    part = Selected(Scan(file), tables[0], tables[0].mask())
     place = {name: tables[0].value(name, 0) for name in ("start", "end")}
     with pytest.raises(BinxError) as raised:
         list(events_with_rows(Begin(part, 0, place), iter(()), ()))

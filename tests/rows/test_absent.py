@@ -11,6 +11,7 @@ import binx
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.absent import Absent, absent_value
 from binx.rows.columns.schema import ColumnDefinition, Default, DefaultKind, StatementContext
@@ -284,7 +285,7 @@ def test_what_a_statement_is_about_is_told_behind_comments(sql: str, kind: str, 
     with BinlogFile.open(str(log)) as file:
         decoder = ChangeDecoder(file, Catalog())
         (statement,) = (
-            item for table in file.scan(Level.LEVEL_EVENTS) for item in decoder.decode(table, table.mask())
+            item for table in Scan(file, Level.LEVEL_EVENTS) for item in decoder.decode(table, table.mask())
         )
     assert isinstance(statement, Statement)
     assert statement.kind == kind

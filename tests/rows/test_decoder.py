@@ -18,6 +18,7 @@ from binx.event.rows import ROWS_TYPES
 from binx.kernels.walk.scan import Level
 from binx.log.events import transaction_events
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns import arrays
 from binx.rows.ddl.catalog import Catalog
@@ -39,7 +40,7 @@ def decode(
     with BinlogFile.open(str(path)) as file:
         decoder = ChangeDecoder(file, catalog or Catalog(), options=options)
         items: list[ChangeBatch | Statement] = []
-        for table in file.scan(Level.LEVEL_TABLES, verify=verify):
+        for table in Scan(file, Level.LEVEL_TABLES, verify=verify):
             items += decoder.decode(table, table.mask())
         items += decoder.finish()
         return items
@@ -107,7 +108,7 @@ def test_of_an_event_whose_last_row_is_cut_whole_rows_alone_are_given(tmp_path: 
     values: list[object] = []
     with BinlogFile.open(str(path)) as file:
         decoder = ChangeDecoder(file, Catalog(), options=DecoderOptions(memory=4096))
-        (table,) = file.scan(Level.LEVEL_EVENTS)
+        (table,) = Scan(file, Level.LEVEL_EVENTS)
         items = itertools.chain(decoder.decode(table, table.mask()), decoder.finish())
         with pytest.raises(DamagedError):
             values.extend(value for item in items for value in column_of(item, "c1"))
@@ -140,7 +141,7 @@ def test_an_unwanted_table_is_counted_and_its_rows_keep_their_numbers() -> None:
     with BinlogFile.open(str(COMPRESSED)) as file:
         decoder = ChangeDecoder(file, Catalog(), orders)
         items: list[ChangeBatch | Statement] = []
-        for table in file.scan(Level.LEVEL_TABLES):
+        for table in Scan(file, Level.LEVEL_TABLES):
             items += decoder.decode(table, table.mask())
         items += decoder.finish()
     everything = rows_by_table(decode(COMPRESSED))
@@ -157,7 +158,7 @@ def test_a_transaction_looked_at_for_its_statements_moves_the_catalog_and_yields
     catalog = Catalog()
     with BinlogFile.open(str(SMALL / "ddl.binlog")) as file:
         decoder = ChangeDecoder(file, catalog)
-        for table in file.scan(Level.LEVEL_TABLES):
+        for table in Scan(file, Level.LEVEL_TABLES):
             mask = bytearray([STATEMENTS_ONLY]) * len(table)
             assert list(decoder.decode(table, mask)) == []
         assert list(decoder.finish()) == []
@@ -197,7 +198,7 @@ def test_an_event_that_cannot_be_decoded_leaves_no_row_behind() -> None:
         building.gtid(1), building.BEGIN, building.table_map(), good, cut, building.xid(), building.STOP
     )
     file = BinlogFile(Bytes(log))
-    (table,) = file.scan(Level.LEVEL_EVENTS)
+    (table,) = Scan(file, Level.LEVEL_EVENTS)
     decoder = ChangeDecoder(file, Catalog())
     with pytest.raises(DamagedError):
         list(decoder.decode(table, table.mask()))
@@ -212,7 +213,7 @@ def test_a_failed_event_changes_nothing_of_the_rows_before_it(name: str) -> None
     """Each rows event cut before its last byte: the rows before it are as they are without the cut."""
     data = (SMALL / f"{name}.binlog").read_bytes()
     file = BinlogFile(Bytes(data))
-    (table,) = file.scan(Level.LEVEL_EVENTS)
+    (table,) = Scan(file, Level.LEVEL_EVENTS)
     for index in range(len(table)):
         start, end = table.value("start", index), table.value("end", index)
         events = transaction_events(file, start, end, table.format)
@@ -260,7 +261,7 @@ def test_columns_that_change_without_a_statement_are_warned_of(
     path.write_bytes(building.whole_log(*before, building.query(statement), *after))
     with BinlogFile.open(str(path)) as file:
         decoder = ChangeDecoder(file, Catalog())
-        for table in file.scan(Level.LEVEL_TABLES):
+        for table in Scan(file, Level.LEVEL_TABLES):
             items = [*decoder.decode(table, table.mask())]
         items += decoder.finish()
     batches = [item.batch.column("c1").to_pylist() for item in items if isinstance(item, ChangeBatch)]
@@ -334,7 +335,7 @@ def test_memory_of_a_batch_that_is_let_go_of_serves_the_next_one_and_shows_nothi
         numbers.extend(number.to_pylist())
         texts.extend(text.to_pylist())
 
-    for table in file.scan(Level.LEVEL_TABLES, verify=False):
+    for table in Scan(file, Level.LEVEL_TABLES, verify=False):
         for item in decoder.decode(table, table.mask()):
             assert isinstance(item, ChangeBatch)
             take(item.batch)
@@ -369,7 +370,7 @@ def test_the_bytes_of_a_large_event_are_gone_when_its_rows_are_handed_over() -> 
     file = BinlogFile(source)
     decoder = ChangeDecoder(file, Catalog(), options=DecoderOptions(row_group_rows=rows))
     numbers = []
-    for table in file.scan(Level.LEVEL_TABLES, verify=False):
+    for table in Scan(file, Level.LEVEL_TABLES, verify=False):
         for item in decoder.decode(table, table.mask()):
             assert isinstance(item, ChangeBatch)
             assert source.large

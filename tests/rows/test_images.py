@@ -17,6 +17,7 @@ from binx.event.column import ColumnType
 from binx.kernels.rows.layouts import unknown_column
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
@@ -116,7 +117,7 @@ def decoded(column: Column, written: list[bytes], *, lacks_one: bool) -> list[ob
         with BinlogFile(Bytes(log)) as file:
             decoder = ChangeDecoder(file, Catalog())
             items: list[object] = []
-            for table in file.scan(Level.LEVEL_TABLES):
+            for table in Scan(file, Level.LEVEL_TABLES):
                 items += decoder.decode(table, table.mask())
             items += decoder.finish()
     except BinxError as error:
@@ -174,7 +175,7 @@ def decoded_decimals(stored: bytes, precision: int, scale: int) -> decimal.Decim
     events = (building.BEGIN, building.event(19, described), building.event(30, inserted), building.xid())
     file = BinlogFile(Bytes(_LOG + b"".join(events)))
     decoder = ChangeDecoder(file, Catalog())
-    (table,) = file.scan(Level.LEVEL_TABLES, verify=False)
+    (table,) = Scan(file, Level.LEVEL_TABLES, verify=False)
     batches = [*decoder.decode(table, table.mask()), *decoder.finish()]
     (batch,) = (item.batch for item in batches if isinstance(item, ChangeBatch))
     value: decimal.Decimal | str = batch.columns[-1][0].as_py()

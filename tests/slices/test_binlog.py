@@ -18,6 +18,7 @@ from binx.event.header import EventType, parse_header
 from binx.kernels.transactions.table import FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.slices.binlog import write_binlog
 from binx.slices.options import DatabaseNames
 from binx.slices.search import Selected
@@ -198,7 +199,7 @@ def test_damage_that_the_search_jumped_over_is_found_while_copying(tmp_path: Pat
 
 def every_part(file: BinlogFile, level: Level = Level.LEVEL_INDEX) -> Iterator[Selected]:
     """All transactions of a file."""
-    scan = file.scan(level)
+    scan = Scan(file, level)
     return (Selected(scan, table, table.mask()) for table in scan)
 
 
@@ -374,7 +375,7 @@ def test_a_database_that_gets_another_name_is_all_that_changes(log: Path, tmp_pa
     before, after = texts_of(log, tmp_path)
     assert after == before
     with BinlogFile.open(str(tmp_path / log.name)) as file:
-        for table in file.scan(Level.LEVEL_EVENTS, verify=True):
+        for table in Scan(file, Level.LEVEL_EVENTS, verify=True):
             assert not any(table.value("flags", index) & FLAG_LENGTH_WRONG for index in range(len(table)))
 
 

@@ -18,6 +18,7 @@ from binx.kernels.transactions.table import FLAG_LENGTH_WRONG, Kind, Transaction
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
@@ -190,7 +191,7 @@ OPPOSITE = {"insert": "delete", "delete": "insert", "update": "update"}
 def reverse(path: Path, output: Sink, wanted: Callable[[TransactionTable, int], bool]) -> ReverseReport:
     """Write what undoes some transactions of a log."""
     with BinlogFile.open(str(path)) as file:
-        tables = file.scan(Level.LEVEL_TABLES)
+        tables = Scan(file, Level.LEVEL_TABLES)
         marks = ((table, [i for i in range(len(table)) if wanted(table, i)]) for table in tables)
         return write_reversed((ReversePart(file, table, indexes, {}) for table, indexes in marks), output)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import pytest
 
 from binx.errors import AbsentError, RefusedError
 from binx.event.gtid.sets import GtidSet
+from binx.kernels.transactions.table import TransactionTable
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
@@ -42,13 +44,13 @@ def logs(folder: Path) -> list[str]:
 def walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are scanned."""
     names: list[str] = []
-    scan = BinlogFile.scan
+    tables_of = Scan.__iter__
 
-    def noting(self: BinlogFile, *arguments: object, **settings: object) -> object:
-        names.append(self.name)
-        return scan(self, *arguments, **settings)  # type: ignore[arg-type]
+    def noting(scan: Scan) -> Iterator[TransactionTable]:
+        names.append(scan.file.name)
+        return tables_of(scan)
 
-    monkeypatch.setattr(BinlogFile, "scan", noting)
+    monkeypatch.setattr(Scan, "__iter__", noting)
     return names
 
 

@@ -16,6 +16,7 @@ import pytest
 from binx.errors import BinxError, DamagedError, EncryptedError, SourceError, UsageError
 from binx.log.chain.inputs import expand_paths
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.source import open_source, plain
 from binx.source.age import AgeFile, Identities, given_identities, parse_recipient, read_recipients
 from binx.source.keyring import given_keys
@@ -84,7 +85,7 @@ class TestLogs:
             with BinlogFile.open(str(path)) as file:
                 assert (file.name, file.file_number, file.path) == ("mysql-bin.000001", 1, str(path))
                 assert everything(file.source) == data
-                assert sum(len(table) for table in file.scan()) == 374
+                assert sum(len(table) for table in Scan(file)) == 374
 
     def test_one_that_its_server_encrypted_too_needs_both_keys(self, key: Path, tmp_path: Path) -> None:
         folder = encrypted_logs.FOLDER

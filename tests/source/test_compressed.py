@@ -30,6 +30,7 @@ from binx.errors import (
     UsageError,
 )
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.source import open_source, opening, spool
 from binx.source.base import CHUNK_BYTES, Source
 from binx.source.keyring import Keys, given_keys, read_keyring
@@ -356,7 +357,7 @@ def test_the_plugin_s_keyring_is_read(version: bytes, tmp_path: Path) -> None:
 def test_a_log_and_a_keyring_of_a_server_of_2018_are_read(corpus: Path) -> None:
     file = BinlogFile.open(str(corpus / "unreadable-8e1454.binlog"), given_keys([str(PLUGIN_KEYRING)]))
     assert file.format.server_version.startswith("8.0")
-    assert sum(len(table) for table in file.scan()) == 3
+    assert sum(len(table) for table in Scan(file)) == 3
 
 
 def test_every_flipped_bit_and_every_cut_of_the_plugin_s_keyring_is_met(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from binx.errors import NotABinlogError, OutputError, SourceError, UsageError
 from binx.log.chain.inputs import expand_paths, open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.source import READ_BYTES, PlainFile, open_source, plain, spool
 from binx.source.plain import Buffers
 from binx.source.remote import RANGE_BYTES, RemoteFile, check_credentials, list_folder, shortened
@@ -228,7 +229,7 @@ def test_a_log_in_a_bucket_gives_the_transactions_of_the_file(bucket: Bucket) ->
     uri = bucket.put("server/mysql-bin.000001", LOG.read_bytes())
     with BinlogFile.open(uri) as remote, BinlogFile.open(str(LOG)) as local:
         assert (remote.path, remote.name, remote.file_number) == (uri, "mysql-bin.000001", 1)
-        ends = [[t.value("end", i) for t in file.scan() for i in range(len(t))] for file in (remote, local)]
+        ends = [[t.value("end", i) for t in Scan(file) for i in range(len(t))] for file in (remote, local)]
     assert ends[0] == ends[1] != []
 
 

@@ -25,6 +25,7 @@ from binx.errors import AbsentError, BinxError, RefusedError, TruncatedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
+from binx.log.scan import find_transactions
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection, Selector
 from binx.spark.export import Answer, Share, to_parquet_on_spark, write_share
@@ -191,7 +192,7 @@ def test_damage_is_salvaged_as_natively_and_what_is_behind_it_is_read_as_it_is_t
         shutil.copy(SHOP / log.name, log)
     content = bytearray(logs[1].read_bytes())
     with open_chain([str(logs[1])]) as chain:
-        tables = list(chain[0].file.transactions(Level.LEVEL_TABLES))
+        tables = list(find_transactions(chain[0].file, Level.LEVEL_TABLES))
     starts = {
         kind: table.value("start", index)
         for table in tables
@@ -259,6 +260,7 @@ from binx.errors import BinxError
 from binx.log.chain.inputs import open_chain
 from binx.spark.export import to_parquet_on_spark
 from binx.spark.session import local_session
+from binx.log.scan import find_transactions
 
 archive, poison, logs, folder = sys.argv[1:]
 settings = {

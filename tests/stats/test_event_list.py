@@ -16,6 +16,7 @@ from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.stats import event_list
 from binx.stats.event_list import (
@@ -65,7 +66,7 @@ def test_events_fill_the_file_and_belong_to_the_transactions_that_a_scan_finds(p
         found = listed(file)
         transactions = {
             (table.value("start", index), table.value("end", index)): table.gtid(index)
-            for table in file.scan(Level.LEVEL_EVENTS)
+            for table in Scan(file, Level.LEVEL_EVENTS)
             for index in range(len(table))
         }
         assert [4, *(one["end"] for one in found)] == [*(one["position"] for one in found), file.size]
@@ -131,7 +132,7 @@ def test_no_event_between_transactions_has_a_gtid() -> None:
 def test_events_within_payloads_follow_them(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "compressed.binlog")) as file:
         outer, both = listed(file), listed(file, inner=True)
-        totals = file.scan(Level.LEVEL_TABLES)
+        totals = Scan(file, Level.LEVEL_TABLES)
         for _ in totals:
             pass
         inside = Counter(EventType[one["type"]].value for one in both if one["inner"] is not None)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from binx.errors import BinxError, OutputError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import epochs
 from binx.log.chain.ends import known_ends, read_ends
@@ -44,7 +45,7 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def parts(files: list[BinlogFile], level: Level = Level.LEVEL_TABLES) -> Iterator[Selected]:
     seqno = 1
     for file, epoch in zip(files, epochs(list(map(known_ends, files))), strict=True):
-        scan = file.scan(level)
+        scan = Scan(file, level)
         for table in scan:
             yield Selected(scan, table, table.mask(), epoch, seqno, True)
             seqno += len(table)
@@ -260,13 +261,13 @@ def test_logs_that_cannot_hold_a_gtid_are_not_read(testdata: Path, monkeypatch: 
     paths = sorted((testdata / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
     files = [BinlogFile.open(str(path)) for path in paths]
     read: list[str] = []
-    scan = BinlogFile.scan
+    tables_of = Scan.__iter__
 
-    def watched(file: BinlogFile, level: Level, **settings: Any) -> Scan:
-        read.append(file.name)
-        return scan(file, level, **settings)
+    def watched(scan: Scan) -> Iterator[TransactionTable]:
+        read.append(scan.file.name)
+        return tables_of(scan)
 
-    monkeypatch.setattr(BinlogFile, "scan", watched)
+    monkeypatch.setattr(Scan, "__iter__", watched)
     wanted = Selection(gtids=GtidSet.parse(demo["gtid"]))
     found = Listing([read_ends(file) for file in files], LineWriter(["gtid", "seqno"]), selection=wanted)
     assert b"".join(found) == f"{demo['gtid']}\t-\n".encode()

@@ -19,6 +19,7 @@ from binx.event.statement_digest import digest_of, digest_text
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.stats import breakdown as breakdown_module
 from binx.stats import findings
 from binx.stats.dimensions import MEASURES, Dimension
@@ -167,7 +168,7 @@ def test_a_listing_ends_with_an_error_that_can_be_told(name: str, tmp_path: Path
             with BinlogFile.open(str(path)) as file:
                 spans = [
                     (table.value("start", index), table.value("end", index))
-                    for table in file.scan(Level.LEVEL_TABLES)
+                    for table in Scan(file, Level.LEVEL_TABLES)
                     for index in range(len(table))
                 ]
         except BinxError:

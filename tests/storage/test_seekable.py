@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.source import PlainFile, open_source
 from binx.source.compressed import read_seek_table
 from binx.storage import seekable
@@ -25,7 +26,7 @@ LOG = PROJECT / "testdata/mysql-9.7/shop/mysql-bin.000001"
 
 
 def ends(file: BinlogFile) -> list[int]:
-    return [table.value("end", index) for table in file.scan() for index in range(len(table))]
+    return [table.value("end", index) for table in Scan(file) for index in range(len(table))]
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 from binx.errors import AbsentError, SourceError
 from binx.event.header import EventType
+from binx.log.scan import Scan
 from binx.verify import ProblemKind, VerifyReport, verify
 from binx.verify.report import ADVICE
 from tests.conftest import TESTDATA
@@ -298,7 +299,7 @@ def _second_last_span(path: Path) -> tuple[int, int]:
     from binx.log.file import BinlogFile
 
     with BinlogFile.open(str(path)) as file:
-        (table,) = file.scan(Level.LEVEL_EVENTS)
+        (table,) = Scan(file, Level.LEVEL_EVENTS)
         return table.value("start", len(table) - 2), table.value("end", len(table) - 2)
 
 

@@ -21,6 +21,7 @@ from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError, UsageError
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.types import Kind, LogicalType
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
@@ -203,7 +204,7 @@ def test_a_slice_holds_whole_transactions(tmp_path: Path) -> None:
         report = extract(chain, Selection(tables=("shop.orders",)), str(slice_path), options)
     assert report.transactions == len(every)
     with BinlogFile.open(str(slice_path)) as log:
-        assert [table.gtid(i) for table in log.scan() for i in range(len(table))] == every
+        assert [table.gtid(i) for table in Scan(log) for i in range(len(table))] == every
 
 
 @pytest.mark.parametrize(

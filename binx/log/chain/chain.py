@@ -13,20 +13,19 @@ Sources: MySQL manual, "The Binary Log" and "PREVIOUS_GTIDS"; ``MYSQL_BIN_LOG::o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource, GtidSource
-from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
+from binx.log.chain.links import ends_follow, gtid_differences, lost_gtids
 from binx.log.identifiers import gtids_of
+from binx.log.scan import find_transactions
 from binx.log.selection.moments import MICROSECONDS
-from binx.source.names import has_archive_tag, is_named_next
+from binx.source.names import has_archive_tag
 
 
 class ProblemKind(Enum):
@@ -84,7 +83,7 @@ def order_ends(ends: Iterable[FileEnds]) -> list[FileEnds]:
     chains.sort(key=lambda chain: (chain[0].begun, chain[0].file.name, chain[0].file.path))
     ordered = [log._replace(chain=number) for number, chain in enumerate(chains) for log in chain]
     for before, after in pairwise(ordered):
-        before.file.followed_by = after if before.chain == after.chain else None
+        before.file.followed_by = after.file if before.chain == after.chain else None
     return ordered
 
 
@@ -132,7 +131,7 @@ def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None
         if missing:
             message += f"; the GTIDs {missing}, which the next file lists as logged before it, are missing"
         yield problem(ProblemKind.CUT if missing else ProblemKind.NOT_CLOSED, message)
-    lost = _lost_gtids(before, after)
+    lost = lost_gtids(before, after)
     if lost:
         yield problem(
             ProblemKind.GTIDS_LOST,
@@ -144,7 +143,7 @@ def _missing_at_end(before: FileEnds, content: GtidSet | None, after: FileEnds) 
     """Return the GTIDs that a log without an end lacks; none if it is damaged, which its reader reports."""
     try:
         if content is None:
-            content = gtids_of(before.file.transactions(Level.LEVEL_INDEX, verify=False))
+            content = gtids_of(find_transactions(before.file, verify=False))
     except BinxError:
         return GtidSet()
     differences = gtid_differences(before, content, after)
@@ -164,109 +163,11 @@ def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:
     return ends
 
 
-def missing_gtids(logged: GtidSet, previous: Iterable[GtidSet | None]) -> GtidSet:
-    """Return the GTIDs that are in no log, although earlier and later ones of their source are.
-
-    MySQL numbers the transactions of each source consecutively, and each log lists the GTIDs of all logs
-    before it: GTIDs that only a later log lists are certainly missing; GTIDs that no log lists are holes in
-    the numbering. MariaDB numbers the transactions of each domain, so that one server's numbers have holes
-    where another server wrote; a hole in a domain is attributed to the server of the GTID after it. What
-    happened before the first log, and the holes in that, are not reported.
-
-    Args:
-        logged: the GTIDs of all transactions in the logs.
-        previous: for each log, the GTIDs of all logs before it, if it records them.
-    """
-    recorded = [gtids for gtids in previous if gtids is not None]
-    before = reduce(GtidSet.intersection, recorded) if recorded else GtidSet()
-    known = reduce(GtidSet.union, recorded, logged)
-    skipped = known - before - logged
-    return GtidSet([*skipped, *_holes(known, before), *_holes_in_domains(logged)])
-
-
-def _holes(known: GtidSet, before: GtidSet) -> Iterator[tuple[GtidSource, int, int]]:
-    """Yield the gaps between the intervals of each MySQL source, except those already in ``before``."""
-    for source in known.sources:
-        if isinstance(source, DomainSource):
-            continue
-        old = before.intervals(source)
-        for (_, last), (first, _) in pairwise(known.intervals(source)):
-            if not old or old[-1][0] < first:
-                yield source, last + 1, first - 1
-
-
-def _holes_in_domains(logged: GtidSet) -> Iterator[tuple[GtidSource, int, int]]:
-    domains: dict[int, list[tuple[int, int, DomainSource]]] = {}
-    for source, first, last in logged:
-        if isinstance(source, DomainSource):
-            domains.setdefault(source.domain, []).append((first, last, source))
-    for intervals in domains.values():
-        reached: int | None = None
-        for first, last, source in sorted(intervals):
-            if reached is not None and first > reached + 1:
-                yield source, reached + 1, first - 1
-            reached = last if reached is None else max(reached, last)
-
-
 _ROTATION_SECONDS = 2
 """A server writes ROTATE and begins the next log in one step."""
 
 Run = list[FileEnds]
 """Logs, each linked to the next."""
-
-
-def ends_follow(before: FileEnds, after: FileEnds) -> bool:
-    """Return whether a log's name is the next expected one."""
-    if before.next_file is not None:
-        return is_named_next(before.next_file, before.file.name, after.file.name)
-    return before.base == after.base and after.file.file_number == before.file.file_number + 1
-
-
-def listed_before(ends: FileEnds) -> GtidSet | None:
-    """Return the GTIDs that a log lists as logged before it; for MariaDB the last per domain and server."""
-    if ends.previous_gtids is not None or ends.gtid_list is None:
-        return ends.previous_gtids
-    return GtidSet((source, number, number) for source, number in _last_numbers(ends).items())
-
-
-def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet] | None:
-    """Compare the GTIDs that a log records as previous with those of the logs before it.
-
-    Returns:
-        The GTIDs that the log lists and that were not there, and those that were there and that it does not
-        list; None if the logs record no GTIDs.
-    """
-    if before.previous_gtids is not None and after.previous_gtids is not None:
-        earlier = before.previous_gtids | content
-        return after.previous_gtids - earlier, earlier - after.previous_gtids
-    if before.gtid_list is None or after.gtid_list is None:
-        return None
-    reached, recorded = _last_numbers(before), _last_numbers(after)
-    for source, _, last in content:
-        if isinstance(source, DomainSource):
-            reached[source] = max(reached.get(source, 0), last)
-    return _ahead(recorded, reached), _ahead(reached, recorded)
-
-
-def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:
-    return {DomainSource(gtid.domain, gtid.server_id): gtid.sequence for gtid in ends.gtid_list or ()}
-
-
-def _ahead(numbers: dict[DomainSource, int], reached: dict[DomainSource, int]) -> GtidSet:
-    """Return the GTIDs after the last numbers of ``reached``, up to those of ``numbers``."""
-    pairs = ((source, reached.get(source, 0), number) for source, number in numbers.items())
-    return GtidSet((source, last + 1, number) for source, last, number in pairs if number > last)
-
-
-def _lost_gtids(before: FileEnds, after: FileEnds) -> str:
-    """Return what was known before the earlier log and is not known before the later one."""
-    if before.previous_gtids is not None and after.previous_gtids is not None:
-        return str(before.previous_gtids - after.previous_gtids)
-    if before.gtid_list is None or after.gtid_list is None:
-        return ""
-    later = _last_numbers(after)
-    lost = (gtid for gtid in before.gtid_list if later.get(DomainSource(*gtid[:2]), -1) < gtid.sequence)
-    return ", ".join(map(str, lost))
 
 
 def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
@@ -317,7 +218,7 @@ def _linked(ends: Sequence[FileEnds], places: _Places) -> list[Run]:
                 for after in by_name.get((log.base, log.file.file_number + 1), ())
                 if id(after) not in linked
                 and ends_follow(log, after)
-                and not _lost_gtids(log, after)
+                and not lost_gtids(log, after)
                 and (log.server == after.server if same_server else _is_witnessed(log, after, places))
             ]
             if fitting:
@@ -362,7 +263,7 @@ class _Places:
 def _may_come_later(before: FileEnds, after: FileEnds) -> bool:
     """Return whether times and GTIDs allow ``after`` to be the later log."""
     written = before.begun if before.ended is None else before.ended
-    return after.begun >= written and not _lost_gtids(before, after)
+    return after.begun >= written and not lost_gtids(before, after)
 
 
 def _is_witnessed(before: FileEnds, after: FileEnds, places: _Places) -> bool:

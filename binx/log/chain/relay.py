@@ -17,12 +17,13 @@ from binx.errors import AbsentError, DamagedError, TruncatedError, UnsupportedEr
 from binx.event.format import MAGIC_SIZE, Flavour, FormatDescription, parse_format
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ends_follow, order_ends
+from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import FileEnds, known_ends, read_ends
+from binx.log.chain.links import ends_follow
 from binx.log.damage import Cause
 from binx.log.file import BinlogFile, report_step
-from binx.log.scan import Resumption, Scan
-from binx.log.scanning import OnDamage
+from binx.log.scan import Scan
+from binx.log.scanning import OnDamage, Resumption
 from binx.source.base import JoinedSource
 
 _ABOUT_THE_FILE = frozenset(
@@ -154,7 +155,7 @@ def _read_on(chain: Sequence[FileEnds], number: int, on_damage: OnDamage) -> Non
 
 def _open_transaction(file: BinlogFile, on_damage: OnDamage) -> Resumption | None:
     """Return where the transaction begins that is open at a log's end."""
-    scan = file.scan(Level.LEVEL_EVENTS, verify=False, on_damage=on_damage)
+    scan = Scan(file, Level.LEVEL_EVENTS, verify=False, on_damage=on_damage)
     try:
         for _ in scan:
             pass

@@ -30,9 +30,9 @@ from binx.kernels.transactions.table import (
 )
 from binx.kernels.walk.scan import Level
 from binx.log.arrow import arrow_array, arrow_numbers, validity_bits
-from binx.log.file import BinlogFile
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_ids
-from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES, TransactionScan
+from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

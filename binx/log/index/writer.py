@@ -121,7 +121,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
     Returns:
         The number of transactions; how many bytes of the log it does not cover.
     """
-    scan = file.scan(Level.LEVEL_TABLES, verify=verify)
+    scan = Scan(file, Level.LEVEL_TABLES, verify=verify)
     data = _ChecksumFile(sink)
     groups: list[tuple[int, int]] = []
     formats: list[int] = []

@@ -11,6 +11,7 @@ from binx.event.gtid.sources import GtidSource, UuidSource
 from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import STANDARD_INPUT, open_chain, open_logs
 from binx.log.identifiers import kernel_intervals, marked_gtids
+from binx.log.scan import Scan
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import wanted_gtids
 
@@ -54,7 +55,7 @@ def _uuids(paths: Sequence[str]) -> set[str]:
     with open_logs(paths) as logs:
         for log in logs:
             sources.update((known_ends(log).previous_gtids or GtidSet()).sources)
-            for table in log.scan(verify=False):
+            for table in Scan(log, verify=False):
                 sources.update(source for source, _, _ in marked_gtids(table, table.mask()))
     return {str(UuidSource(source.uuid)) for source in sources if isinstance(source, UuidSource)}
 
@@ -72,7 +73,7 @@ def position_of(gtid: GtidSet, paths: Sequence[str], *, after: bool) -> Position
     intervals = kernel_intervals(gtid)
     with open_chain(paths) as chain:
         for ends in chain:
-            for table in ends.file.scan(verify=False):
+            for table in Scan(ends.file, verify=False):
                 mask = table.mask()
                 table.keep_gtids(mask, intervals, True)
                 for index in table.marked(mask):

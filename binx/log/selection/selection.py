@@ -13,9 +13,8 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource, number_range
 from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.file import BinlogFile
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import kernel_intervals, marked_gtids
-from binx.log.scanning import TransactionScan
 from binx.log.selection.moments import Position, format_time, index_of_file
 
 if TYPE_CHECKING:

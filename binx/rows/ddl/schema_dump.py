@@ -13,6 +13,7 @@ from typing import NamedTuple
 from binx.errors import DamagedError, SourceError, UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import START, Moment, parse_moment, recorded_moment
@@ -151,7 +152,7 @@ def _schema_statements(files: Iterable[BinlogFile]) -> Iterator[_SchemaStatement
     """Yield the schema statements of logs that change tables; of a damaged log, those before the damage."""
     followed, decoders = Catalog(), Catalog()
     for file in files:
-        scan = file.scan(Level.LEVEL_EVENTS, verify=False)
+        scan = Scan(file, Level.LEVEL_EVENTS, verify=False)
         decoder = ChangeDecoder(file, decoders, lambda db, table: False)
         decoder.resolve_only = True
         try:

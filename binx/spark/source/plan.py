@@ -24,10 +24,10 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import lacking, order_ends
 from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.chain.inputs import open_logs
-from binx.log.file import BinlogFile
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.index.lookup import IndexUse
-from binx.log.scan import Resumption
-from binx.log.scanning import TransactionScan
+from binx.log.scan import Scan, find_transactions
+from binx.log.scanning import Resumption
 from binx.log.selection.selection import Selector, required_level
 from binx.rows.columns.arrow_schema import united_schema
 from binx.rows.ddl.catalog import Catalog
@@ -152,7 +152,8 @@ class Planner:
         file = ends.file
         if not resumed:
             self.epoch += file.format.at_startup
-        scan = (file.scan if resumed or growing else file.transactions)(self._level, verify=False)
+        find = Scan if resumed or growing else find_transactions
+        scan = find(file, self._level, verify=False)
         self._decoder = ChangeDecoder(file, self.catalog, lambda db, name: False) if self._follows else None
         try:
             for table in scan:
@@ -236,7 +237,7 @@ def table_schema(request: Request) -> pa.Schema:
             file = ends.file
             decoder = ChangeDecoder(file, catalog, lambda db, name: (db, name) == request.table)
             decoder.resolve_only = True
-            scan = file.transactions(Level.LEVEL_TABLES, verify=False)
+            scan = find_transactions(file, Level.LEVEL_TABLES, verify=False)
             for table in scan:
                 mask = table.mask()
                 keep_touching(scan, table, mask, request.table)

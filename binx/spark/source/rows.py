@@ -53,7 +53,7 @@ class _SliceReader:
 
     def _scan(self, least: Level) -> Scan:
         level = max(required_level(self._selector.selection), least)
-        return self._file.scan(level, verify=self._request.verify)
+        return Scan(self._file, level, verify=self._request.verify)
 
     def _transactions(self) -> Iterator[pa.RecordBatch]:
         scan, seqno = self._scan(Level.LEVEL_TABLES), self._part.seqno

@@ -14,7 +14,7 @@ from typing import Any
 
 from binx.errors import AbsentError, RefusedError
 from binx.log.chain.ends import FileEnds
-from binx.log.scan import Resumption
+from binx.log.scanning import Resumption
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.spark.source.plan import Planner, Slice, opened_chain, shares

@@ -27,6 +27,7 @@ from binx.kernels.transactions.table import FIELDS, FLAG_HAS_XID, Kind, Transact
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals, source_of
+from binx.log.scan import Scan
 from tests.log import building as b
 from tests.stats.logs import Statement, log_of
 
@@ -238,7 +239,7 @@ statements = st.builds(
 
 def table_of(made: list[Statement]) -> TransactionTable:
     with log_of(made) as file:
-        (table,) = file.scan(Level.LEVEL_TABLES)
+        (table,) = Scan(file, Level.LEVEL_TABLES)
     return table
 
 
@@ -329,7 +330,7 @@ def test_too_many_servers_leave_those_that_wrote_most() -> None:
 
 def test_transactions_that_touch_are_one_range(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "shop" / "mysql-bin.000001")) as file:
-        (table,) = file.scan()
+        (table,) = Scan(file)
         last = len(table) - 1
         whole = array("q", merged_ranges(table, None, False))
         assert whole.tolist() == [table.value("start", 0), table.value("end", last), len(table)]
@@ -343,7 +344,7 @@ def test_transactions_that_touch_are_one_range(testdata: Path) -> None:
 
 def test_tagged_transactions_stand_apart(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "small" / "tagged_gtids.binlog")) as file:
-        (table,) = file.scan()
+        (table,) = Scan(file)
         counts = array("q", merged_ranges(table, None, False))[2::3]
         tagged = sum((table.gtid(i) or "").count(":") == 2 for i in range(len(table)))
         assert counts.tolist().count(-1) == tagged > 0
@@ -351,7 +352,7 @@ def test_tagged_transactions_stand_apart(testdata: Path) -> None:
 
 def test_a_mask_of_another_length_is_a_mistake_of_the_caller(testdata: Path) -> None:
     with BinlogFile.open(str(testdata / "mysql-9.7" / "shop" / "mysql-bin.000001")) as file:
-        (table,) = file.scan()
+        (table,) = Scan(file)
         with pytest.raises(ValueError, match="mask"):
             merged_ranges(table, b"\1", False)
 

@@ -17,6 +17,7 @@ from binx.event.query import parse_query
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level, Stop
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from tests.conftest import PROJECT, TESTDATA
 from tests.log import building
 from tests.log import building as b
@@ -69,7 +70,7 @@ def test_a_length_that_leads_to_a_later_transactions_end_is_told_by_the_walk() -
     index = next(i for i, one in enumerate(WALKED) if PLAIN[length_field(one[0])] == 0xFC)
     data = with_length(PLAIN, WALKED[index][0], WALKED[index + 1][1] - WALKED[index][0])
     assert read(data, Level.LEVEL_EVENTS).transactions == WALKED
-    (table,) = BinlogFile(Bytes(data)).scan(Level.LEVEL_EVENTS)
+    (table,) = Scan(BinlogFile(Bytes(data)), Level.LEVEL_EVENTS)
     wrong = [bool(table.value("flags", i) & FLAG_LENGTH_WRONG) for i in range(len(table))]
     assert wrong == [i == index for i in range(len(table))]
 

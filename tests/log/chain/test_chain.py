@@ -15,9 +15,11 @@ from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, missing_gtids, order_ends
+from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
 from binx.log.chain.ends import read_ends
+from binx.log.chain.links import missing_gtids
 from binx.log.file import BinlogFile, Listed, open_files
+from binx.log.scan import Scan
 from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
 from tests.log.searching import Bytes
@@ -104,7 +106,7 @@ def test_previous_gtids_are_those_of_all_files_before() -> None:
     seen = GtidSet()
     for file in open_files([str(path) for path in SHOPS["mysql-9.7"]]):
         assert read_ends(file).previous_gtids == seen
-        for table in file.scan(Level.LEVEL_INDEX):
+        for table in Scan(file, Level.LEVEL_INDEX):
             seen |= GtidSet.parse(",".join(table.gtid(index) or "" for index in range(len(table))))
 
 
@@ -115,7 +117,7 @@ def test_mariadbs_list_of_gtids_holds_the_last_of_each_domain_and_server() -> No
         assert ends.gtid_list is not None
         assert ",".join(map(str, ends.gtid_list)) == last
         assert read_ends(file).previous_gtids is None
-        for table in file.scan(Level.LEVEL_INDEX):
+        for table in Scan(file, Level.LEVEL_INDEX):
             last = table.gtid(len(table) - 1) or last
 
 
@@ -124,7 +126,7 @@ def test_the_ends_of_foreign_logs_are_what_a_whole_walk_meets(corpus: Path) -> N
     for path in sorted(corpus.iterdir()):
         try:
             file = BinlogFile.open(str(path))
-            scan = file.scan(Level.LEVEL_EVENTS, verify=False)
+            scan = Scan(file, Level.LEVEL_EVENTS, verify=False)
             for _ in scan:
                 pass
         except Exception:

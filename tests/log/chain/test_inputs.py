@@ -10,6 +10,7 @@ import pytest
 
 from binx.errors import AbsentError, NotABinlogError, SourceError, UsageError
 from binx.log.chain.inputs import expand_paths, named_logs, open_chain, open_logs
+from binx.log.scan import Scan
 
 
 @pytest.fixture
@@ -147,7 +148,7 @@ def test_progress_adds_up_to_the_bytes_of_the_files(folder: Path) -> None:
     with open_chain(logs(folder), read.append) as chain:
         assert not read
         for ends in chain:
-            for _ in ends.file.scan():
+            for _ in Scan(ends.file):
                 pass
             assert ends.file.size - sum(read) <= ends.file.first_position
             read.clear()

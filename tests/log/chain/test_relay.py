@@ -16,6 +16,7 @@ from binx.log.chain.ends import read_ends
 from binx.log.chain.inputs import open_chain
 from binx.log.chain.relay import begins_inside, join_relay_logs
 from binx.log.file import open_files
+from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, extract
@@ -37,7 +38,7 @@ def transactions(paths: Sequence[str], level: Level = Level.LEVEL_TABLES) -> lis
     found = []
     with open_chain(paths) as chain:
         for ends in chain:
-            for table in ends.file.scan(level):
+            for table in Scan(ends.file, level):
                 found += [
                     (
                         table.gtid(index),
@@ -92,7 +93,7 @@ def test_positions_are_those_of_the_files() -> None:
     with open_chain(logs) as chain:
         for ends in chain:
             data = Path(ends.file.path).read_bytes()
-            for table in ends.file.scan():
+            for table in Scan(ends.file):
                 for index in range(len(table)):
                     start = table.value("start", index)
                     assert data[start + 4] == 162, "a GTID event begins each transaction"
@@ -170,7 +171,7 @@ def test_logs_are_joined_behind_damage_where_it_is_passed_over(
     with pytest.raises(BinxError):
         transactions(logs)
     with open_chain(logs, on_damage=OnDamage.SALVAGE) as chain:
-        tables = [table for ends in chain for table in ends.file.scan(on_damage=OnDamage.SALVAGE)]
+        tables = [table for ends in chain for table in Scan(ends.file, on_damage=OnDamage.SALVAGE)]
         found = {table.gtid(index) for table in tables for index in range(len(table))}
     assert found == {one[0] for one in transactions(source_logs("mariadb-10.11"))} - lost
 

@@ -13,6 +13,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import Ending, OnDamage
 from tests.conftest import TESTDATA
 from tests.log.building import flipped
@@ -188,7 +189,7 @@ def test_salvage_has_the_transactions_behind_an_event_whose_length_points_past_t
     for at in [at for at in events_of(data) if whole[0][0] <= at]:
         flipped = bytearray(data)
         flipped[at + SIZE_AT + 3] ^= 1
-        scan = BinlogFile(Bytes(bytes(flipped))).scan(Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
+        scan = Scan(BinlogFile(Bytes(bytes(flipped))), Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
         found = [table.value("start", index) for table in scan for index in range(len(table))]
         hit = next(number for number, one in enumerate(whole) if one[1] > at)
         assert found == [one[0] for number, one in enumerate(whole) if number != hit], at
@@ -206,7 +207,7 @@ def test_the_rest_of_a_log_in_use_is_lost_where_a_later_log_lists_more() -> None
         return order_ends(map(known_ends, logs))[0].file
 
     def found(file: BinlogFile) -> int:
-        return sum(len(table) for table in file.scan(Level.LEVEL_TABLES))
+        return sum(len(table) for table in Scan(file, Level.LEVEL_TABLES))
 
     # The event that closes the log is no transaction that could be lost.
     assert found(chain(bytes(first[:-10]))) == found(chain(bytes(first))) > 0

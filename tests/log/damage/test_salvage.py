@@ -44,7 +44,7 @@ class Salvaged:
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.file = BinlogFile(Bytes(data))
-        self.scan: Scan = self.file.scan(Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
+        self.scan: Scan = Scan(self.file, Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
         self.spans: list[tuple[int, int]] = []
         self.gtids: list[str | None] = []
         for table in self.scan:
@@ -93,7 +93,7 @@ def test_a_log_without_damage_is_read_as_ever(path: Path) -> None:
     with BinlogFile.open(str(path)) as file:
         assert salvaged.spans == [
             (table.value("start", index), table.value("end", index))
-            for table in file.scan(Level.LEVEL_EVENTS)
+            for table in Scan(file, Level.LEVEL_EVENTS)
             for index in range(len(table))
         ]
 
@@ -363,7 +363,7 @@ def test_a_wrong_size_of_hundreds_of_megabytes_takes_no_such_memory(tmp_path: Pa
     os.truncate(path, 1 << 29)
     tracemalloc.start()
     with BinlogFile.open(str(path)) as file:
-        scan = file.scan(Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
+        scan = Scan(file, Level.LEVEL_TABLES, on_damage=OnDamage.SALVAGE)
         found = sum(len(table) for table in scan)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

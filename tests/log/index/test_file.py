@@ -21,13 +21,12 @@ from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.table import FIELDS, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_logs
-from binx.log.file import BinlogFile
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.index.file import IndexFacts, IndexFile, decode_facts, encode_facts
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.transactions import index_schema
 from binx.log.index.writer import examine_index, write_index, write_index_to
-from binx.log.scan import Scan
-from binx.log.scanning import TransactionScan
+from binx.log.scan import Scan, find_transactions
 from tests.conftest import TESTDATA
 from tests.log.building import flip
 from tests.log.index.index_files import (
@@ -69,9 +68,9 @@ def _facts(scan: TransactionScan, table: TransactionTable, index: int) -> dict[s
 @pytest.mark.parametrize("log", EVERY, ids=name_of)
 def test_an_index_file_gives_what_a_full_scan_gives(log: Path, tmp_path: Path) -> None:
     with opened(indexed(log, tmp_path)) as file:
-        stored = file.transactions(Level.LEVEL_TABLES)
+        stored = find_transactions(file, Level.LEVEL_TABLES)
         assert isinstance(stored, IndexFile)
-        scan = file.scan(Level.LEVEL_TABLES)
+        scan = Scan(file, Level.LEVEL_TABLES)
         assert facts_of(stored) == facts_of(scan)
         assert stored.level == scan.level
         assert stored.ending is scan.ending
@@ -85,7 +84,7 @@ def test_an_index_file_gives_what_a_full_scan_gives(log: Path, tmp_path: Path) -
 @pytest.mark.parametrize("log", IN_USE, ids=name_of)
 def test_of_a_log_in_use_all_whole_transactions_are_known(log: Path, tmp_path: Path) -> None:
     with opened(indexed(log, tmp_path)) as file:
-        assert file.index is not None
+        assert isinstance(file.index, IndexFile)
         facts = file.index.facts
         assert facts.covered <= facts.size == file.size
 
@@ -111,7 +110,7 @@ def test_an_index_file_of_a_log_that_changed_is_not_used(change: str, tmp_path: 
     warnings: list[BinxError] = []
     with open_logs([str(log)], IndexUse(warn=warnings.append)) as (file,):
         assert file.index is None
-        assert isinstance(file.transactions(), Scan)
+        assert isinstance(find_transactions(file), Scan)
         with pytest.raises(StaleError):
             IndexFile.open(str(index_of(log)), file)
         assert examine_index(file, str(index_of(log))).state == "stale"
@@ -149,9 +148,9 @@ def test_a_damaged_block_is_told_and_the_log_is_read(tmp_path: Path) -> None:
     flip(index, 100)
     warnings: list[BinxError] = []
     with open_logs([str(log)], IndexUse(warn=warnings.append)) as (file,):
-        scan = file.transactions(Level.LEVEL_TABLES)
+        scan = find_transactions(file, Level.LEVEL_TABLES)
         assert isinstance(scan, Scan)
-        assert facts_of(scan) == facts_of(file.scan(Level.LEVEL_TABLES))
+        assert facts_of(scan) == facts_of(Scan(file, Level.LEVEL_TABLES))
         assert examine_index(file, str(index)).state == "damaged"
     assert [str(warning) for warning in warnings] == [
         f"{index}: the index file is not used: the checksum is wrong"
@@ -191,7 +190,9 @@ def test_in_a_folder_logs_of_one_name_have_index_files_of_their_own(tmp_path: Pa
     with open_logs(list(map(str, logs)), IndexUse(str(tmp_path), warnings.append)) as files:
         for file in files:
             assert file.index is not None
-            assert facts_of(file.transactions(Level.LEVEL_TABLES)) == facts_of(file.scan(Level.LEVEL_TABLES))
+            assert facts_of(find_transactions(file, Level.LEVEL_TABLES)) == facts_of(
+                Scan(file, Level.LEVEL_TABLES)
+            )
     assert not warnings
 
 
@@ -200,8 +201,8 @@ def test_a_compressed_log_has_the_index_file_of_what_it_holds(tmp_path: Path) ->
     compressed = tmp_path / f"{log.name}.zst"
     compressed.write_bytes(zstandard.compress(log.read_bytes()))
     with opened(compressed) as file, BinlogFile.open(str(log)) as plain:
-        assert isinstance(file.transactions(), IndexFile)
-        assert facts_of(file.transactions()) == facts_of(plain.scan(Level.LEVEL_TABLES))
+        assert isinstance(find_transactions(file), IndexFile)
+        assert facts_of(find_transactions(file)) == facts_of(Scan(plain, Level.LEVEL_TABLES))
 
 
 def test_without_being_asked_no_index_file_is_opened(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ def test_an_index_file_is_the_transaction_index_as_parquet(log: Path, tmp_path: 
     with BinlogFile.open(str(log)) as file:
         report = write_index(file, str(index))
         expected = index_table(
-            file, file.scan(Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
+            file, Scan(file, Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
         )
     assert report.bytes == index.stat().st_size
     assert report.transactions == expected.num_rows
@@ -292,7 +293,7 @@ def test_small_tables_are_gathered_into_row_groups(tmp_path: Path, monkeypatch: 
     with BinlogFile.open(str(LOG)) as file:
         write_index(file, str(index))
         expected = index_table(
-            file, file.scan(Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
+            file, Scan(file, Level.LEVEL_TABLES), epoch=int(file.format.at_startup), first_seqno=1
         )
     written = pq.ParquetFile(index).metadata
     rows = [written.row_group(number).num_rows for number in range(written.num_row_groups)]

@@ -16,6 +16,7 @@ from binx.errors import UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.index.transactions import index_batch, index_schema
+from binx.log.scan import Scan
 from tests.conftest import TESTDATA
 from tests.log.index.index_files import index_table
 from tests.log.searching import Bytes, listed_transactions
@@ -39,7 +40,7 @@ def name_of(path: Path) -> str:
 
 def index_of(path: Path, level: Level, *, epoch: int = 0, first_seqno: int = 0) -> pa.Table:
     with BinlogFile.open(str(path)) as file:
-        return index_table(file, file.scan(level), epoch=epoch, first_seqno=first_seqno)
+        return index_table(file, Scan(file, level), epoch=epoch, first_seqno=first_seqno)
 
 
 def rows_of(path: Path, level: Level, *, epoch: int = 0, first_seqno: int = 0) -> list[dict[str, Any]]:
@@ -188,7 +189,7 @@ def test_batches_of_a_scan_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rows_of(path, Level.LEVEL_TABLES, first_seqno=5)
     monkeypatch.setattr("binx.log.scan.WINDOW_BYTES", 500)
     with BinlogFile.open(str(path)) as file:
-        scan = file.scan(Level.LEVEL_TABLES)
+        scan = Scan(file, Level.LEVEL_TABLES)
         tables = list(scan)
         assert len(tables) > 3
         assert index_table(file, scan, tables, first_seqno=5).to_pylist() == whole
@@ -197,14 +198,14 @@ def test_batches_of_a_scan_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_log_without_transactions_is_an_empty_table() -> None:
     data = (TESTDATA / "mysql-9.7/small/ddl.binlog").read_bytes()
     file = BinlogFile(Bytes(data[:127]))
-    table = index_table(file, file.scan(Level.LEVEL_TABLES))
+    table = index_table(file, Scan(file, Level.LEVEL_TABLES))
     assert table.num_rows == 0
     assert table.schema == index_schema()
 
 
 def test_a_start_behind_4_gib_is_refused_and_not_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
     with BinlogFile.open(str(SHOP[0])) as file:
-        scan = file.scan(Level.LEVEL_INDEX)
+        scan = Scan(file, Level.LEVEL_INDEX)
         (table,) = scan
         last = table.value("start", len(table) - 1)
 

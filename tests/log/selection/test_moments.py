@@ -20,6 +20,7 @@ from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
 from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals
+from binx.log.scan import Scan
 from binx.log.selection.moments import (
     Position,
     format_in_zone,
@@ -261,7 +262,7 @@ def taken(file: BinlogFile, gtids: GtidSet, *, alone: bool) -> tuple[Taken, int]
     selector = Selector(Selection(gtids=gtids), [file.name])
     found: Taken = []
     seen = 0
-    scan = file.scan(gtids=selector.sought if alone else None)
+    scan = Scan(file, gtids=selector.sought if alone else None)
     for table in scan:
         seen += len(table)
         for index in table.marked(selector.mask(file, scan, table)):
@@ -275,7 +276,7 @@ def all_gtids(file: BinlogFile) -> list[str]:
     found: list[str] = []
     # A relay log may end inside a transaction, which the next one goes on with.
     with suppress(TruncatedError):
-        for table in file.scan():
+        for table in Scan(file):
             found += [gtid for gtid in map(table.gtid, range(len(table))) if gtid is not None]
     return found
 
@@ -339,7 +340,7 @@ def test_a_gtid_event_with_wrong_bytes_is_told() -> None:
     damaged = bytearray(path.read_bytes())
     with BinlogFile.open(str(path)) as file:
         gtids = all_gtids(file)
-        start = next(iter(file.scan())).value("start", 5)
+        start = next(iter(Scan(file))).value("start", 5)
     damaged[start + 19 + 17] ^= 1
     with BinlogFile(Bytes(bytes(damaged))) as file, pytest.raises(ChecksumError):
         taken(file, GtidSet.parse(gtids[-1]), alone=True)

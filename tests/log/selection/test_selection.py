@@ -12,6 +12,7 @@ from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.selection.moments import Position, parse_position
 from binx.log.selection.selection import Selection, Selector, required_level
 from tests.conftest import SHOPS
@@ -98,7 +99,7 @@ def times_of(path: Path) -> list[tuple[int, str | None]]:
     with BinlogFile.open(str(path)) as file:
         return [
             (table.value("commit_timestamp", index), table.gtid(index))
-            for table in file.scan(Level.LEVEL_INDEX)
+            for table in Scan(file, Level.LEVEL_INDEX)
             for index in range(len(table))
         ]
 
@@ -130,7 +131,7 @@ def test_a_span_that_ends_before_it_begins_is_a_usage_error() -> None:
 def test_engine_numbers_and_threads_take_what_the_servers_own_reader_lists_with_them() -> None:
     path = SMALL / "rollback.binlog"
     with BinlogFile.open(str(path)) as file:
-        (table,) = file.scan(Level.LEVEL_EVENTS)
+        (table,) = Scan(file, Level.LEVEL_EVENTS)
         xids = [table.value("xid", i) for i in range(len(table))]
     wanted = next(number for number in xids if number)
     assert len(search(Selection(xids=(wanted,)), [path]).transactions) == 1
@@ -273,7 +274,7 @@ def test_a_table_takes_the_transactions_that_change_its_rows(server: str) -> Non
     for path in SHOPS[server]:
         found = {one[1] for one in search(Selection(tables=("shop.payments",)), [path]).transactions}
         with BinlogFile.open(str(path)) as file:
-            scan = file.scan(Level.LEVEL_TABLES)
+            scan = Scan(file, Level.LEVEL_TABLES)
             changing = {
                 table.value("start", index)
                 for table in scan
@@ -301,7 +302,7 @@ def test_a_statement_passes_when_it_names_the_table() -> None:
     kinds = set()
     for name, start, _, _ in with_ddl.transactions:
         with BinlogFile.open(str(paths[0].with_name(name))) as file:
-            for table in file.scan(Level.LEVEL_TABLES):
+            for table in Scan(file, Level.LEVEL_TABLES):
                 kinds |= {
                     table.value("kind", i) for i in range(len(table)) if table.value("start", i) == start
                 }

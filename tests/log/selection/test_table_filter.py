@@ -16,8 +16,10 @@ from binx.event.parse import parse_event
 from binx.event.query import Query
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
+from binx.log.index.file import IndexFile
 from binx.log.index.lookup import IndexUse, index_path
 from binx.log.index.writer import write_index
+from binx.log.scan import Scan
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection, Selector
 from binx.log.selection.table_filter import TableFilter, table_name
@@ -93,7 +95,7 @@ def test_the_default_database_counts_where_the_event_does_not_say_what_changes()
 def test_the_databases_that_the_event_says_are_changed_rule() -> None:
     with BinlogFile.open(str(SMALL / "statements.binlog")) as file:
         taking, leaving = TableFilter(["small"], []), TableFilter(["nowhere"], [])
-        for table in file.scan():
+        for table in Scan(file):
             for index in range(len(table)):
                 place = table.value("start", index), table.value("end", index)
                 if table.value("kind", index) == 2:
@@ -182,7 +184,7 @@ def test_a_database_comes_with_the_ends_of_its_xa_transactions(log: Path) -> Non
 
 def test_what_was_prepared_before_a_start_position_may_be_wanted(log: Path) -> None:
     with BinlogFile.open(str(log)) as file:
-        (table,) = file.scan()
+        (table,) = Scan(file)
         third = table.value("start", 2)
     found = search(Selection(tables=("shop.orders",), start=Position(None, third)), [log])
     assert numbers(found.gtids) == [5, 6, 9]
@@ -195,7 +197,7 @@ def test_an_index_file_changes_nothing(log: Path, monkeypatch: pytest.MonkeyPatc
         write_index(file, index_path(file))
     with open_chain([str(log)], index=IndexUse()) as chain:
         index = chain[0].file.index
-        assert index is not None
+        assert isinstance(index, IndexFile)
         assert len(index.facts.groups) > 2
         runs = list(Search(chain, Selection(tables=("shop.orders",))).runs())
         found = [run.table.gtid(index) for run in runs for index in run.table.marked(run.mask)]

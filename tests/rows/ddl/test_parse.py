@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from binx.errors import UsageError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.schema import StatementContext
 from binx.rows.ddl.catalog import Catalog
@@ -264,7 +265,7 @@ def named(
         decoder = ChangeDecoder(file, catalog)
         batches = [
             item
-            for table in file.scan(Level.LEVEL_TABLES)
+            for table in Scan(file, Level.LEVEL_TABLES)
             for item in (*decoder.decode(table, table.mask()), *decoder.finish())
             if isinstance(item, ChangeBatch)
         ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.json_lines import write_json
 from binx.slices.search import Selected
@@ -18,7 +19,7 @@ def everything(paths: Sequence[Path], *, verify: bool = True) -> Iterator[Select
     """All transactions of some logs."""
     for path in paths:
         with BinlogFile.open(str(path)) as file:
-            scan = file.scan(Level.LEVEL_TABLES, verify=verify)
+            scan = Scan(file, Level.LEVEL_TABLES, verify=verify)
             for table in scan:
                 yield Selected(scan, table, table.mask())
 

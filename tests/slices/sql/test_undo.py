@@ -17,6 +17,7 @@ from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log import scan as scan_module
 from binx.log.file import BinlogFile
+from binx.log.scan import Scan
 from binx.log.scanning import KIND_NAMES
 from binx.rows.columns.schema import ForeignKey
 from binx.rows.ddl.catalog import Catalog
@@ -266,7 +267,7 @@ def test_a_table_that_only_another_selection_would_take_is_looked_at_when_it_is_
     for part in parts[: rows[1]]:
         part.mask[:] = bytes(len(part.mask))
     with BinlogFile.open(str(NAMELESS)) as file:
-        scan = file.scan(Level.LEVEL_TABLES)
+        scan = Scan(file, Level.LEVEL_TABLES)
         selected = [Selected(scan, table, part.mask) for table, part in zip(scan, parts, strict=True)]
         with pytest.raises(RefusedError, match="schema dump with --schema"):
             check_sql(selected, Catalog())

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from binx.version import __version__
 
 if TYPE_CHECKING:
     from binx.api import Binlogs, SelectedTransactions, TransactionRecord, Transactions, open  # noqa: A004

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
-from binx import __version__
 from binx.errors import BinxError, DamagedError, NotABinlogError, SourceError, UnsupportedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.mariadb import MariadbGtidPosition
@@ -17,6 +16,7 @@ from binx.log.index.lookup import SUFFIX as INDEX_SUFFIX
 from binx.source.names import ENCRYPTION_SUFFIX, ZSTD_SUFFIX
 from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store
+from binx.version import __version__
 
 CONTRACT = 1
 """The archive's format version; later ones are rejected."""

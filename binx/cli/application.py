@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import click
 
-from binx import __version__
 from binx.cli.command import HELP_NAMES, Command
 from binx.kernels.crc32 import backend
+from binx.version import __version__
 
 PROGRAM = "binx"
 

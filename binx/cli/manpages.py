@@ -12,9 +12,9 @@ from pathlib import Path
 
 import click
 
-from binx import __version__
 from binx.cli.application import DESCRIPTION, ENTRIES, EXAMPLES, PROGRAM, application, load_command
 from binx.cli.command import Command, Example
+from binx.version import __version__
 
 _SECTION = 1
 _COMMON = "binx.md"

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from operator import add
 from typing import Any
 
-from binx import __version__
 from binx.errors import DamagedError
 from binx.event.header import EventType
 from binx.log.file import BinlogFile
@@ -19,6 +18,7 @@ from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS, DecoderReport
 from binx.rows.following import unnamed_columns
 from binx.rows.statements import Statement
 from binx.source.wording import counted
+from binx.version import __version__
 
 CONTRACT = 1
 """The version of the data set's format; readers refuse unknown versions."""

@@ -12,18 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from binx import __version__
 from binx.dataset.options import usable_processors
 from binx.errors import BinxError
-from binx.source.remote import is_uri
 from binx.spark.java import java_there
 from binx.storage.store import open_store
+from binx.version import __version__
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from binx.spark.lake.run import LoadOptions
-    from binx.spark.lake.summary import Summary
 
 _PROBES_A_SLOT = 2
 _RETRIES = 4
@@ -155,39 +152,6 @@ def reason_of(error: Exception) -> str:
     if any("Traceback (most recent call last):" in line for line in lines):
         return [line for line in lines if line.strip() and not line.startswith(" ")][-1]
     return lines[0]
-
-
-def run_load(
-    options: LoadOptions,
-    *,
-    master: str | None = None,
-    memory: str | None = None,
-    settings: Mapping[str, str] | None = None,
-    progress: Callable[[int, int], None] = lambda *_: None,
-) -> Summary:
-    """Load data sets, as ``binx load`` does: on this machine, on a cluster, or under ``spark-submit``.
-
-    Spark is started only if there is work to do; problems of a data set are reported before that.
-
-    Raises:
-        BinxError: Spark cannot be started, executors lack something, or nothing was loaded; with the reason.
-    """
-    from binx.spark.lake.run import load
-
-    @contextmanager
-    def session() -> Iterator[SparkSession]:
-        with local_session(master=master, memory=memory, settings=settings) as spark:
-            if not str(spark.sparkContext.master).startswith("local"):
-                _check_cluster(spark, options)
-            yield spark
-
-    return load(options, session, progress)
-
-
-def _check_cluster(spark: SparkSession, options: LoadOptions) -> None:
-    folders = [f"{Path(path).absolute()}/_manifest" for path in options.inputs if not is_uri(path)]
-    output = options.output if is_uri(options.output) else str(Path(options.output).absolute())
-    check_executors(spark, folders, output)
 
 
 def check_executors(spark: SparkSession, paths: Sequence[str], output: str) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Any
 
-from binx import __version__
 from binx.log.selection.moments import zone_name
 from binx.source.wording import counted, listed, shortened
 from binx.stats.gather import incomplete
@@ -23,6 +22,7 @@ from binx.stats.text import (
     safe_text,
     second_text,
 )
+from binx.version import __version__
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _NAMES_SHOWN = 3

@@ -33,9 +33,10 @@ from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.base import READ_BYTES, Source
 from binx.source.encrypted import parse_header
 from binx.source.opening import decompressed
-from binx.spark.lake.manifests import NOT_UNDERSTOOD, read_manifests, read_version
+from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, read_version
+from binx.spark.lake.dataset.manifests import read_manifests
 from binx.spark.lake.place import Listed, Place
-from binx.spark.lake.state import Output
+from binx.spark.lake.state.output import Output
 from binx.stats.event_list import EventListing
 from binx.where.condition import Condition
 from tests.fuzz.targets_files import archive_manifest, archived, data_set, keyring

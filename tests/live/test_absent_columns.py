@@ -20,7 +20,7 @@ from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MariaDBServer, Server
 from tests.live.tables_at_end import differences

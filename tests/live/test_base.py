@@ -15,7 +15,8 @@ import duckdb
 import pytest
 
 from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.run import LoadOptions, load
+from binx.spark.lake.options import LoadOptions
+from binx.spark.lake.run import load
 from testdata.servers import MariaDBServer, Server
 from testdata.small import drop_databases, split_sections
 from tests.cli.process import binx

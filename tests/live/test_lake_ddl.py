@@ -16,8 +16,9 @@ import pytest
 
 from binx.dataset.parquet import to_parquet
 from binx.log.chain.inputs import open_chain
-from binx.spark.lake.model import TableName
-from binx.spark.lake.run import LoadOptions, load
+from binx.spark.lake.options import LoadOptions
+from binx.spark.lake.run import load
+from binx.spark.lake.table_name import TableName
 from testdata.servers import Server
 from tests.live.schema_rounds import DATABASES, SchemaRound
 from tests.live.tables_at_end import differences

@@ -13,7 +13,7 @@ import pytest
 
 from binx.dataset.parquet import to_parquet
 from binx.log.chain.inputs import open_chain
-from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MySQLServer, Server
 from tests.live.rounds import Round

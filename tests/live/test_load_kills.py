@@ -22,7 +22,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from tests.spark.conftest import spark  # noqa: F401 - a fixture
 from tests.spark.test_state import orders, work

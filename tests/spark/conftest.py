@@ -14,7 +14,7 @@ import pytest
 
 from binx.cli.commands.load import load_command
 from binx.errors import BinxError
-from binx.spark.lake.run import LoadOptions
+from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from binx.spark.session import local_session
 from tests.spark.dataset import Name, Server

@@ -12,7 +12,7 @@ import pytest
 
 from binx.errors import AbsentError, RefusedError, SourceError, UsageError
 from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.model import FORMATS
+from binx.spark.lake.options import FILE_FORMATS
 from binx.spark.lake.restore import write_table
 from binx.storage.output import open_output
 from tests.cli.process import binx
@@ -168,7 +168,7 @@ def test_sql_makes_the_table_with_what_it_was_then(tmp_path: Path) -> None:
     server.rename((ORDERS, ("shop", "sales")))
     server.export_all(tmp_path / "lake")
     found = table_at(str(tmp_path / "lake"), "shop.sales", None)
-    for form in FORMATS:
+    for form in FILE_FORMATS:
         with open_output(str(tmp_path / form)) as out:
             write_table(found, out, form)
     text = (tmp_path / "sql").read_text()

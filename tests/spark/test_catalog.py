@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.spark.lake.catalog import RECORDS, _Table
 from binx.spark.lake.place import Place
+from binx.spark.lake.published.catalog import RECORDS
+from binx.spark.lake.published.catalog_table import _Table
 from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import START, Name, Server, column_effect
 from tests.spark.test_history import OTHER, two_tables

@@ -16,7 +16,7 @@ import pytest
 
 from binx.errors import OutputError
 from binx.spark.lake.place import Place
-from binx.spark.lake.state import Output
+from binx.spark.lake.state.output import Output
 from binx.spark.session import SCRIPT
 from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import Server

@@ -12,10 +12,10 @@ import polars
 import pyarrow as pa
 import pytest
 
-from binx.spark.lake.delta import publish
-from binx.spark.lake.model import TableName
 from binx.spark.lake.place import Place
-from binx.spark.lake.state import Output
+from binx.spark.lake.published.delta import publish
+from binx.spark.lake.state.output import Output
+from binx.spark.lake.table_name import TableName
 from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Name, Server
 from tests.spark.test_commit import Killed, kill_at

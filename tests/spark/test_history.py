@@ -14,9 +14,12 @@ import pytest
 
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
-from binx.spark.lake.chains import Chain, Chains, lacking_of
-from binx.spark.lake.chains import Log as ChainLog
-from binx.spark.lake.model import ChangesFile, Life, Position, TableName, Unit, Version
+from binx.spark.lake.dataset.chains import Chain, Chains, Position
+from binx.spark.lake.dataset.chains import Log as ChainLog
+from binx.spark.lake.dataset.files import ChangesFile, Version
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.lacking import lacking_of
+from binx.spark.lake.tables.lives import Life, Unit
 from tests.log.building import flip
 from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Log, Name, Server, renumbered

@@ -16,7 +16,8 @@ import pytest
 from binx.cli.run import run as run_command
 from binx.spark.lake import run
 from binx.spark.lake.arrow.conversions import converted
-from binx.spark.lake.model import Change, Column, Epoch, Value
+from binx.spark.lake.dataset.files import Value
+from binx.spark.lake.tables.lives import Change, Column, Epoch
 from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Server, renumbered
 from tests.spark.test_history import history

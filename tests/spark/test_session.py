@@ -19,9 +19,10 @@ from binx.errors import BinxError
 from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, session
-from binx.spark.lake.model import Options
+from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.place import Place
-from binx.spark.lake.run import LoadOptions, load
+from binx.spark.lake.run import load
+from binx.spark.lake.state.tables import Options
 from tests.conftest import PROJECT, TESTDATA
 from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load, files_of
@@ -92,7 +93,8 @@ def test_the_measured_data_set_leads_to_the_rows_that_live(tmp_path: Path, load:
 
 
 def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: Any) -> None:
-    from binx.spark.lake.run import LoadOptions, load
+    from binx.spark.lake.options import LoadOptions
+    from binx.spark.lake.run import load
 
     Shop(2_000).write_log(tmp_path / "in", 2_000)
     told: list[tuple[int, int]] = []
@@ -120,8 +122,8 @@ def rows_of(output: str) -> dict[str, list[str]]:
 
 WITH_RANGES = """
 from functools import partial
-from binx.spark.lake import model, run as load_run
-load_run.Options = partial(model.Options, range_bytes=200_000, small_bytes=0)
+from binx.spark.lake import run as load_run
+load_run.Options = partial(load_run.Options, range_bytes=200_000, small_bytes=0)
 """
 """With so small ranges the rows of a small table go through the shuffle."""
 

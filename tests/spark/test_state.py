@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from binx.spark.lake.at_moment import table_at
-from binx.spark.lake.run import load_status
+from binx.spark.lake.summary import load_status
 from tests.spark.conftest import Load, Loaded
 from tests.spark.dataset import Name, Server
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binx.spark.lake.model import TableName
+from binx.spark.lake.table_name import TableName
 from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Name, Server, column_effect
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders

@@ -13,10 +13,10 @@ from binx.cli.progress import progress_bar
 from binx.cli.terminal import text_output
 from binx.errors import ExitCode, UsageError
 from binx.source.json_text import json_text
-from binx.spark.lake.model import TableName
-from binx.spark.lake.run import DELTA, FORMATS, PARQUET, LoadOptions, load_status, parse_catalog, parse_key
-from binx.spark.lake.summary import Summary
-from binx.spark.session import run_load
+from binx.spark.lake.options import DELTA, LOAD_FORMATS, PARQUET, LoadOptions, parse_catalog, parse_key
+from binx.spark.lake.run import run_load
+from binx.spark.lake.summary import Summary, load_status
+from binx.spark.lake.table_name import TableName
 from binx.stats.text import safe_text
 
 EXAMPLES = (
@@ -80,7 +80,7 @@ _FIGURES = ("listed", "loaded", "inserts", "updates", "deletes", "current")
 @COMPRESSION
 @option(
     "--format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(LOAD_FORMATS),
     default=PARQUET,
     help=f"{DELTA} also writes Delta's transaction logs.",
 )

@@ -10,7 +10,7 @@ from binx.cli.terminal import say_note, say_warning, text_output
 from binx.errors import AbsentError, ExitCode, UsageError
 from binx.source.json_text import json_text
 from binx.source.wording import counted
-from binx.spark.lake.model import FORMATS, PARQUET, SQL
+from binx.spark.lake.options import FILE_FORMATS, PARQUET, SQL
 from binx.storage.output import STANDARD_OUTPUT, open_output
 
 EXAMPLES = (
@@ -41,7 +41,7 @@ EXAMPLES = (
 @option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(FILE_FORMATS),
     help="Format.  [default: by the output's name, or parquet]",
 )
 @flag("--no-create", "SQL: only the rows, for a table that is there.")
@@ -78,7 +78,7 @@ def state_command(
     if as_json and output == STANDARD_OUTPUT:
         raise UsageError("--json prints to standard output: give the table a file with --output")
     suffix = output.rpartition(".")[2]
-    form = form or (suffix if suffix in FORMATS else PARQUET)
+    form = form or (suffix if suffix in FILE_FORMATS else PARQUET)
     if no_create and form != SQL:
         raise UsageError(f"--no-create is for --format {SQL}")
     state = table_at(folder, table, at, [name.strip() for name in key.split(",")] if key else ())

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from binx import __version__
 from binx.errors import BinxError, StaleError
 from binx.kernels.crc32 import checksum
 from binx.kernels.transactions.index_tables import join, sources_of
@@ -42,6 +41,7 @@ from binx.source.names import printable
 from binx.source.remote import is_uri
 from binx.storage.output import Sink, output_errors, remove_leftovers
 from binx.storage.store import open_file
+from binx.version import __version__
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

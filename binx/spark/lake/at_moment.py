@@ -11,26 +11,22 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
 from binx.rows.ddl.tokens import identifier
-from binx.spark.lake.arrivals import Arrivals, Search, find_arrivals
+from binx.spark.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
 from binx.spark.lake.arrow.types import can_misfit, constant, output_names
-from binx.spark.lake.cascades import unlogged
-from binx.spark.lake.chains import lacking_of
-from binx.spark.lake.manifests import Manifest
-from binx.spark.lake.merge import Merge, Piece
-from binx.spark.lake.model import (
-    FILE_BITS,
-    Life,
-    LifeState,
-    Options,
-    Position,
-    Statement,
-    TableName,
-    listed_tables,
-)
+from binx.spark.lake.dataset.chains import Position
+from binx.spark.lake.dataset.manifests import Manifest
+from binx.spark.lake.dataset.spans import FILE_BITS
+from binx.spark.lake.dataset.statements import Statement
+from binx.spark.lake.job.merge import Merge, Piece
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
-from binx.spark.lake.state import NO_BEGINNING, State
+from binx.spark.lake.state.state import NO_BEGINNING, State
+from binx.spark.lake.state.tables import LifeState, Options
+from binx.spark.lake.table_name import TableName, listed_tables
+from binx.spark.lake.tables.cascades import unlogged
+from binx.spark.lake.tables.lacking import lacking_of
+from binx.spark.lake.tables.lives import Life
 
 _MEANING = (
     "ANSI_QUOTES",
@@ -119,7 +115,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     Args:
         lake: a data set of ``to-parquet``: a folder or a URI.
         table: ``db.table``, by its name at that moment.
-        at: a time, a GTID or FILE:POS, as in :func:`~binx.spark.lake.moments.moment_of`.
+        at: a time, a GTID or FILE:POS, as in :func:`~binx.spark.lake.dataset.moments.moment_of`.
         keys: the key columns, for a table without a primary key.
 
     Raises:

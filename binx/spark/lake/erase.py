@@ -17,16 +17,20 @@ import pyarrow.compute as pc
 
 from binx.errors import AbsentError
 from binx.rows.columns.types import Kind, LogicalType
+from binx.spark.lake.arrivals.repeats import EVENTS, events_of
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import counts, pairs_of
 from binx.spark.lake.arrow.keys import key_of, to_text
-from binx.spark.lake.model import ChangesFile, Epoch, Life, LifeState, RangeFile, TableName, Unit
+from binx.spark.lake.dataset.files import ChangesFile
+from binx.spark.lake.job.sources import state_rows, unit_images
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
-from binx.spark.lake.repeats import EVENTS, events_of
-from binx.spark.lake.sources import state_rows, unit_images
-from binx.spark.lake.state import Output
-from binx.spark.lake.views import write_views
+from binx.spark.lake.published.delta import publish
+from binx.spark.lake.published.views import write_views
+from binx.spark.lake.state.output import Output
+from binx.spark.lake.state.tables import LifeState, RangeFile
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.lives import Epoch, Life, Unit
 from binx.where.condition import Condition, TableFrame
 from binx.where.values import Operand
 
@@ -113,8 +117,6 @@ class _Erasing:
         self._place.remove(state.garbage)
         write_views(state, plan_load(self._state).lives, self._place)
         if had_delta:
-            from binx.spark.lake.delta import publish
-
             publish(state, self._place, had_delta)
         self._output.tidy()
         return Erased(keys, **rows)

@@ -8,12 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
-from binx.spark.lake.bases import placed_bases
-from binx.spark.lake.chains import once
-from binx.spark.lake.model import ChangesFile, Life, LifeState, Span, TableName, Unit
-from binx.spark.lake.state import State
-from binx.spark.lake.timeline import Timeline
-from binx.spark.lake.work import Work
+from binx.spark.lake.dataset.files import ChangesFile
+from binx.spark.lake.dataset.placement import placed_bases
+from binx.spark.lake.dataset.spans import Span
+from binx.spark.lake.dataset.statements import once
+from binx.spark.lake.job.work import Work
+from binx.spark.lake.state.state import State
+from binx.spark.lake.state.tables import LifeState
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.lives import Life, Unit
+from binx.spark.lake.tables.timeline import Timeline
 
 _KEYLESS = "it has no primary key any more: current/ stays as it was before; give a key with --key"
 _WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows that were alike count once"

@@ -8,14 +8,15 @@ import pyarrow as pa
 
 from binx.errors import AbsentError, BinxError
 from binx.rows.columns.arrow_schema import MISFITS, SYSTEM_FIELDS
-from binx.spark.lake.arrivals import Search, find_arrivals
+from binx.spark.lake.arrivals.arrivals import Search, find_arrivals
 from binx.spark.lake.arrow.images import counts
 from binx.spark.lake.arrow.types import plain
-from binx.spark.lake.model import Life, TableName, Unit, listed_tables
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import plan_load
-from binx.spark.lake.state import State
-from binx.spark.lake.views import Part, living_columns, parts_of, unite, write_views
+from binx.spark.lake.published.views import Part, living_columns, parts_of, unite, write_views
+from binx.spark.lake.state.state import State
+from binx.spark.lake.table_name import TableName, listed_tables
+from binx.spark.lake.tables.lives import Life, Unit
 
 _SYSTEM = {
     **{one.name: getattr(one.type, "value_type", one.type) for one in SYSTEM_FIELDS[:-1]},

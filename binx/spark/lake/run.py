@@ -4,97 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, BinxError, RefusedError
-from binx.spark.lake.arrivals import Search, find_arrivals
-from binx.spark.lake.cascades import unlogged
-from binx.spark.lake.chains import lacking_of
-from binx.spark.lake.history import Taken, compact, expire
-from binx.spark.lake.job import Job, Progress
-from binx.spark.lake.model import Life, Options, TableName, filter_of, listed_tables
+from binx.source.remote import is_uri
+from binx.spark.lake.arrivals.arrivals import Search, find_arrivals
+from binx.spark.lake.compaction import compact, expire
+from binx.spark.lake.job.history import Taken
+from binx.spark.lake.job.job import Job, Progress
+from binx.spark.lake.options import DELTA, LoadOptions
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import Plan, plan_load
-from binx.spark.lake.state import LifeRecord, Loss, Output, State
+from binx.spark.lake.published.catalog import Catalog
+from binx.spark.lake.published.delta import publish
+from binx.spark.lake.published.views import has_views, write_views
+from binx.spark.lake.state.output import Output
+from binx.spark.lake.state.state import LifeRecord, Loss, State
+from binx.spark.lake.state.tables import Options
 from binx.spark.lake.summary import Summary, TableSummary
-from binx.spark.lake.views import has_views, write_views
-from binx.spark.session import spark_errors
+from binx.spark.lake.table_name import TableName, filter_of, listed_tables
+from binx.spark.lake.tables.cascades import unlogged
+from binx.spark.lake.tables.lacking import lacking_of
+from binx.spark.lake.tables.lives import Life
+from binx.spark.session import check_executors, local_session, spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PARQUET, DELTA = "parquet", "delta"
-FORMATS = (PARQUET, DELTA)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """The options of a load.
-
-    Attributes:
-        inputs: the data sets.
-        output: the folder or URI of the tables.
-        tables: patterns of tables to load; empty for all.
-        keys: key columns by table, for tables without a recorded key.
-        chains: the order in which servers are applied.
-        at: the moment of the tables, as in :func:`.moments.moment_of`; None for the end of the logs.
-        rebuild: tables whose state is rebuilt from history.
-        scd2: whether versions of rows are written.
-        soft_deletes: whether ``current/`` keeps deleted rows, marked.
-        verify: whether new files are compared with their hashes.
-        accept_losses: whether current losses are marked as seen.
-        compact: whether small files of history are joined.
-        keep_history: the number of days of history to keep; None for all.
-        hourly_history: whether files of history cover one hour instead of one day, from now on.
-        catalog: a catalog of the Spark session, or a namespace of one, to write the tables to as well.
-        break_lock: whether to break the lock of a load that no longer runs.
-    """
-
-    inputs: tuple[str, ...]
-    output: str
-    tables: tuple[str, ...] = ()
-    keys: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
-    chains: tuple[str, ...] = ()
-    at: str | None = None
-    rebuild: tuple[TableName, ...] = ()
-    scd2: bool = False
-    soft_deletes: bool = False
-    verify: bool = False
-    accept_losses: bool = False
-    compression: str = "zstd"
-    format: str = PARQUET
-    compact: bool = False
-    keep_history: int | None = None
-    hourly_history: bool = False
-    catalog: str | None = None
-    break_lock: bool = False
-
-    def wants(self, table: TableName) -> bool:
-        """Whether a table is selected."""
-        return filter_of((), self.tables).takes(*table)
-
-
-def parse_key(text: str) -> tuple[TableName, tuple[str, ...]]:
-    """Parse ``DB.TABLE=COLUMN,…`` into a table and its key columns."""
-    table, _, columns = text.partition("=")
-    names = tuple(name.strip() for name in columns.split(","))
-    if not all(names):
-        raise ValueError(f"expected DB.TABLE=COLUMN,…, found {text!r}")
-    return TableName.parse(table), names
-
-
-def parse_catalog(text: str) -> str:
-    """Parse the name of a catalog, or of a catalog and a namespace in it."""
-    if not all(text.split(".")):
-        raise ValueError(f"expected CATALOG or CATALOG.NAMESPACE, found {text!r}")
-    return text
-
-
-Session = Callable[[], "AbstractContextManager[SparkSession]"]
+Session = Callable[[], AbstractContextManager["SparkSession"]]
 """Starts Spark; called only if there is work to do."""
 
 
@@ -176,8 +118,6 @@ class _Load:
         if not has_views(state, self._place):
             write_views(state, plan_load(state).lives, self._place)
         if options.format == DELTA:
-            from binx.spark.lake.delta import publish
-
             publish(state, self._place, folders)
         if options.catalog is not None:
             self._merge_into(options.catalog, spark)
@@ -186,8 +126,6 @@ class _Load:
 
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
         """Bring a catalog's tables up to the committed state; report failures in the summary."""
-        from binx.spark.lake.catalog import Catalog
-
         options = self._options
         catalog = Catalog(self._state, self._place, name, options.wants, options.rebuild)
         if catalog.has_work:
@@ -375,21 +313,33 @@ def _anew(output: Output) -> State:
     return State(version=state.version, keys=dict(state.keys))
 
 
-def load_status(path: str) -> Summary:
-    """Return what is loaded in an output, table by table.
+def run_load(
+    options: LoadOptions,
+    *,
+    master: str | None = None,
+    memory: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> Summary:
+    """Load data sets, as ``binx load`` does: on this machine, on a cluster, or under ``spark-submit``.
+
+    Spark is started only if there is work to do; problems of a data set are reported before that.
 
     Raises:
-        AbsentError: the output has no loaded tables.
+        BinxError: Spark cannot be started, executors lack something, or nothing was loaded; with the reason.
     """
-    place = Place(path)
-    state = Output(place).state
-    if not state.version:
-        raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
-    tables = []
-    for life, record in state.records.items():
-        table = TableSummary(record.name.db, record.name.table)
-        table.tell(record)
-        if life in state.lives:
-            table.current = state.lives[life].rows
-        tables.append(table)
-    return Summary.of(state, place.uri, tables)
+
+    @contextmanager
+    def session() -> Iterator[SparkSession]:
+        with local_session(master=master, memory=memory, settings=settings) as spark:
+            if not str(spark.sparkContext.master).startswith("local"):
+                _check_cluster(spark, options)
+            yield spark
+
+    return load(options, session, progress)
+
+
+def _check_cluster(spark: SparkSession, options: LoadOptions) -> None:
+    folders = [f"{Path(path).absolute()}/_manifest" for path in options.inputs if not is_uri(path)]
+    output = options.output if is_uri(options.output) else str(Path(options.output).absolute())
+    check_executors(spark, folders, output)

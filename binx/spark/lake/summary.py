@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from binx.errors import ExitCode
-from binx.spark.lake.model import TableName
-from binx.spark.lake.state import LifeRecord, State
+from binx.errors import AbsentError, ExitCode
+from binx.spark.lake.place import Place
+from binx.spark.lake.state.output import Output
+from binx.spark.lake.state.state import LifeRecord, State
+from binx.spark.lake.table_name import TableName
 
 
 @dataclass(slots=True)
@@ -100,3 +102,23 @@ class Summary:
             if table.error and not any(table.error in reason for reason in table.reasons):
                 lines.append(f"stopped: {name}: {table.error}")
         return lines + ([] if self.losses_seen else [f"loss: {loss}" for loss in self.losses])
+
+
+def load_status(path: str) -> Summary:
+    """Return what is loaded in an output, table by table.
+
+    Raises:
+        AbsentError: the output has no loaded tables.
+    """
+    place = Place(path)
+    state = Output(place).state
+    if not state.version:
+        raise AbsentError("has no _state.json: expected the output of `binx load`", path=path)
+    tables = []
+    for life, record in state.records.items():
+        table = TableSummary(record.name.db, record.name.table)
+        table.tell(record)
+        if life in state.lives:
+            table.current = state.lives[life].rows
+        tables.append(table)
+    return Summary.of(state, place.uri, tables)

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from binx.spark.lake.arrow.rules import rule_of
 from binx.spark.lake.arrow.types import Misfit, Rule, UnknownError, arrow_type, constant, unknown
-from binx.spark.lake.model import Change, Column, Epoch, Value
+from binx.spark.lake.dataset.files import Value
+from binx.spark.lake.tables.lives import Change, Column, Epoch
 
 _EPOCH = datetime(1970, 1, 1)
 

@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 
 from binx.spark.lake.arrow.keys import Numbers
 from binx.spark.lake.arrow.types import arrow_type, constant, plain
-from binx.spark.lake.model import ChangesFile, Column, Epoch, Position, Unit, Version
+from binx.spark.lake.dataset.chains import Position
+from binx.spark.lake.dataset.files import ChangesFile, Version
+from binx.spark.lake.tables.lives import Column, Epoch, Unit
 
 INSERT, BEFORE, AFTER, DELETE, BASE = range(5)
 KINDS = {

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import ipc
 
 from binx.spark.lake.arrow.types import can_misfit, sortable
-from binx.spark.lake.model import Epoch
+from binx.spark.lake.tables.lives import Epoch
 
 Numbers: TypeAlias = npt.NDArray[Any]
 

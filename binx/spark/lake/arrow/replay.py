@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from binx.dataset.personal.documents import parsed, path_of, printed
 from binx.spark.lake.arrow.images import AFTER, BASE, BEFORE, DELETE, INSERT, is_partial, pairs_of, united
 from binx.spark.lake.arrow.keys import Numbers, begins_of, key_of, last_of_each, order_of
-from binx.spark.lake.model import Epoch
+from binx.spark.lake.tables.lives import Epoch
 
 
 def replay(

@@ -38,7 +38,7 @@ from binx.spark.lake.arrow.types import (
     sql_type,
     unknown,
 )
-from binx.spark.lake.model import Column, Epoch
+from binx.spark.lake.tables.lives import Column, Epoch
 
 _UNICODE = {"utf8", "utf8mb3", "utf8mb4", ""}
 _CODECS = {"utf8": "utf-8", "utf8mb3": "utf-8", "utf8mb4": "utf-8", "latin1": "cp1252", "ascii": "ascii"}

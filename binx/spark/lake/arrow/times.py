@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from binx.spark.lake.arrow.types import Case, Misfit, Rule, SqlType, UnknownError
-from binx.spark.lake.model import Epoch
+from binx.spark.lake.tables.lives import Epoch
 
 _DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
-from binx.spark.lake.model import Column, Epoch
+from binx.spark.lake.tables.lives import Column, Epoch
 
 _PLAIN = {
     str(kind): kind

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from binx.errors import BinxError
-from binx.spark.lake.model import RangeFile
 from binx.spark.lake.place import Place
-from binx.spark.lake.state import State
+from binx.spark.lake.state.state import State
+from binx.spark.lake.state.tables import RangeFile
 from binx.spark.type_names import spark_types
 
 if TYPE_CHECKING:

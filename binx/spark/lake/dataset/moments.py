@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from binx.errors import AbsentError, RefusedError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import Position, format_time, parse_position, parse_time
-from binx.spark.lake.bases import PlacedBase
-from binx.spark.lake.manifests import Manifest
-from binx.spark.lake.model import FILE_BITS
+from binx.spark.lake.dataset.manifests import Manifest
+from binx.spark.lake.dataset.placement import PlacedBase
+from binx.spark.lake.dataset.spans import FILE_BITS
 
 _LAST = (1 << 63) - 1
 

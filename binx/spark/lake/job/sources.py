@@ -23,8 +23,8 @@ from binx.spark.lake.arrow.keys import (
     to_text,
 )
 from binx.spark.lake.arrow.types import output_names
-from binx.spark.lake.model import Epoch, Unit
 from binx.spark.lake.place import Place
+from binx.spark.lake.tables.lives import Epoch, Unit
 
 _CHUNK_BYTES = 4 << 20
 _SAMPLES = 64

@@ -12,9 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from binx.spark.lake.bases import PlacedBase
-from binx.spark.lake.cascades import referred
-from binx.spark.lake.epochs import (
+from binx.spark.lake.dataset.chains import Position
+from binx.spark.lake.dataset.files import ChangesFile, FileColumn, Value, Version, clipped
+from binx.spark.lake.dataset.placement import PlacedBase
+from binx.spark.lake.dataset.spans import without
+from binx.spark.lake.dataset.statements import MENTIONED, Statement, second_table
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.cascades import referred
+from binx.spark.lake.tables.epochs import (
     Prepared,
     alike,
     confirmed,
@@ -25,23 +30,7 @@ from binx.spark.lake.epochs import (
     ids_of,
     key_of,
 )
-from binx.spark.lake.model import (
-    MENTIONED,
-    Change,
-    ChangesFile,
-    Column,
-    Epoch,
-    FileColumn,
-    Life,
-    Position,
-    Statement,
-    TableName,
-    Unit,
-    Value,
-    Version,
-    second_table,
-)
-from binx.spark.lake.repeats import clipped, without
+from binx.spark.lake.tables.lives import Change, Column, Epoch, Life, Unit
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _UNDEFINED = "a table definition in the log is not understood"

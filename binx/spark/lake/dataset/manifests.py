@@ -5,7 +5,6 @@ Only files listed in a manifest exist. A load lists all manifests and opens thos
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections import Counter, defaultdict
@@ -18,13 +17,13 @@ import pyarrow as pa
 from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
-from binx.spark.lake.bases import Base
-from binx.spark.lake.model import ChangesFile, FileColumn, Span, TableName, Value, Version, filter_of
+from binx.log.backup_position import BackupPosition
+from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile
+from binx.spark.lake.dataset.spans import Span
 from binx.spark.lake.place import Listed, Place
+from binx.spark.lake.table_name import TableName, filter_of
 from binx.storage.store import MANIFESTS
 
-# Python's errors for JSON of another shape, numbers such as Infinity, and too deeply nested brackets.
-NOT_UNDERSTOOD = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 _PATTERNS = {"databases", "tables"}
 
@@ -127,7 +126,7 @@ class Manifest:
     wrong: Mapping[TableName, str]
     unlogged: frozenset[TableName]
     deleted: frozenset[TableName]
-    base: Base | None
+    base: BackupPosition | None
 
     def transactions(self, *columns: str) -> pa.Table:
         """Return the commit versions of its transactions, in order, with these columns."""
@@ -214,7 +213,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             wrong=dict(_wrong_sums(document, changes)),
             unlogged=frozenset(unlogged),
             deleted=frozenset(table for table, entry in unlogged.items() if entry["deletes"]),
-            base=None if base is None else Base(str(base["file"]), int(base["position"]), str(base["gtids"])),
+            base=None if base is None else _position(base),
         )
     except NOT_UNDERSTOOD as error:
         raise BinxError(
@@ -236,6 +235,10 @@ def _source(entry: Mapping[str, Any]) -> Source:
         server_id=int(entry["server_id"]),
         time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),
     )
+
+
+def _position(base: Mapping[str, Any]) -> BackupPosition:
+    return BackupPosition(str(base["file"]), int(base["position"]), GtidSet.parse(str(base["gtids"])))
 
 
 def _changes(place: Place, entry: Mapping[str, Any], by_rows: bool) -> ChangesFile:
@@ -274,45 +277,3 @@ def _wrong_sums(document: Mapping[str, Any], files: Sequence[ChangesFile]) -> It
                 f" {accounted} accounted for, {entry['written']} reported as written, {listed[table]} in its"
                 " files; export that binary log again",
             )
-
-
-def read_version(name: str, content: bytes | None) -> Version:
-    """Parse a schema record from JSON; raises an error of :data:`NOT_UNDERSTOOD` if it is malformed."""
-    document: Mapping[str, Any] = json.loads(content or b"null")
-
-    def value(column: Mapping[str, Any], fact: str) -> Value | None:
-        found = column.get(fact)
-        return None if found is None else Value(found["value"], found["misfit"])
-
-    columns = (
-        FileColumn(
-            name=str(column["name"]),
-            source_name=str(column.get("source_name") or column["name"]),
-            arrow_type=str(column["arrow_type"]),
-            mysql_type=str(column.get("mysql_type") or ""),
-            charset=str(column.get("charset") or ""),
-            absent=value(column, "absent"),
-            added=value(column, "added"),
-            generated=str(column.get("generated") or ""),
-            changes_unlogged=bool(column.get("changes_unlogged")),
-        )
-        for column in document["columns"]
-    )
-    key = tuple(document.get("primary_key") or ())
-    return Version(name, tuple(columns), key, int(document.get("valid_from") or 0))
-
-
-def wrong_hash(root: str, path: str, expected: str) -> str:
-    """Return why a file's hash differs from its manifest; empty if it matches."""
-    place = Place(root)
-    try:
-        with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        return f"{place.shown(path)} cannot be read: {error}"
-    if found == expected:
-        return ""
-    return (
-        f"{place.shown(path)} has the hash {found}, its manifest says {expected}: the file was changed after"
-        " the export; export that binary log again"
-    )

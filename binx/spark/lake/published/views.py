@@ -17,9 +17,12 @@ from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrow.types import arrow_type
-from binx.spark.lake.model import Life, LifeState, RangeFile, TableName, Unit, Version
+from binx.spark.lake.dataset.files import Version
 from binx.spark.lake.place import Place
-from binx.spark.lake.state import State
+from binx.spark.lake.state.state import State
+from binx.spark.lake.state.tables import LifeState, RangeFile
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.lives import Life, Unit
 
 
 class Part(NamedTuple):
@@ -288,7 +291,7 @@ def _column(column: United, number: int, dialect: Dialect) -> str:
 
 
 def _type(kind: pa.DataType, dialect: Dialect) -> str:
-    """Return the SQL name of a type from :func:`~binx.spark.lake.views.common_type`."""
+    """Return the SQL name of a type from :func:`common_type`."""
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_timestamp(kind):

@@ -23,9 +23,10 @@ from binx.spark.lake.arrow.images import DELETE, is_partial, stored_rows, united
 from binx.spark.lake.arrow.keys import bounds_of, from_text, key_of, last_of_each, order_of, to_text
 from binx.spark.lake.arrow.replay import in_order, replay
 from binx.spark.lake.arrow.types import can_misfit, output_names
-from binx.spark.lake.model import Epoch, LifeState, Options, RangeFile, Unit
+from binx.spark.lake.job.sources import state_rows, unit_images
 from binx.spark.lake.place import Place
-from binx.spark.lake.sources import state_rows, unit_images
+from binx.spark.lake.state.tables import LifeState, Options, RangeFile
+from binx.spark.lake.tables.lives import Epoch, Unit
 
 _GROUP_ROWS = 1 << 19
 _HELD_BYTES = 256 << 20

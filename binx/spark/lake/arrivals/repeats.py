@@ -10,7 +10,7 @@ reuses them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -19,39 +19,13 @@ import pyarrow as pa
 
 from binx.errors import BinxError, RefusedError
 from binx.spark.lake.arrow.images import all_of, counts
-from binx.spark.lake.model import ChangesFile, Span, TableName
+from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.place import Place
-from binx.spark.lake.state import State
+from binx.spark.lake.state.state import State
+from binx.spark.lake.table_name import TableName
 
 _Event = tuple[str, int]
 """A transaction's id, and the time of one of its events."""
-
-
-def without(span: Span, given: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the parts of a span that are in none of the others."""
-    left = []
-    start, end = span
-    for first, last in sorted(given):
-        if first > start:
-            left.append((start, min(end, first - 1)))
-        start = max(start, last + 1)
-        if start > end:
-            return tuple(left)
-    return (*left, (start, end))
-
-
-def clipped(file: ChangesFile, spans: Sequence[Span]) -> ChangesFile | None:
-    """Restrict a file to the rows within spans; None if there are none."""
-    inside = [
-        (max(first, file.first), min(last, file.last))
-        for first, last in spans
-        if first <= file.last and last >= file.first
-    ]
-    if not inside:
-        return None
-    if inside == [(file.first, file.last)]:
-        return file
-    return replace(file, first=inside[0][0], last=inside[-1][1], spans=tuple(inside))
 
 
 def without_repeated(

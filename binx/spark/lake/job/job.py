@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from binx.spark.lake.history import Arrival, Taken, take_file
-from binx.spark.lake.merge import Merged, Piece, merge
-from binx.spark.lake.model import ChangesFile, Options, Span
+from binx.spark.lake.dataset.files import ChangesFile
+from binx.spark.lake.dataset.spans import Span
+from binx.spark.lake.job.history import Arrival, Taken, take_file
+from binx.spark.lake.job.merge import Merged, Piece, merge
+from binx.spark.lake.job.sources import Keys, Source, see_keys, split
+from binx.spark.lake.job.work import IN_MEMORY, Cuts, Work, cut
 from binx.spark.lake.place import Place
-from binx.spark.lake.sources import Keys, Source, see_keys, split
-from binx.spark.lake.work import IN_MEMORY, Cuts, Work, cut
+from binx.spark.lake.state.tables import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

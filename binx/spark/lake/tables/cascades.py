@@ -10,8 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.spark.lake.model import ChangesFile, Life, Statement, TableName, second_table
+from binx.spark.lake.dataset.files import ChangesFile
+from binx.spark.lake.dataset.statements import Statement, second_table
 from binx.spark.lake.place import Place
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.lives import Life
 
 Cause = tuple[TableName, str]
 """A table, and one of its columns in lower case whose values changed, or an empty text for deleted rows."""

@@ -14,30 +14,17 @@ import pyarrow.compute as pc
 from binx.errors import BinxError
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import AlterTable
-from binx.spark.lake.bases import look_at_logs, placed_bases, united_spans
-from binx.spark.lake.cascades import Cause, changed_columns, followed_columns
-from binx.spark.lake.manifests import (
-    NOT_UNDERSTOOD,
-    Manifest,
-    list_manifests,
-    read_manifests,
-    read_version,
-    wrong_hash,
-)
-from binx.spark.lake.model import (
-    FILE_BITS,
-    MENTIONED,
-    ChangesFile,
-    Span,
-    Statement,
-    TableName,
-    Waiting,
-    second_table,
-)
-from binx.spark.lake.moments import Log, Moment, moment_of
+from binx.spark.lake.arrivals.repeats import without_repeated
+from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile, clipped, read_version, wrong_hash
+from binx.spark.lake.dataset.manifests import Manifest, list_manifests, read_manifests
+from binx.spark.lake.dataset.moments import Log, Moment, moment_of
+from binx.spark.lake.dataset.placement import look_at_logs, placed_bases
+from binx.spark.lake.dataset.spans import FILE_BITS, Span, united_spans, without
+from binx.spark.lake.dataset.statements import MENTIONED, Statement, second_table
 from binx.spark.lake.place import Listed, Place
-from binx.spark.lake.repeats import clipped, without, without_repeated
-from binx.spark.lake.state import Loss, State
+from binx.spark.lake.state.state import Loss, State, Waiting
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.cascades import Cause, changed_columns, followed_columns
 
 _GAP = "gap"
 """The source of losses caused by missing logs."""
@@ -52,7 +39,7 @@ class Search:
         wanted: whether a table is selected, by its final name; files of other tables wait for a later load.
         verify: whether files are compared with their hashes.
         chains: the chains to apply first, in order.
-        at: the moment up to which logs are read, for an empty state; see :func:`.moments.moment_of`.
+        at: the moment up to which logs are read, for an empty state; see :func:`.moment_of`.
         texts: whether to collect the SQL text of schema statements.
     """
 

@@ -11,21 +11,26 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect, insort
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
-from typing import Any
+from itertools import pairwise
+from typing import NamedTuple
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource
-from binx.spark.lake.bases import BASE_CHAIN, Base
-from binx.spark.lake.manifests import Manifest, Selected
-from binx.spark.lake.model import FILE_BITS, Life, Position, Span, Statement, TableName
+from binx.spark.lake.dataset.bases import BASE_CHAIN, Base
+from binx.spark.lake.dataset.manifests import Manifest, Selected
+from binx.spark.lake.dataset.spans import Span
 
 _TOLERANCE = 1
 """Allowed seconds between a log's end and the next one's start; servers write the same time to both."""
+
+
+class Position(NamedTuple):
+    """A position in the order of all changes: the chain's rank, then the commit version in it."""
+
+    rank: int
+    scn: int
 
 
 @dataclass(slots=True)
@@ -156,7 +161,8 @@ class Chains:
         source = manifest.source
         if manifest.base is not None:
             name = f"{BASE_CHAIN}{source.name}.{source.identity}"
-            made = Chain(name, source.server_id, source.base, at=manifest.base)
+            file, offset, gtids, _ = manifest.base
+            made = Chain(name, source.server_id, source.base, at=Base(file, offset, gtids))
             return self.by_name.setdefault(name, made)
         chains = self.by_name.values()
         fitting = [chain for chain in chains if chain.takes(manifest)]
@@ -187,76 +193,3 @@ class Chains:
                 f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self.by_name))}"
             )
         return [chain.name for chain in sorted(chains, key=place)]
-
-
-def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:
-    """Deduplicate statements: of several chains that have one, the first chain's counts."""
-    found: dict[Any, Statement] = {}
-    for one in sorted(statements, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)):
-        found.setdefault((one.transaction or (one.chain, one.scn), one.ordinal, one.time), one)
-    return list(found.values())
-
-
-def lacking_of(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
-    """Return sentences about what logs and exports lack of a life."""
-    return [*_left_out(life, chains, ranks), *_out_of_turn(life, chains, ranks)]
-
-
-def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
-    """Return sentences about what exports with a selection lack of a life."""
-    logs: dict[str, list[str]] = defaultdict(list)
-    for chain, rank in ranks.items():
-        for number, log in chains[chain].logs.items():
-            names = list(_names_in(life, rank, number)) if log.selected else []
-            # An export that lacks nothing makes up for other exports of the same log.
-            lacking = [max((one.lacks(name) for name in names), default="") for one in log.selected]
-            if lacking and all(lacking):
-                logs[min(lacking)].append(chains[chain].called(number))
-    return [
-        f"{len(listed)} {'log was' if len(listed) == 1 else 'logs were'} {text}: {listed[0]}"
-        + (" and others" if len(listed) > 1 else "")
-        for text, listed in logs.items()
-    ]
-
-
-def _names_in(life: Life, rank: int, number: int) -> Iterator[TableName]:
-    """Yield the table's names while a log was written; none if it did not exist yet."""
-    begin, end = Position(rank, number << FILE_BITS), Position(rank, ((number + 1) << FILE_BITS) - 1)
-    ends = [since for since, _ in life.names[1:]]
-    for (since, name), until in zip(life.names, [*ends, None], strict=True):
-        if (since is None or since <= end) and (until is None or until >= begin):
-            yield name
-
-
-def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:
-    """Return sentences about servers that took turns in a life's changes without repeating each other's.
-
-    Changes are applied chain by chain. MariaDB's GTIDs count the transactions of a domain, whichever server
-    logs them; so they show if the first of two chains has later changes than the second one's own.
-    """
-    logs: dict[str, set[int]] = defaultdict(set)
-    for unit in life.units:
-        if chains[unit.file.chain].at is None:
-            logs[unit.file.chain].add(unit.first >> FILE_BITS)
-    found = []
-    for one, other in combinations(sorted(logs, key=ranks.__getitem__), 2):
-        first, second = chains[one], chains[other]
-        last = {
-            (source.domain, number)
-            for log in logs[one]
-            for source, _, number in first.logs[log].last
-            if isinstance(source, DomainSource)
-        }
-        own = [
-            (source.domain, number)
-            for source, number, _ in second.gtids - first.gtids
-            if isinstance(source, DomainSource) and source.server_id == second.server_id
-        ]
-        if any(
-            domain == other_domain and number > low for domain, number in last for other_domain, low in own
-        ):
-            found.append(
-                f"{one} and {other} took turns, and their logs do not repeat each other's changes"
-                f" (log_slave_updates): changes of {one} behind those of {other} are applied before them"
-            )
-    return found

@@ -7,7 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from binx.spark.lake.model import Change, Column, Epoch, Position, Statement, Version
+from binx.spark.lake.dataset.chains import Position
+from binx.spark.lake.dataset.files import Version
+from binx.spark.lake.dataset.statements import Statement
+from binx.spark.lake.tables.lives import Change, Column, Epoch
 
 Place = tuple[str, int]
 """A chain and a commit version."""

@@ -1,0 +1,1 @@
+"""What is new in data sets: files and statements, without what exports repeat of each other."""

@@ -1,0 +1,111 @@
+"""Bases, and which transactions of the logs they already contain.
+
+GTIDs decide if both the base and the logs have them: a transaction is in the base if and only if its GTID is
+in the base's set, whichever server logged it, even if the set has holes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from binx.event.gtid.sets import GtidSet
+from binx.log.backup_position import BackupPosition
+from binx.recovery.held import HeldTransactions
+from binx.source.names import number_of
+from binx.spark.lake.dataset.manifests import Manifest
+from binx.spark.lake.dataset.spans import FILE_BITS, Span, united_spans
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a base contains of a chain, according to the logs seen so far.
+
+    Attributes:
+        logs: the numbers of the logs that were examined.
+        held: spans of commit versions whose transactions are in the base.
+        first: the commit version of the first transaction that is not in the base.
+        anonymous: whether any transaction has no GTID.
+        cut: whether the base's position is inside a transaction.
+        whole: whether the exports have all transactions of their logs.
+    """
+
+    logs: list[int] = field(default_factory=list)
+    held: list[Span] = field(default_factory=list)
+    first: int | None = None
+    anonymous: bool = False
+    cut: bool = False
+    whole: bool = True
+
+
+@dataclass(slots=True)
+class Base:
+    """A base from its manifest, and what was found about it in logs, by chain."""
+
+    file: str
+    offset: int
+    gtids: GtidSet
+    seen: dict[str, Seen] = field(default_factory=dict)
+
+    @property
+    def position(self) -> BackupPosition:
+        """Its position in its server's logs."""
+        return BackupPosition(self.file, self.offset, self.gtids)
+
+    @property
+    def scn(self) -> int:
+        """The last commit version in the base, within the chain of its log."""
+        return (number_of(self.file) << FILE_BITS | self.offset) - 1
+
+    def look_at(self, chain: str, manifest: Manifest) -> None:
+        """Record what a log's manifest shows about the base."""
+        seen = self.seen.setdefault(chain, Seen())
+        number = manifest.source.number
+        seen.logs = sorted({*seen.logs, number})
+        seen.whole &= manifest.whole
+        if manifest.span is None:
+            return
+        if manifest.source.name == self.file:
+            seen.cut |= self._is_cut(manifest)
+        if self.gtids:
+            held, first = self._held(manifest, seen)
+            seen.held = united_spans([*seen.held, *held])
+            if first is not None:
+                seen.first = first if seen.first is None else min(seen.first, first)
+
+    def _held(self, manifest: Manifest, seen: Seen) -> tuple[list[Span], int | None]:
+        """Return the spans of a log's transactions that the base has, and the first one that it lacks."""
+        assert manifest.span is not None
+        held = HeldTransactions(self.position, None)
+        lacking = held.missing(manifest.gtids)
+        if manifest.gtids.count == manifest.count:
+            if not lacking:
+                return [manifest.span], None
+            if lacking == manifest.gtids:
+                return [], manifest.span[0]
+        spans: list[Span] = []
+        first = None
+        table = manifest.transactions("gtid")
+        is_open = False
+        for scn, gtid in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            seen.anonymous |= gtid is None
+            is_held = gtid is not None and not held.missing(GtidSet.parse(gtid))
+            if is_held:
+                spans[-1:] = [(spans[-1][0], scn)] if is_open else [*spans[-1:], (scn, scn)]
+            elif first is None:
+                first = scn
+            is_open = is_held
+        return spans, first
+
+    def _is_cut(self, manifest: Manifest) -> bool:
+        """Whether the base's position is inside a transaction of its log."""
+        table = manifest.transactions("start", "end")
+        begun = pc.less(table["start"].cast(pa.int64()), self.offset)
+        over = pc.less_equal(table["end"].cast(pa.int64()), self.offset)
+        return bool(pc.any(pc.and_not(begun, over)).as_py())
+
+
+BASE_CHAIN = "base:"
+"""The prefix of the names of bases' chains."""

@@ -1,0 +1,1 @@
+"""What other programs read: views, Delta's logs, and tables of a catalog."""

@@ -1,0 +1,1 @@
+"""The loaded state: what was read, and which files count."""

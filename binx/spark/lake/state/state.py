@@ -1,0 +1,165 @@
+"""The loaded state: ``_state.json`` in the output lists the files that count."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from binx.spark.lake.dataset.chains import Chains
+from binx.spark.lake.dataset.files import ChangesFile, Version
+from binx.spark.lake.dataset.spans import Span
+from binx.spark.lake.dataset.statements import Statement
+from binx.spark.lake.state.tables import LifeState
+from binx.spark.lake.table_name import TableName
+
+CONTRACT = 9
+NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Data known to be missing.
+
+    ``since`` is a commit time. ``source`` is the export that reported the loss; a better export of that log
+    removes it. ``seen`` is whether a user accepted it, for losses that concern no particular table.
+    """
+
+    reason: str
+    since: str = ""
+    source: str = ""
+    seen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LifeRecord:
+    """The facts recorded about a life, apart from its files.
+
+    Attributes:
+        whole: whether the logs have its beginning.
+        reasons: what the logs themselves lack, as sentences.
+        losses: losses found by loads; kept until the table is rebuilt.
+        unknown: the number of rows with values that only the server knows.
+        error: why the last load stopped it.
+        seen: the reasons that a user accepted.
+    """
+
+    name: TableName
+    whole: bool = True
+    reasons: tuple[str, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    unknown: int = 0
+    error: str = ""
+    seen: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> list[str]:
+        """The reasons why it is incomplete, as sentences."""
+        found = [] if self.whole else [NO_BEGINNING]
+        found += self.reasons
+        if self.unknown:
+            found.append(
+                f"{self.unknown:,} rows have values that only the server knows (NULL, listed in _unknown)"
+            )
+        found += [loss.reason for loss in self.losses]
+        return found + ([f"stopped: {self.error}"] if self.error else [])
+
+    @property
+    def complete(self) -> str:
+        """Its completeness, in a word or two."""
+        if self.losses or self.error:
+            since = min((loss.since for loss in self.losses if loss.since), default="")
+            return f"losses since {since}" if since else "losses"
+        if not self.whole:
+            return "partial (no base, no CREATE)"
+        return "partial" if self.told else "yes"
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether every loss was accepted."""
+        return not self.error and set(map(_kind, self.told)) <= set(self.seen)
+
+    def accepted(self) -> LifeRecord:
+        """Return the record with all losses marked as seen."""
+        return replace(self, seen=tuple(dict.fromkeys(map(_kind, self.told))))
+
+
+def _kind(reason: str) -> str:
+    """Return a reason without its numbers, which grow with each load."""
+    return re.sub(r"\d[\d,]*", "#", reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A file that is not loaded yet, with its log (``source``: chain and number).
+
+    ``manifest`` is the manifest that lists it and its ``schema``; ``spans`` are those that no other export of
+    its table has. An ``error`` means that the manifest does not add up, and there is no file.
+    """
+
+    file: ChangesFile
+    source: str
+    manifest: str
+    spans: tuple[Span, ...]
+    schema: str = ""
+    error: str = ""
+
+
+@dataclass(slots=True)
+class State:
+    """The committed state.
+
+    Attributes:
+        version: the number of the load that wrote it.
+        at: the moment of the tables, in words; empty for the end of the logs.
+        order: the chains in the order of application.
+        known: the manifests that loads read, by place and path: size and modification time.
+        waiting: files from these that are not loaded, as their tables were left out or failed.
+        partial: tables and chains with exports that may lack transactions.
+        statements: the statements that have effects.
+        keys: keys from options, by table; ``hourly`` is whether history is divided by hour.
+        losses: losses that concern no particular table.
+        erasures: the runs of ``binx erase``, each with counts of keys and rows, the condition's columns, and
+            by table and chain the events that had such rows.
+        garbage: files of the former state, which readers may still have open.
+    """
+
+    contract: int = CONTRACT
+    version: int = 0
+    at: str = ""
+    order: list[str] = field(default_factory=list)
+    chains: Chains = field(default_factory=Chains)
+    known: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    waiting: list[Waiting] = field(default_factory=list)
+    partial: set[tuple[TableName, str]] = field(default_factory=set)
+    statements: list[Statement] = field(default_factory=list)
+    versions: dict[tuple[TableName, str], Version] = field(default_factory=dict)
+    history: list[ChangesFile] = field(default_factory=list)
+    lives: dict[str, LifeState] = field(default_factory=dict)
+    records: dict[str, LifeRecord] = field(default_factory=dict)
+    keys: dict[TableName, tuple[str, ...]] = field(default_factory=dict)
+    hourly: bool = False
+    losses: list[Loss] = field(default_factory=list)
+    erasures: list[dict[str, Any]] = field(default_factory=list)
+    garbage: list[str] = field(default_factory=list)
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """The rank of each chain in the order."""
+        return {name: rank for rank, name in enumerate(self.order)}
+
+    @property
+    def erased(self) -> dict[tuple[TableName, str], set[tuple[str, int]]]:
+        """The events that had erased rows, by table and chain: a transaction and the event's time."""
+        found: dict[tuple[TableName, str], set[tuple[str, int]]] = defaultdict(set)
+        for db, table, chain, transaction, time in (
+            one for note in self.erasures for one in note.get("events", ())
+        ):
+            found[TableName(db, table), chain].add((transaction, time))
+        return found
+
+    def paths(self) -> set[str]:
+        """Return all data files that count."""
+        lives = {file.path for life in self.lives.values() for file in (*life.ranges, *life.versions)}
+        return lives | {file.path for file in self.history if not file.gone}

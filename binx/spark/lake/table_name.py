@@ -1,0 +1,47 @@
+"""Names of tables, and patterns of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from binx.dataset.dataset import escape_name
+from binx.log.selection.table_filter import TableFilter, table_name
+from binx.rows.ddl.tokens import identifier
+
+filter_of = lru_cache(TableFilter)
+"""The filter of patterns of databases and of tables, both tuples."""
+
+_QUOTED = re.compile(r"[`.*?[]|^$")
+"""What a name or a pattern has only within backticks."""
+
+
+class TableName(NamedTuple):
+    """A table's database and name, spelled as on the server; its text is what :meth:`parse` reads."""
+
+    db: str
+    table: str
+
+    def __str__(self) -> str:
+        return ".".join(identifier(name) if _QUOTED.search(name) else name for name in self)
+
+    @property
+    def folder(self) -> str:
+        """The folder of its files, relative to the output."""
+        return f"{escape_name(self.db)}/{escape_name(self.table)}"
+
+    @classmethod
+    def parse(cls, text: str) -> TableName:
+        """Parse ``db.table``; names with dots are quoted with backticks.
+
+        Raises:
+            UsageError: the text is not a table name.
+        """
+        return cls(*table_name(text))
+
+
+def listed_tables(names: Iterable[TableName]) -> str:
+    """Return the first of these tables in words, for messages."""
+    return ", ".join(map(str, sorted(names)[:10])) or "no table"

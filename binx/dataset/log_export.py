@@ -223,7 +223,9 @@ class LogExport:
         name = (batch.table.db, batch.table.name)
         sums = self._report.sums.tables[name]
         if batch.rows_flags is not None and not sums.cascades_unlogged:
-            sums.cascades_unlogged = bool((np.asarray(batch.rows_flags) & UNFOLLOWED == 0).any())
+            # numpy.asarray of an Arrow array loads pandas, which takes 0.2 s.
+            flags = np.frombuffer(batch.rows_flags.buffers()[1], np.uint8)
+            sums.cascades_unlogged = bool((flags & UNFOLLOWED == 0).any())
         if self._row_filter is not None:
             batch, dropped = self._row_filter.chosen(batch)
             self._report.filter_out(name, dropped)

@@ -1,7 +1,7 @@
 """Write one Parquet file of a log: collect row groups, choose encodings, and hash the file.
 
-The first rows are written in each encoding, and the smallest result is chosen. Only encodings that Spark's
-vectorized reader and DuckDB support are used.
+Rows from all over the first row group are written in each encoding, and the smallest result is chosen. Only
+encodings that Spark's vectorized reader and DuckDB support are used.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ _IDENTIFIERS = {
 _SAMPLE_ROWS = 4_096
 """Rows written in each encoding to compare sizes; enough to show repetition in a large table's text."""
 
+_SAMPLE_PIECES = 16
+"""Pieces of the sample, from all over the first row group: its first rows may all be new keys, each once."""
+
 _FEWEST_ROWS = 1_024
 """With fewer rows the encoding hardly matters, and there may be thousands of such files."""
 
@@ -53,7 +56,7 @@ def writer_settings(
     """Return the encoding arguments for ``pyarrow.parquet.ParquetWriter``.
 
     By default, integers, times and short decimals use ``DELTA_BINARY_PACKED``, identifiers use
-    ``DELTA_BYTE_ARRAY``, and text uses a dictionary, unless the first rows are smaller in another encoding.
+    ``DELTA_BYTE_ARRAY``, and text uses a dictionary, unless a sample is smaller in another encoding.
 
     Args:
         first: the first rows, or None.
@@ -66,13 +69,20 @@ def writer_settings(
     }
     texts = [path for field in schema for path in _texts(field.name, field.type) if path not in deltas]
     if first is not None and first.num_rows >= _FEWEST_ROWS:
-        texts, deltas = _smallest(first.slice(0, _SAMPLE_ROWS), deltas)
+        texts, deltas = _smallest(_sample(first), deltas)
     return {
         "use_dictionary": texts,
         "column_encoding": deltas or None,
         "dictionary_pagesize_limit": _DICTIONARY_BYTES,
         "store_decimal_as_integer": True,
     }
+
+
+def _sample(rows: pa.Table) -> pa.Table:
+    """Return the rows by which encodings are chosen."""
+    size = _SAMPLE_ROWS // _SAMPLE_PIECES
+    step = max(size, -(-rows.num_rows // _SAMPLE_PIECES))
+    return pa.concat_tables([rows.slice(start, size) for start in range(0, rows.num_rows, step)])
 
 
 def _smallest(sample: pa.Table, deltas: dict[str, str]) -> tuple[list[str], dict[str, str]]:
@@ -96,6 +106,7 @@ def _sizes(sample: pa.Table, **settings: Any) -> dict[str, int]:
         compression="zstd",
         compression_level=1,
         write_statistics=False,
+        dictionary_pagesize_limit=_DICTIONARY_BYTES,
         store_decimal_as_integer=True,
         **settings,
     ) as writer:

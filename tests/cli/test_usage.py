@@ -126,6 +126,11 @@ def test_listing_and_verifying_load_nothing_heavy(command: str, shop: Shop) -> N
     assert not modules_after(command, "--quiet", shop.logs[0]) & HEAVY
 
 
+@pytest.mark.parametrize("command", ["to-parquet", "index"])
+def test_writing_parquet_loads_no_pandas(command: str, shop: Shop, tmp_path: Path) -> None:
+    assert "pandas" not in modules_after(command, "--quiet", shop.logs[0], "-o", tmp_path / "out")
+
+
 @pytest.mark.parametrize("command", [entry.name for entry in ENTRIES])
 def test_help_of_a_command_loads_no_other_command(command: str) -> None:
     loaded = modules_after(command, "--help")

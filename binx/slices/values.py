@@ -37,6 +37,7 @@ from binx.event.charset import DEFAULT_CHARSET, Charset
 from binx.event.charset import charset as charset_of_name
 from binx.kernels.render.row_changes import Spelling
 from binx.rows.columns.arrays import UNMAPPED_CHARSETS, single_byte_text
+from binx.rows.columns.server_texts import decimal_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 from binx.rows.images import BatchImages
 from binx.slices.rendering import Spelled
@@ -148,7 +149,7 @@ class ValueWriter:
             return self.quoted(Spelling.SPELL_TEXT, array)
         if array.type.precision <= _EXACT_DIGITS:
             return self.quoted(Spelling.SPELL_DECIMAL, array, array.type.scale)
-        return self.quoted(Spelling.SPELL_TEXT, _long_decimals(array))
+        return self.quoted(Spelling.SPELL_TEXT, as_text(decimal_texts(array)))
 
     def times(self, kind: Kind, array: pa.Array, digits: int) -> Spelled:
         """DATE, TIME, DATETIME and TIMESTAMP."""
@@ -333,16 +334,6 @@ def is_long(array: pa.Array) -> bool:
     # pyarrow creates this function at import time, so type checkers do not know it.
     compute: Any = pc
     return bool((compute.max(compute.binary_length(array)).as_py() or 0) >= _LONG_BYTES)
-
-
-def _long_decimals(array: pa.Array) -> pa.Array:
-    """All digits of DECIMAL values, without an exponent, which would make them floating-point."""
-    texts = array.cast(pa.string())
-    scientific = pc.fill_null(pc.match_substring(texts, "E"), False)
-    if pc.any(scientific).as_py():
-        plain = [format(value, "f") for value in array.filter(scientific).to_pylist()]
-        texts = pc.replace_with_mask(texts, scientific, pa.array(plain, pa.string()))
-    return as_text(texts)
 
 
 def _json_reals(array: pa.Array) -> pa.Array:

@@ -8,7 +8,8 @@ literals, ``= <> < <= > >= <=>``, ``AND OR XOR NOT``, ``IS [NOT] NULL | TRUE | F
 A comparison with NULL, or with a column that is absent from an image, is neither true nor false, as in SQL.
 A column absent from an update's after image kept its value from the before image, if that has it. Text
 comparison is exact: case, accents and trailing spaces count. Compared with a number, text counts as its
-leading number, and ENUM and SET values as their numbers, as in servers.
+leading number, and ENUM and SET values as their numbers, as in servers. Zero and partial dates sort among the
+others by year, month and day; LIKE and REGEXP see each value as servers print it, a TIMESTAMP in UTC.
 """
 
 from __future__ import annotations

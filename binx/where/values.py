@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from binx.errors import UsageError
 from binx.event.charset import DEFAULT_CHARSET, charset
 from binx.log.selection.moments import parse_time
+from binx.rows.columns.server_texts import moment_texts, server_texts
 from binx.rows.columns.types import INTEGER_NAMES, Kind, LogicalType
 
 NUMBERED = frozenset({Kind.TEXT, Kind.BINARY, Kind.ENUM, Kind.SET})
@@ -62,12 +63,18 @@ _INTEGERS = frozenset({*INTEGER_NAMES, Kind.BITS, Kind.YEAR, Kind.BOOL})
 _REAL = frozenset({Kind.FLOAT32, Kind.FLOAT64})
 _TEXTS = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON, Kind.INET4, Kind.INET6, Kind.UUID})
 _NUMBERS = frozenset({*_INTEGERS, *_REAL, Kind.DECIMAL})
-_TEMPORAL = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
+_MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
+_TEMPORAL = _MOMENTS | {Kind.TIME}
 _OFFSET = re.compile(r"[-+]\d\d:?\d\d\Z|[zZ]\Z")
 _UNLIKE_TEXT = frozenset({Kind.BOOL, Kind.BITS, *_REAL, Kind.GEOMETRY, Kind.VECTOR})
 _OPAQUE = frozenset({Kind.GEOMETRY, Kind.VECTOR})
 _CLOCK = re.compile(r"(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.(\d{1,6}))?)?")
-_IMPOSSIBLE = re.compile(r"\s*\d{4}-(?:00-\d\d|\d\d-00)(?:\s|\Z)")
+_STORABLE = re.compile(
+    r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])(?:[ T](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)?"
+)
+"""Dates and times that a server may have stored, zero and partial dates and days behind a month's end too."""
+_MIDNIGHT = "0000-00-00 00:00:00.000000"
+_EPOCH = datetime(1970, 1, 1)
 _BEYOND = Decimal(10**20)
 """Larger than any integer in a column."""
 _HALF = Decimal("0.5")
@@ -153,7 +160,7 @@ def compared(operand: Operand, sign: str, other: Literal | Operand, name: str) -
     if kind in _OPAQUE:
         raise IncomparableError(f"{name} is {operand.type.base}, which can only be compared with NULL")
     mask = _compare_literal(operand, sign, other, name)
-    if operand.misfits is None or sign not in {"=", "<>"}:
+    if operand.misfits is None or kind in _MOMENTS or sign not in {"=", "<>"}:
         return mask
     text = pa.scalar(str(other.value))
     return pc.if_else(operand.misfits.is_valid(), COMPARISONS[sign](operand.misfits, text), mask)
@@ -170,31 +177,49 @@ def _null_safe(operand: Operand, other: Literal | Operand, name: str) -> pa.Bool
 
 def _compare_columns(operand: Operand, sign: str, other: Operand, name: str) -> pa.BooleanArray:
     left, right = operand.values, other.values
-    kinds = (operand.type.kind, other.type.kind)
-    if kinds[0] in NUMBERED and kinds[1] in _NUMBERS:
+    kinds = {operand.type.kind, other.type.kind}
+    error = IncomparableError(
+        f"{name} is {operand.type.base}, which cannot be compared with {other.type.base}"
+    )
+    if kinds <= _MOMENTS and (len(kinds) == 1 or Kind.TIMESTAMP not in kinds):
+        left, right = _moments(operand), _moments(other)
+    elif kinds & _TEMPORAL and kinds & _TEXTS:
+        raise error
+    elif operand.type.kind in NUMBERED and other.type.kind in _NUMBERS:
         left, right = numbers_of(left, operand.type), right.cast(pa.float64())
-    elif kinds[1] in NUMBERED and kinds[0] in _NUMBERS:
+    elif other.type.kind in NUMBERED and operand.type.kind in _NUMBERS:
         left, right = left.cast(pa.float64()), numbers_of(right, other.type)
-    elif operand.type.kind in _TEXTS or other.type.kind in _TEXTS:
+    elif kinds & _TEXTS:
         left, right = _texts(operand), _texts(other)
     elif operand.type.kind is Kind.BOOL and other.type.kind is not Kind.BOOL:
         left = left.cast(pa.int8())
     try:
         return COMPARISONS[sign](left, right)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise IncomparableError(
-            f"{name} is {operand.type.base}, which cannot be compared with {other.type.base}"
-        ) from error
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as reason:
+        raise error from reason
 
 
 def _texts(operand: Operand) -> pa.Array:
     """Return the values as text."""
     values = operand.values
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        return values
-    return pc.cast(values, pa.string(), safe=operand.type.kind is not Kind.BINARY)
+    if operand.type.kind is Kind.BINARY:
+        return pc.cast(values, pa.string(), safe=False)
+    texts = server_texts(values, operand.type)
+    return texts if operand.misfits is None else pc.coalesce(texts, operand.misfits)
+
+
+def _moments(operand: Operand) -> pa.Array:
+    """Return DATE, DATETIME and TIMESTAMP values as texts that sort by time, zero and partial dates too."""
+    texts = moment_texts(operand.values)
+    if operand.misfits is None:
+        return texts
+    misfits = [text and _in_full(text) for text in operand.misfits.to_pylist()]
+    return pc.coalesce(texts, pa.array(misfits, pa.string()))
+
+
+def _in_full(text: str) -> str:
+    """Append what a date or a time lacks to microseconds."""
+    return text + _MIDNIGHT[len(text) :]
 
 
 def _compare_literal(operand: Operand, sign: str, literal: Literal, name: str) -> pa.BooleanArray:
@@ -223,12 +248,9 @@ def _compare_literal(operand: Operand, sign: str, literal: Literal, name: str) -
     if kind in _REAL:
         # Compare as DOUBLE, as servers do: a FLOAT of 0.1 is not equal to 0.1.
         return compare(values.cast(pa.float64()), pa.scalar(float(_number(literal, name))))
-    if _IMPOSSIBLE.match(_text(literal)):
-        # No value of the Arrow type equals such a date; values that the server prints this way are misfits.
-        return pc.if_else(values.is_valid(), pa.scalar(sign == "<>"), pa.scalar(None, pa.bool_()))
-    if kind is Kind.DATE and len(_text(literal).strip()) > len("2026-11-21"):
-        values, kind = values.cast(pa.timestamp("us")), Kind.DATETIME
-    return compare(values, _moment(values.type, kind, literal, name))
+    if kind is Kind.TIME:
+        return compare(values, pa.scalar(_span(literal, name), values.type))
+    return compare(_moments(operand), pa.scalar(_moment(kind, literal, name)))
 
 
 def _text(literal: Literal, charset_name: str | None = None) -> str:
@@ -293,39 +315,46 @@ def _compare_decimals(
     return pa.array(results, pa.bool_())
 
 
-def _moment(data_type: pa.DataType, kind: Kind, literal: Literal, name: str) -> pa.Scalar:
-    """Convert a literal to a date, a time or a timestamp of the column's type.
+def _span(literal: Literal, name: str) -> timedelta:
+    try:
+        return clock(_text(literal).strip())
+    except ValueError:
+        raise _unlike(literal, name, "-12:34:56.5") from None
+
+
+def _moment(kind: Kind, literal: Literal, name: str) -> str:
+    """Return a literal as a text that :func:`_moments` can be compared with.
 
     A TIMESTAMP is in UTC; an offset in the literal is applied, as in MySQL ≥ 8.0.19. A DATETIME has no time
     zone, and how a server converts an offset depends on the session's time zone, so an offset is an error.
     """
     text = _text(literal).strip()
-    try:
-        if kind is Kind.TIME:
-            return pa.scalar(clock(text), data_type)
-        if kind is Kind.DATE:
-            return pa.scalar(date.fromisoformat(text), data_type)
-        if kind is Kind.TIMESTAMP:
-            if literal.listed and _OFFSET.search(text):
-                raise IncomparableError(
-                    f"expected a time without an offset for {name} in IN or BETWEEN, where servers"
-                    f" ignore offsets, found {text!r}; use =, <= and >="
-                )
-            return pa.scalar(parse_time(text), pa.int64()).cast(pa.timestamp("us", tz="UTC"))
-        moment = datetime.fromisoformat(text)
-    except IncomparableError:
-        raise
-    except (ValueError, UsageError):
-        example = {Kind.TIME: "-12:34:56.5", Kind.DATE: "2026-11-21"}.get(kind, "2026-11-21 09:30:00.25")
+    if kind is Kind.TIMESTAMP and literal.listed and _OFFSET.search(text):
         raise IncomparableError(
-            f"expected a value such as '{example}' to compare {name} with, found {text!r}"
-        ) from None
+            f"expected a time without an offset for {name} in IN or BETWEEN, where servers ignore offsets,"
+            f" found {text!r}; use =, <= and >="
+        )
+    try:
+        if kind is Kind.TIMESTAMP:
+            moment = _EPOCH + timedelta(microseconds=parse_time(text))
+        else:
+            moment = datetime.fromisoformat(text)
+    except (ValueError, UsageError):
+        if _STORABLE.fullmatch(text):
+            return _in_full(text.replace("T", " "))
+        example = "2026-11-21" if kind is Kind.DATE else "2026-11-21 09:30:00.25"
+        raise _unlike(literal, name, example) from None
     if moment.tzinfo is not None:
         raise IncomparableError(
             f"{name} is a DATETIME, which has no time zone: expected a value without an offset, found"
             f" {text!r}"
         )
-    return pa.scalar(moment, data_type)
+    return moment.isoformat(" ", "microseconds")
+
+
+def _unlike(literal: Literal, name: str, example: str) -> IncomparableError:
+    found = _text(literal).strip()
+    return IncomparableError(f"expected a value such as '{example}' to compare {name} with, found {found!r}")
 
 
 def clock(text: str) -> timedelta:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,10 @@ from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection, Selector
-from binx.rows.columns.types import Kind, LogicalType
+from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.sql.literals import SqlValues
-from binx.where.condition import Condition
+from binx.where.condition import Condition, TableFrame
 from binx.where.literals import literal_of
 from binx.where.values import COMPARISONS, Literal, Operand, compared
 from tests.cli.process import binx
@@ -96,7 +96,7 @@ CONDITIONS = {
         "`customer_id` = 60",
     ],
     "customers": [
-        "born < '1980-01-01'",
+        "born < '1980-01-01' AND born > '0001-01-01'",
         "credit = -13.51",
         "newsletter = 1",
         "newsletter",
@@ -183,7 +183,7 @@ def test_dates_that_are_none_are_found_by_their_text_and_are_not_null(tmp_path: 
     zero = chosen("born = '0000-00-00'", tmp_path, "shop.customers")
     assert zero
     assert not set(zero) & set(chosen("born IS NULL AND id = 8", tmp_path, "shop.customers"))
-    assert not chosen("born = '0000-00-00' AND born < '2020-01-01'", tmp_path, "shop.customers")
+    assert chosen("born = '0000-00-00' AND born < '2020-01-01'", tmp_path, "shop.customers") == zero
 
 
 def test_bytes_are_compared_with_hexadecimal(tmp_path: Path) -> None:
@@ -306,6 +306,45 @@ def test_texts_beside_numbers_are_numbers_as_in_servers(
     assert literal is not None
     mask = compared(Operand(pa.array(values, kind), type_of, None), condition.partition(" ")[0], literal, "a")
     assert [value for value, passes in zip(values, mask.to_pylist(), strict=True) if passes] == passing
+
+
+DAYS = LogicalType(Kind.DATE, "date"), [date(2026, 1, 2), None, None], [None, "0000-00-00", "2026-00-05"]
+TIMES = (
+    LogicalType(Kind.DATETIME, "datetime", fraction=3),
+    [datetime(2026, 1, 2, 3, 4, 5, 500_000), None, None],
+    [None, "0000-00-00 00:00:00.000", "2026-02-31 01:00:00.000"],
+)
+SPANS = LogicalType(Kind.TIME, "time", fraction=1), [timedelta(hours=-100, seconds=0.5), timedelta(0)], None
+SUMS = LogicalType(Kind.DECIMAL, "decimal", precision=20, scale=10), [Decimal("1E-9"), Decimal(-2)], None
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "passing"),
+    [
+        (DAYS, "a < '2026-01-01'", [1, 2]),
+        (DAYS, "a >= '2026-00-05'", [0, 2]),
+        (DAYS, "a <> '0000-00-00'", [0, 2]),
+        (DAYS, "a BETWEEN '0000-00-00 00:00:00' AND '2025-01-01'", [1]),
+        (DAYS, "a LIKE '2026-0%'", [0, 2]),
+        (DAYS, "a = a", [0, 1, 2]),
+        (TIMES, "a = '0000-00-00'", [1]),
+        (TIMES, "a > '2026-02-28'", [2]),
+        (TIMES, "a = '2026-02-31T01:00:00'", [2]),
+        (TIMES, "a LIKE '%.500'", [0]),
+        (TIMES, "a REGEXP '^(0|2026-02).*0$'", [1, 2]),
+        (SPANS, "a LIKE '-99:59:59.5'", [0]),
+        (SPANS, "a LIKE '00:%'", [1]),
+        (SUMS, "a LIKE '0.0000000010'", [0]),
+    ],
+)
+def test_values_have_the_texts_that_servers_print(
+    column: tuple[LogicalType, list[Any], list[str | None] | None], condition: str, passing: list[int]
+) -> None:
+    logical, values, misfits = column
+    texts = None if misfits is None else pa.array(misfits, pa.string())
+    operand = Operand(pa.array(values, arrow_type(logical, ArrowOptions())), logical, texts)
+    mask = Condition(condition).matching(TableFrame({"a": operand}, len(values)))
+    assert [place for place, passes in enumerate(mask.to_pylist()) if passes] == passing
 
 
 @pytest.mark.parametrize(

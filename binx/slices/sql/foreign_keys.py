@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 from binx.event.charset import Charset
 from binx.event.rows import UNFOLLOWED
 from binx.rows.columns.arrays import single_byte_text
-from binx.rows.columns.arrow_schema import time_text
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey
+from binx.rows.columns.server_texts import server_texts
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangePlace, Images
@@ -117,9 +117,6 @@ BETWEEN = "\0"
 """Separator between the values of several columns."""
 
 CASCADE, CHANGES_NOTHING = "CASCADE", "RESTRICT"
-
-_MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
-_SECONDS = len("2024-01-02 03:04:05")
 
 NO_TEXT = "binary"
 """Collation and character set of values that are compared by their bytes."""
@@ -281,30 +278,18 @@ def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.A
 def _texts(images: BatchImages, place: int, rows: Images) -> pa.Array:
     """Return a distinct text for each value of a column, as servers print it; bytes as hexadecimal digits."""
     column, values = images.columns[place], rows.pick(images.column(place))
-    digits = column.type.fraction
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
     if column.type.kind is Kind.BINARY:
         texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
-    elif column.type.kind is Kind.TIME:
-        times = values.cast(pa.int64()).to_pylist()
-        texts = pa.array([None if time is None else time_text(time, digits) for time in times], pa.string())
-    elif column.type.kind in _MOMENTS:
-        stop = _SECONDS + digits + (digits > 0)
-        texts = pc.utf8_slice_codeunits(values.cast(pa.string()), 0, stop)
-    elif column.type.kind is Kind.BOOL:
-        texts = values.cast(pa.int8())
     elif pa.types.is_binary(values.type):
         texts = _decoded(values, column.type)
     else:
-        texts = values
-    texts = texts.cast(pa.string())
+        texts = server_texts(values, column.type)
     misfits = images.misfits.get(column.name)
     if misfits is None:
-        return texts
+        return texts.cast(pa.string())
     known = dict(misfits)
     every = pa.array([known.get(row) for row in range(images.changes.rows)], pa.string())
-    return pc.coalesce(texts, rows.pick(every))
+    return pc.coalesce(texts.cast(pa.string()), rows.pick(every))
 
 
 def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:

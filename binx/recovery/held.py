@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource, GtidSource
+from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
 from binx.log.identifiers import kernel_intervals, marked_gtids
@@ -15,7 +15,7 @@ class HeldTransactions:
     """The transactions in a backup: by GTID if it has GTIDs, else those before its position.
 
     MySQL's GTID sets list every transaction. MariaDB's list the last one of each domain, from any server, and
-    a server's log has a domain's sequence numbers in ascending order.
+    tell what is in the backup if a domain's sequence numbers ascend in the logs.
 
     Args:
         backup: the backup's position.
@@ -28,6 +28,8 @@ class HeldTransactions:
         self._offset = backup.offset
         self._index = log_index
         self._last: dict[int, int] = {}
+        self._reached: dict[int, int] = {}
+        self._listed = GtidSet()
         for source, _, last in backup.gtids:
             if isinstance(source, DomainSource):
                 self._last[source.domain] = max(self._last.get(source.domain, 0), last)
@@ -43,6 +45,27 @@ class HeldTransactions:
             else:
                 missing += GtidSet([(source, first, last)]) - self._gtids
         return GtidSet(missing)
+
+    def holds(self, listed: GtidSet) -> bool:
+        """Return whether the backup has all that the next log lists, and GTIDs did not begin anew."""
+        gone, new = self._listed - listed, listed - self._listed
+        self._listed = listed
+        numbers = sorted((last, source) for source, _, last in new if isinstance(source, DomainSource))
+        ascending = (f"{source.domain}-{source.server_id}-{number}" for number, source in numbers)
+        return (
+            not self.missing(listed)
+            and self.goes_back(ascending) is None
+            and not any(isinstance(source, UuidSource) for source in gone.sources)
+        )
+
+    def goes_back(self, gtids: Iterable[str]) -> str | None:
+        """Return the first of MariaDB's next GTIDs in the logs that is below one of its domain before it."""
+        for gtid in gtids if self._last else ():
+            domain, _, number = map(int, gtid.split("-"))
+            if number < self._reached.get(domain, 0):
+                return gtid
+            self._reached[domain] = number
+        return None
 
     def mask(self, table: TransactionTable, log_index: int) -> bytearray | None:
         """Mark the transactions of a log that are in the backup.

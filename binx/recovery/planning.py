@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
@@ -114,10 +114,9 @@ class _Planner:
         if not self._held.by_gtid:
             return self._start_index_by_position()
         listed = [listed_before(ends) for ends in self._logs]
-        for index in reversed(range(len(listed))):
-            gtids = listed[index]
-            if gtids is not None and not self._held.missing(gtids):
-                return index
+        held = takewhile(lambda gtids: gtids is None or self._held.holds(gtids), listed)
+        if starts := [index for index, gtids in enumerate(held) if gtids is not None]:
+            return starts[-1]
         first = next((gtids for gtids in listed if gtids is not None), None)
         if first is None:
             return self._start_index_by_position()
@@ -168,6 +167,12 @@ class _Planner:
                     " a log of the server that was backed up?",
                     path=ends.file.path,
                 )
+            if (gtid := self._held.goes_back(filter(None, map(table.gtid, range(len(table)))))) is not None:
+                self._refuse(
+                    f"{ends.file.path} has {gtid} after higher numbers of its domain: GTIDs do not tell what"
+                    " the backup holds; give its position with --from FILE:POS, or only the logs after it"
+                )
+                return GtidSet(content), True
             held = self._held.mask(table, index)
             if held is None:
                 self._refuse(
@@ -273,6 +278,8 @@ class _Planner:
             if problem.kind is ProblemKind.GAP and not proven:
                 self._add_logs_missing_between(before, after)
                 self._refuse(f"{before.file.path}: {problem.message}")
+            elif problem.kind is ProblemKind.GTIDS_LOST and self._held.by_gtid:
+                self._refuse(f"{after.file.path}: {problem.message}; GTIDs may have begun anew")
             elif problem.kind in (ProblemKind.NOT_CLOSED, ProblemKind.CUT):
                 self._note(f"{before.file.path}: {problem.message}")
         if lost:

@@ -134,6 +134,19 @@ def test_missing_gtids_are_named() -> None:
     assert plan(paths[2:], by_gtid).missing_gtids == before
 
 
+def test_gtids_that_begin_anew_do_not_tell_what_the_backup_holds(tmp_path: Path) -> None:
+    first, *_, last = logs_of("mysql-9.7")
+    again = tmp_path / first.name
+    shutil.copy(first, again)
+    index = tmp_path / "mysql-bin.index"
+    index.write_text(f"{last}\n{again}\n")
+    *_, by_gtid, by_both = backups_of(RECORDS["mysql-9.7"], len(RECORDS["mysql-9.7"]) - 5)
+    for backup in (by_gtid, by_both):
+        result = plan([index], backup)
+        assert "are not among those that the file lists as logged before it" in result.problems[0]
+        assert not result.replayable
+
+
 def test_what_the_backup_holds_between_others_is_passed_over() -> None:
     transactions = RECORDS["mysql-9.7"]
     later = [transactions[40], *transactions[500:503]]
@@ -203,6 +216,26 @@ def test_gtids_are_followed_where_the_position_is_of_another_server() -> None:
     found = plan(logs_of("mysql-9.7"), BackupPosition("mysql-bin.000001", 157, gtids))
     assert (found.covered, found.begin) == (True, begins_with(transactions[30]))
     assert any("disagree" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("held", "number", "refused"), [(2, 1, True), (2, 9, False), (4, 1, True)])
+def test_a_domain_whose_numbers_go_back_refuses_what_gtids_alone_tell(
+    held: int, number: int, refused: bool, tmp_path: Path
+) -> None:
+    """Without checksums, the number of the last transaction is changed to what a session may set."""
+    log = tmp_path / "mysql-bin.000001"
+    log.write_bytes((TESTDATA / "mariadb-10.11/small/no_checksum.binlog").read_bytes())
+    transactions = records([log])
+    data = bytearray(log.read_bytes())
+    data[transactions[-1].start + 19] = number
+    log.write_bytes(data)
+    by_position, by_gtid, _ = backups_of(transactions, held)
+    assert plan([log], by_position).transactions == len(transactions) - held
+    result = plan([log], by_gtid)
+    assert (not result.replayable) == refused
+    assert ["after higher numbers of its domain" in problem for problem in result.problems] == [
+        True
+    ] * refused
 
 
 def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) -> None:

@@ -127,11 +127,13 @@ def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None
         yield problem(ProblemKind.GAP, f"expected {expected} to follow, found {after.file.name}")
     elif before.next_file is None and not before.stopped:
         message = "no ROTATE or STOP at the end: the server crashed, or the file was truncated"
-        missing = _missing_at_end(before, content, after)
+        missing, _ = _differences(before, content, after)
         if missing:
             message += f"; the GTIDs {missing}, which the next file lists as logged before it, are missing"
         yield problem(ProblemKind.CUT if missing else ProblemKind.NOT_CLOSED, message)
     lost = lost_gtids(before, after)
+    if lost and before.gtid_list is not None:
+        lost &= _differences(before, content, after)[1]
     if lost:
         yield problem(
             ProblemKind.GTIDS_LOST,
@@ -139,15 +141,14 @@ def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None
         )
 
 
-def _missing_at_end(before: FileEnds, content: GtidSet | None, after: FileEnds) -> GtidSet:
-    """Return the GTIDs that a log without an end lacks; none if it is damaged, which its reader reports."""
+def _differences(before: FileEnds, content: GtidSet | None, after: FileEnds) -> tuple[GtidSet, GtidSet]:
+    """Return what :func:`gtid_differences` does; nothing if a log is damaged, which its reader reports."""
     try:
         if content is None:
             content = gtids_of(find_transactions(before.file, verify=False))
     except BinxError:
-        return GtidSet()
-    differences = gtid_differences(before, content, after)
-    return GtidSet() if differences is None else differences[0]
+        return GtidSet(), GtidSet()
+    return gtid_differences(before, content, after) or (GtidSet(), GtidSet())
 
 
 def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:

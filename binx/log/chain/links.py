@@ -32,6 +32,12 @@ def listed_before(ends: FileEnds) -> GtidSet | None:
 def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet] | None:
     """Compare the GTIDs that a log records as previous with those of the logs before it.
 
+    MariaDB lists the last number of each domain and server. A session can set ``gtid_seq_no`` back, and FLUSH
+    BINARY LOGS DELETE_DOMAIN_ID removes a domain from the list: neither is a difference.
+
+    Args:
+        content: the GTIDs in the earlier log.
+
     Returns:
         The GTIDs that the log lists and that were not there, and those that were there and that it does not
         list; None if the logs record no GTIDs.
@@ -45,18 +51,19 @@ def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tup
     for source, _, last in content:
         if isinstance(source, DomainSource):
             reached[source] = max(reached.get(source, 0), last)
-    return _ahead(recorded, reached), _ahead(reached, recorded)
+    known = {source.domain for source in (*recorded, *content.sources) if isinstance(source, DomainSource)}
+    unlisted = {
+        source: number
+        for source, number in reached.items()
+        if not content.contains(source, recorded.get(source, 0)) and (source.domain in known or not recorded)
+    }
+    return _ahead(recorded, reached), _ahead(unlisted, recorded)
 
 
-def lost_gtids(before: FileEnds, after: FileEnds) -> str:
+def lost_gtids(before: FileEnds, after: FileEnds) -> GtidSet:
     """Return what was known before the earlier log and is not known before the later one."""
-    if before.previous_gtids is not None and after.previous_gtids is not None:
-        return str(before.previous_gtids - after.previous_gtids)
-    if before.gtid_list is None or after.gtid_list is None:
-        return ""
-    later = _last_numbers(after)
-    lost = (gtid for gtid in before.gtid_list if later.get(DomainSource(*gtid[:2]), -1) < gtid.sequence)
-    return ", ".join(map(str, lost))
+    differences = gtid_differences(before, GtidSet(), after)
+    return GtidSet() if differences is None else differences[1]
 
 
 def _last_numbers(ends: FileEnds) -> dict[DomainSource, int]:

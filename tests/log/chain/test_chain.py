@@ -14,12 +14,14 @@ import pytest
 from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import EventType
+from binx.event.mariadb import MariadbGtidPosition
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ChainProblem, ProblemKind, ends_problems, epochs, order_ends
 from binx.log.chain.ends import read_ends
 from binx.log.chain.links import missing_gtids
 from binx.log.file import BinlogFile, Listed, open_files
 from binx.log.scan import Scan
+from binx.verify.run import link_problems
 from tests.conftest import SHOPS, TESTDATA
 from tests.log import building as b
 from tests.log.searching import Bytes
@@ -168,6 +170,29 @@ def test_gtids_that_a_later_log_does_not_know_are_told() -> None:
     (problem,) = chain_problems(files)
     assert problem.kind is ProblemKind.GTIDS_LOST
     assert f"{uuid}:41-47" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("before", "content", "after", "lost"),
+    [
+        ("0-10-101", "0-10-50", "0-10-50", ""),
+        ("0-10-101", "0-10-102", "0-10-50", "0-10-51..101"),
+        ("0-10-4,7-10-1", "0-10-5", "0-10-5", ""),
+        ("0-10-4,7-10-1", "0-10-5", "", "0-10-1..4,7-10-1"),
+        ("0-10-4,0-11-3", "0-10-5", "0-10-5", "0-11-1..3"),
+    ],
+)
+def test_mariadbs_list_may_go_back_to_a_number_in_the_log_and_lack_a_deleted_domain(
+    before: str, content: str, after: str, lost: str
+) -> None:
+    ends = [read_ends(file) for file in open_files(list(map(str, SHOPS["mariadb-10.11"][:2])))]
+    lists = [
+        tuple(MariadbGtidPosition(*map(int, gtid.split("-"))) for gtid in text.split(",") if gtid)
+        for text in (before, after)
+    ]
+    listed = [log._replace(gtid_list=gtids) for log, gtids in zip(ends, lists, strict=True)]
+    problems = list(link_problems(listed, [GtidSet.parse(content), GtidSet()]))
+    assert [problem.message.split()[2] for problem in problems] == ([lost] if lost else [])
 
 
 def test_a_log_given_twice_is_told() -> None:

@@ -74,7 +74,7 @@ class Recipe:
             ServerError: a statement failed.
         """
         server.sql(f"CREATE DATABASE bench; USE bench;\n{self.tables}")
-        server.sql(f"SET SESSION sql_log_bin = 0;\n{self.prepare}", "bench")
+        server.script(f"SET SESSION sql_log_bin = 0;\n{self.prepare}", "bench")
         self.record(server, size)
         server.flush_logs()
 
@@ -157,7 +157,7 @@ def _record_oltp(server: Server, size: int) -> None:
                 texts.append(
                     "".join(f"CALL work({first}, {OLTP_SESSIONS}, {OLTP_CALL});\n" for first in firsts)
                 )
-            list(sessions.map(lambda text: server.sql(text, "bench"), texts))
+            list(sessions.map(lambda text: server.script(text, "bench"), texts))
             next_number += calls * OLTP_CALL * OLTP_SESSIONS
 
 
@@ -186,7 +186,7 @@ def _record_bulk(server: Server, size: int) -> None:
             f" WHERE id >= {first} AND id < {first + rows} AND id % 2 = 0;\n"
         )
         text.append(f"DELETE FROM sales WHERE id >= {first} AND id < {first + rows} AND id % 2 = 1;\n")
-    server.sql("".join(text), "bench")
+    server.script("".join(text), "bench")
 
 
 def _bulk_insert(first: int, rows: int) -> str:
@@ -244,7 +244,7 @@ def _record_wide(server: Server, size: int) -> None:
             f" WHERE id >= {first} AND id < {first + WIDE_ROWS_A_TRANSACTION};\n"
             for first in range(0, WIDE_ROWS, WIDE_ROWS_A_TRANSACTION)
         ]
-        server.sql("".join(text), "bench")
+        server.script("".join(text), "bench")
 
 
 CHARSETS_TABLES = dedent("""\

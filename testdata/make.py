@@ -97,7 +97,7 @@ def make_shop(name: str, work: Path, made: Path) -> None:
                 if part.marked:
                     demo = run_marked(server, part)
                 else:
-                    server.sql(part.sql, None if "CREATE DATABASE shop " in part.sql else "shop")
+                    server.script(part.sql, None if "CREATE DATABASE shop " in part.sql else "shop")
             if number < len(chapters):
                 server.flush_logs()
         write_tables(server, made / "expected", STATE_NOT_FROM_ROWS)
@@ -116,7 +116,7 @@ def run_marked(server: Server, part: Part) -> dict[str, object]:
     file, start = server.query(status)[0][:2]
     before = "" if mariadb else "SET @before = @@GLOBAL.gtid_executed;\n"
     gtid = "@@last_gtid" if mariadb else "GTID_SUBTRACT(@@GLOBAL.gtid_executed, @before)"
-    said = server.sql(f"{before}{part.sql}SELECT {gtid};\n", "shop").strip()
+    said = server.script(f"{before}{part.sql}SELECT {gtid};\n", "shop").strip()
     end = server.query(status)[0][1]
     tables = {
         "shop.orders": {"inserts": 1, "updates": 1, "deletes": 0},

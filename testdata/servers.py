@@ -22,11 +22,14 @@ from types import TracebackType
 from typing import Self
 
 import pymysql
+from pymysql.constants import CLIENT
+from pymysql.cursors import Cursor
 
 from testdata.programs import Programs, need_mariadb, need_mysql
 
 START_SECONDS = 120
 STOP_SECONDS = 60
+MOST_OF_A_STATEMENT = 1000
 GONE = (2002, 2006, 2013)
 """Numbers of the client's errors that tell that it has no server."""
 
@@ -173,13 +176,38 @@ class Server(ABC):
         """Stop the server."""
         self.stop()
 
-    def sql(self, text: str | bytes, db: str | None = None, *, folder: Path | None = None) -> str:
-        """Run statements in one session of the client program.
+    def sql(self, text: str, db: str | None = None) -> str:
+        """Run statements in one session.
 
         Args:
-            text: statements as the client program takes them on its standard input.
+            text: statements between semicolons.
             db: the database to begin in.
-            folder: the client's working folder, which ``LOAD DATA LOCAL`` names files from.
+
+        Returns:
+            Their rows, a line each, with tabs between the values.
+
+        Raises:
+            ServerError: a statement failed; the ones before it have been run.
+        """
+        lines = []
+        try:
+            with self._session(db) as connection, connection.cursor() as cursor:
+                cursor.execute(text.strip().rstrip(";"))
+                while True:
+                    lines += ["\t".join(_printed(value) for value in row) for row in cursor.fetchall()]
+                    if not cursor.nextset():
+                        break
+        except pymysql.MySQLError as error:
+            raise ServerError(f"{text[:MOST_OF_A_STATEMENT]} failed: {error}") from error
+        return "".join(f"{line}\n" for line in lines)
+
+    def script(self, text: str | bytes, db: str | None = None, *, folder: Path | None = None) -> str:
+        """Have the client program run a script, as a person does.
+
+        Args:
+            text: what it takes on its standard input, ``DELIMITER`` and comments included.
+            db: the database to begin in.
+            folder: its working folder, which ``LOAD DATA LOCAL`` names files from.
 
         Returns:
             The batch output: tab-separated, without column names.
@@ -187,9 +215,9 @@ class Server(ABC):
         Raises:
             ServerError: a statement failed; the ones before it have been run.
         """
-        return self._client(["--batch", "--skip-column-names"], text, db, folder).decode(
-            errors="backslashreplace"
-        )
+        command = [*self.client_command(), "--batch", "--skip-column-names", *([db] if db else [])]
+        printed = _output(command, text.encode() if isinstance(text, str) else text, folder)
+        return printed.decode(errors="backslashreplace")
 
     def attempt(self, text: bytes, folder: Path | None = None) -> list[str]:
         """Run statements in one session, going on behind those that fail.
@@ -222,22 +250,23 @@ class Server(ABC):
             ServerError: the statement failed.
         """
         try:
-            with (
-                pymysql.connect(
-                    unix_socket=str(self._socket),
-                    user="root",
-                    database=db,
-                    charset="utf8mb4",
-                    autocommit=None,
-                    ssl_disabled=True,
-                    conv={},
-                ) as connection,
-                connection.cursor() as cursor,
-            ):
+            with self._session(db) as connection, connection.cursor() as cursor:
                 cursor.execute(statement)
                 return [tuple(_text(value) for value in row) for row in cursor.fetchall()]
         except pymysql.MySQLError as error:
-            raise ServerError(f"{statement} failed: {error}") from error
+            raise ServerError(f"{statement[:MOST_OF_A_STATEMENT]} failed: {error}") from error
+
+    def _session(self, db: str | None) -> pymysql.Connection[Cursor]:
+        return pymysql.connect(
+            unix_socket=str(self._socket),
+            user="root",
+            database=db,
+            charset="utf8mb4",
+            autocommit=None,
+            ssl_disabled=True,
+            client_flag=CLIENT.MULTI_STATEMENTS,
+            conv={},
+        )
 
     def mysqlbinlog(self, *arguments: str | Path) -> bytes:
         """Run the server's own reader of binary logs on files; the server need not be running.
@@ -278,12 +307,6 @@ class Server(ABC):
         command = [*self.programs.command(self.client), "--no-defaults", "--user=root"]
         command.append(f"--socket={self._socket}")
         return [*command, "--default-character-set=utf8mb4", "--local-infile=1", "--binary-mode"]
-
-    def _client(self, arguments: list[str], text: str | bytes, db: str | None, folder: Path | None) -> bytes:
-        command = [*self.client_command(), *arguments]
-        if db is not None:
-            command.append(db)
-        return _output(command, text.encode() if isinstance(text, str) else text, folder)
 
 
 class MySQLServer(Server):
@@ -368,6 +391,10 @@ class MariaDBServer(Server):
             f"--user={getpass.getuser()}",
         ]
         _output([*command, "--auth-root-authentication-method=normal"])
+
+
+def _printed(value: str | bytes | None) -> str:
+    return "NULL" if value is None else str(_text(value))
 
 
 def _text(value: str | bytes | None) -> str | None:

@@ -38,15 +38,15 @@ def record_one(server: Server, recipe: Path, made: Path) -> None:
     """Do for one SQL file what `record_small` does for all."""
     sections = split_sections(recipe.read_text())
     drop_databases(server)
-    server.sql(sections["before"])
+    server.script(sections["before"])
     server.reset()
-    server.sql(sections["log"], folder=recipe.parent)
+    server.script(sections["log"], folder=recipe.parent)
     server.flush_logs()
     target = made / f"{recipe.stem}.binlog"
     shutil.copy(server.binlogs()[0], target)
     (made / f"{recipe.stem}.txt").write_bytes(_listing(server, target))
     write_json(made / f"{recipe.stem}.expected.json", rows_document(server))
-    server.sql(sections["after"])
+    server.script(sections["after"])
 
 
 def _listing(server: Server, log: Path) -> bytes:

@@ -184,7 +184,7 @@ class Round:
         try:
             for piece in pieces():
                 sql = piece.suffix == ".sql"
-                self.replica.sql(piece.read_bytes() if sql else self.replica.mysqlbinlog(piece))
+                self.replica.script(piece.read_bytes() if sql else self.replica.mysqlbinlog(piece))
         except ServerError as error:
             return [f"{str(error)[:MOST_OF_AN_ERROR]}"]
         finally:

@@ -56,10 +56,10 @@ def begin(server: Server) -> None:
     server.reset()
     folder = "mysql-9.7" if server.daemon == "mysqld" else "mariadb-10.11"
     recipe = split_sections((TESTDATA / folder / "small" / "all_types.sql").read_text())
-    server.sql(recipe["before"] + "\n" + recipe["log"] + "\n" + recipe["after"])
+    server.script(recipe["before"] + "\n" + recipe["log"] + "\n" + recipe["after"])
     # A dump has six digits of a FLOAT.
     server.sql("UPDATE small.numbers SET f = 1.5, fd = 1, fu = 1 WHERE f IS NOT NULL OR fu IS NOT NULL")
-    server.sql(SHOP.encode())
+    server.script(SHOP)
     server.sql("USE shop;" + ";".join(ROWS + ",".join(VALUES) for _ in range(50)))
 
 
@@ -189,7 +189,7 @@ def test_logs_of_another_server_follow_a_dump_by_gtid(
     server.flush_logs()
     drop_databases(replica)
     replica.reset()
-    replica.sql(server.mysqlbinlog(*server.binlogs()[:-1]))
+    replica.script(server.mysqlbinlog(*server.binlogs()[:-1]))
     replica.flush_logs()
     for number in range(4):
         change(replica, number)

@@ -33,7 +33,7 @@ def replayed(server: Server, replica: Server) -> Path:
     drop_databases(replica)
     replica.reset()
     replica.sql("SET GLOBAL binlog_row_metadata = 'MINIMAL'")
-    replica.sql(server.mysqlbinlog(log))
+    replica.script(server.mysqlbinlog(log))
     return replica.binlogs()[0]
 
 
@@ -69,7 +69,7 @@ def test_what_is_lost_added_and_otherwise_is_found(mysql: MySQLServer, replicas:
     statements = mysql.mysqlbinlog(later)
     last = mysql.query("SELECT @@gtid_executed")[0][0]
     assert last is not None
-    replica.sql(statements)
+    replica.script(statements)
     replica.flush_logs()
     with (
         open_chain([str(path) for path in mysql.binlogs()[:2]]) as ours,

@@ -154,7 +154,7 @@ def restored(kind: type[Server], options: tuple[str, ...], backup: Backup, folde
     if backup.folder is None:
         server.reset()
         drop_databases(server)
-        server.sql(backup.path.read_bytes())
+        server.script(backup.path.read_bytes())
     elif isinstance(server, MySQLServer) and not options:
         # XtraBackup's restored servers get the GTIDs that it noted in the same way.
         noted = (backup.folder / "xtrabackup_binlog_info").read_text().split(maxsplit=2)[2].strip()

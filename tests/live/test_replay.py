@@ -58,7 +58,7 @@ def replay(server: Server, path: Path, folder: Path) -> None:
     """Empty a server and run what its own reader makes of a log."""
     drop_databases(server)
     server.reset()
-    server.sql(server.mysqlbinlog("--verify-binlog-checksum", f"--local-load={folder}", path))
+    server.script(server.mysqlbinlog("--verify-binlog-checksum", f"--local-load={folder}", path))
 
 
 def checksums(server: Server) -> dict[str, str | None]:
@@ -191,7 +191,7 @@ def test_a_slice_of_one_table_ends_its_xa_transactions(server: Server, tmp_path:
     server.reset()
     server.sql("CREATE DATABASE small")
     server.reset()
-    server.sql(server.mysqlbinlog(tmp_path / "slice"))
+    server.script(server.mysqlbinlog(tmp_path / "slice"))
     assert server.query("XA RECOVER") == []
     assert server.query("SELECT id FROM small.kept ORDER BY id") == [("1",), ("3",)]
     drop_databases(server)
@@ -223,7 +223,7 @@ def test_a_slice_replays_into_a_database_of_another_name(
     server.reset()
     server.sql("SET sql_log_bin=0; CREATE DATABASE another")
     # CREATE DATABASE names it in its text, which stays.
-    server.sql(server.mysqlbinlog("--verify-binlog-checksum", target))
+    server.script(server.mysqlbinlog("--verify-binlog-checksum", target))
     for name, table in expected["tables"].items():
         renamed = name.replace("small.", "another.")
         assert checksums(server)[renamed] == table["checksum"], name

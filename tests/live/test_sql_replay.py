@@ -56,7 +56,7 @@ def test_the_shop_has_the_same_checksums_and_gtids(flavour: str, request: pytest
     folder = FOLDERS[flavour] / "shop"
     expected = json.loads((folder / "expected" / "tables.json").read_text())
     server = empty_server(flavour, request)
-    server.sql(sql_of(*sorted(folder.glob("mysql-bin.0*"))))
+    server.script(sql_of(*sorted(folder.glob("mysql-bin.0*"))))
     found = rows_document(server)
     assert found["tables"].keys() == expected["tables"].keys()
     for name, table in expected["tables"].items():
@@ -83,12 +83,12 @@ def test_a_small_log_has_the_same_rows_and_gtids(
     expected = json.loads((folder / f"{name}.expected.json").read_text())
     sections = split_sections((folder / f"{name}.sql").read_text())
     server = empty_server(flavour, request)
-    server.sql(sections["before"])
+    server.script(sections["before"])
     try:
-        server.sql(sql_of(folder / f"{name}.binlog"))
+        server.script(sql_of(folder / f"{name}.binlog"))
         found = rows_document(server)
     finally:
-        server.sql(sections["after"])
+        server.script(sections["after"])
     assert found["tables"].keys() == expected["tables"].keys()
     for table, facts in expected["tables"].items():
         assert found["tables"][table]["create"] == facts["create"]
@@ -134,7 +134,7 @@ def test_rows_without_a_key_are_found_by_all_their_columns(
     text = sql_of(log)
     drop_databases(server)
     server.reset()
-    server.sql(text)
+    server.script(text)
     assert rows_document(server) == expected
 
 
@@ -160,7 +160,7 @@ def test_bytes_that_no_text_in_utf8_stands_for_are_stored_and_found(
     text = sql_of(log)
     drop_databases(server)
     server.reset()
-    server.sql(text)
+    server.script(text)
     assert server.query(bytes_of) == expected
 
 
@@ -185,7 +185,7 @@ def test_members_whose_texts_are_alike_stay_what_they_were(
     text = sql_of(server.binlogs()[0])
     drop_databases(server)
     server.reset()
-    server.sql(text)
+    server.script(text)
     assert server.query(numbers) == expected
 
 
@@ -228,7 +228,7 @@ def test_values_in_documents_keep_their_types(mysql: MySQLServer) -> None:
     assert b"base64:" not in text
     drop_databases(mysql)
     mysql.reset()
-    mysql.sql(text)
+    mysql.script(text)
     assert [mysql.query(query) for query in shown] == expected
     mysql.flush_logs()
     again = documents(sql_of(mysql.binlogs()[0]))
@@ -288,7 +288,7 @@ def test_what_was_done_without_foreign_key_checks_is_done_so_again(
     text = sql_of(server.binlogs()[0])
     drop_databases(server)
     server.reset()
-    server.sql(text)
+    server.script(text)
     assert rows_document(server) == expected
 
 
@@ -334,7 +334,7 @@ def test_temporary_tables_of_several_connections_stay_apart(
     text = sql_of(server.binlogs()[0])
     drop_databases(server)
     server.reset()
-    server.sql(text)
+    server.script(text)
     assert rows_document(server)["tables"] == expected["tables"]
 
 
@@ -350,7 +350,7 @@ def test_statements_of_mixed_character_sets_are_run_byte_by_byte(
     flavour: str, request: pytest.FixtureRequest
 ) -> None:
     server = empty_server(flavour, request)
-    server.sql(BYTES)
+    server.script(BYTES)
     server.flush_logs()
     bytes_of = "SELECT id, HEX(b), HEX(t) FROM small.t ORDER BY id"
     expected = server.query(bytes_of)
@@ -358,5 +358,5 @@ def test_statements_of_mixed_character_sets_are_run_byte_by_byte(
     text = sql_of(server.binlogs()[0])
     drop_databases(server)
     server.reset()
-    server.sql(text)
+    server.script(text)
     assert server.query(bytes_of) == expected

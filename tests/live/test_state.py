@@ -44,8 +44,8 @@ def test_a_dropped_table_is_restored_as_it_was_at_a_moment(server: Server, seed:
     drop_databases(server)
     server.reset()
     if number:
-        server.sql(server.mysqlbinlog(*logs[:number]))
-    server.sql(server.mysqlbinlog(f"--stop-position={position}", logs[number]))
+        server.script(server.mysqlbinlog(*logs[:number]))
+    server.script(server.mysqlbinlog(f"--stop-position={position}", logs[number]))
     compared = 0
     tables = [name for name, *_ in server.query("SHOW TABLES FROM shop")]
     for name in tables:
@@ -55,7 +55,7 @@ def test_a_dropped_table_is_restored_as_it_was_at_a_moment(server: Server, seed:
         if made.code == 0:
             compared += 1
             before = checksum(server, f"shop.{name}")
-            server.sql(f"SET foreign_key_checks = 0; DROP TABLE shop.{name};\n{made.out}".encode())
+            server.script(f"SET foreign_key_checks = 0; DROP TABLE shop.{name};\n{made.out}")
             assert checksum(server, f"shop.{name}") == before, (name, at)
     assert compared
 
@@ -77,7 +77,7 @@ def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
 ) -> None:
     drop_databases(server)
     server.reset()
-    server.sql(LOST.encode())
+    server.script(LOST)
     server.flush_logs()
     log = server.binlogs()[0]
     why = binx("why", "--table", "small.*", "--where", "id = 1", log)
@@ -90,7 +90,7 @@ def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
     for command in printed:
         made = binx(*shlex.split(command)[1:], cwd=tmp_path)
         assert made.code == 0, made.err
-        server.sql(made.out.encode())
+        server.script(made.out)
     assert server.query("SELECT id, name FROM small.emptied ORDER BY id") == [
         ("1", "one"),
         ("2", "two"),

@@ -104,7 +104,7 @@ def test_rows_are_as_they_were(server: Server, image: str, on_conflict: OnConfli
     changed = rows_document(server)["tables"]
     assert any(changed[name]["rows"] != before[name]["rows"] for name in before)
     made, log = server.binlogs()[:2]
-    server.sql(undo_of(log, on_conflict=on_conflict, tables=made))
+    server.script(undo_of(log, on_conflict=on_conflict, tables=made))
     found = rows_document(server)["tables"]
     for name, table in before.items():
         assert found[name]["rows"] == table["rows"], name
@@ -131,7 +131,7 @@ def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
         list(to_parquet([first, second], tmp_path))
     (changes,) = (tmp_path / "changes/small/t").glob(f"{log.name}.*.parquet")
     assert pq.ParquetFile(changes).read(["place"]).to_pylist() == [{"place": {"srid": 0, "wkb": b""}}] * 4
-    mariadb.sql(undo_of(log, tables=made))
+    mariadb.script(undo_of(log, tables=made))
     assert rows_document(mariadb)["tables"] == before
     mariadb.sql("DELETE FROM small.t")
     mariadb.flush_logs()
@@ -151,7 +151,7 @@ def test_empty_vectors_that_mysql_gives_are_found_but_not_written(mysql: MySQLSe
     mysql.sql("UPDATE small.t SET id = id + 10")
     mysql.flush_logs()
     made, log = mysql.binlogs()[:2]
-    mysql.sql(undo_of(log, tables=made))
+    mysql.script(undo_of(log, tables=made))
     assert rows_document(mysql)["tables"] == before
     mysql.flush_logs()
     mysql.sql("UPDATE small.t SET v = STRING_TO_VECTOR('[1, 2]') WHERE id = 1")
@@ -204,7 +204,7 @@ def rows(server: Server) -> list[tuple[str | None, ...]]:
 def test_nothing_is_undone_if_rows_were_changed_since_and_the_client_tells_which(server: Server) -> None:
     undo = changed_again(server, OnConflict.STOP)
     with pytest.raises(ServerError, match="NOTHING WAS UNDONE: 5 rows are not as the log left them"):
-        server.sql(undo)
+        server.script(undo)
     assert rows(server) == AS_LEFT
     # A client that goes on behind errors undoes nothing either.
     assert len(server.attempt(undo)) == 1
@@ -212,7 +212,7 @@ def test_nothing_is_undone_if_rows_were_changed_since_and_the_client_tells_which
 
 
 def test_rows_changed_since_can_be_skipped_and_are_listed_with_counts(server: Server) -> None:
-    lines = server.sql(changed_again(server, OnConflict.SKIP)).splitlines()
+    lines = server.script(changed_again(server, OnConflict.SKIP)).splitlines()
     assert rows(server) == SKIPPED
     told = "small.keyless v=0 name=b; small.t id=7; small.t id=5; small.t id=4; small.t id=2; "
     assert lines[0] == told
@@ -220,7 +220,7 @@ def test_rows_changed_since_can_be_skipped_and_are_listed_with_counts(server: Se
 
 
 def test_rows_changed_since_can_be_set_back_by_force(server: Server) -> None:
-    lines = server.sql(changed_again(server, OnConflict.FORCE)).splitlines()
+    lines = server.script(changed_again(server, OnConflict.FORCE)).splitlines()
     assert rows(server) == FORCED
     assert sorted(lines) == ["small.keyless\t1\t1", "small.keyless v=0 name=b; ", "small.t\t8\t0"]
 
@@ -287,8 +287,8 @@ def test_nothing_is_undone_where_a_trigger_would_fire(server: Server) -> None:
         "USE small; CREATE TRIGGER more AFTER DELETE ON t FOR EACH ROW INSERT INTO keyless VALUES (5, 'd')"
     )
     with pytest.raises(ServerError, match=r"triggers would fire: small\.more"):
-        server.sql(undo_of(log, tables=made))
-    lines = server.sql(undo_of(log, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
+        server.script(undo_of(log, tables=made))
+    lines = server.script(undo_of(log, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
     assert lines[0] == "small.more"
     server.sql("USE small; DELETE FROM t WHERE id < 7; DELETE FROM keyless; DROP TRIGGER more")
 
@@ -302,9 +302,9 @@ def test_the_undoing_of_an_undoing_is_the_change(mysql: MySQLServer) -> None:
     mysql.flush_logs()
     changed = rows_document(mysql)["tables"]
     made, log = mysql.binlogs()[:2]
-    mysql.sql(undo_of(log, tables=made))
+    mysql.script(undo_of(log, tables=made))
     mysql.flush_logs()
-    mysql.sql(undo_of(mysql.binlogs()[2], tables=made))
+    mysql.script(undo_of(mysql.binlogs()[2], tables=made))
     found = rows_document(mysql)["tables"]
     for name, table in changed.items():
         assert found[name]["rows"] == table["rows"], name
@@ -332,7 +332,7 @@ def test_a_later_change_of_a_document_or_of_letter_case_is_left_alone(server: Se
         "UPDATE small.named SET name = 'B' WHERE name = 'b'"
     )
     made, log = server.binlogs()[:2]
-    server.sql(undo_of(log, tables=made, on_conflict=OnConflict.SKIP))
+    server.script(undo_of(log, tables=made, on_conflict=OnConflict.SKIP))
     documents = server.query("SELECT id, JSON_EXTRACT(j, '$.a') FROM small.documents ORDER BY id")
     assert documents == [("1", "3"), ("2", "1"), ("3", "1")]
     assert server.query("SELECT v FROM small.named ORDER BY BINARY name") == [("2",), ("1",)]
@@ -349,7 +349,7 @@ def test_a_later_change_of_the_sign_of_zero_is_left_alone(mysql: MySQLServer) ->
         "UPDATE small.documents SET d = 0 WHERE id = 12; UPDATE small.documents SET f = -0e0 WHERE id = 13"
     )
     made, log = mysql.binlogs()[:2]
-    mysql.sql(undo_of(log, tables=made, on_conflict=OnConflict.SKIP))
+    mysql.script(undo_of(log, tables=made, on_conflict=OnConflict.SKIP))
     assert mysql.query("SELECT id FROM small.documents ORDER BY id") == [("1",), ("12",), ("13",)]
 
 
@@ -366,7 +366,7 @@ def test_text_of_which_nothing_tells_the_character_set_comes_back_byte_by_byte(
     mariadb.sql("UPDATE small.t SET t = 'üü'")
     mariadb.flush_logs()
     made, log = mariadb.binlogs()[:2]
-    mariadb.sql(undo_of(log, tables=made))
+    mariadb.script(undo_of(log, tables=made))
     assert mariadb.query("SELECT HEX(t) FROM small.t") == [("E9",)]
 
 
@@ -406,7 +406,7 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
         tables = Scan(file, Level.LEVEL_TABLES)
         write_reversed((ReversePart(file, table, range(len(table)), {}) for table in tables), output)
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
-    server.sql(server.mysqlbinlog(undo, *options))
+    server.script(server.mysqlbinlog(undo, *options))
     assert state() == before
 
 
@@ -428,5 +428,5 @@ def test_a_reversed_log_undoes_in_a_database_of_another_name(server: Server, tmp
         extract(chain, Selection(), str(undo), ExtractOptions(reverse=True, databases={"small": "another"}))
     server.sql(drop_small)
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
-    server.sql(server.mysqlbinlog(undo, *options))
+    server.script(server.mysqlbinlog(undo, *options))
     assert server.query("SELECT * FROM another.t ORDER BY 1") == before

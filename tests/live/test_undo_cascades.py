@@ -109,7 +109,7 @@ def test_rows_that_foreign_keys_deleted_or_changed_come_back(server: Server, cha
     undo, unknown = referring_undone(server, change)
     assert all_rows(server) != before
     assert unknown == ()
-    server.sql(undo)
+    server.script(undo)
     assert all_rows(server) == before
 
 
@@ -121,7 +121,7 @@ def test_rows_come_back_without_what_was_rolled_back(server: Server) -> None:
     )
     undo, unknown = referring_undone(server, "DELETE FROM parent WHERE id = 1", changed=changed)
     assert unknown == ()
-    server.sql(undo)
+    server.script(undo)
     assert all_rows(server)[1] == [("10", "1", "a"), ("11", "1", "B"), ("12", "1", "b"), ("20", "2", "c")]
 
 
@@ -129,7 +129,7 @@ def test_rows_that_foreign_keys_deleted_and_the_logs_lack_are_listed(mariadb: Ma
     undo, unknown = referring_undone(mariadb, "DELETE FROM parent WHERE id < 3", with_tables=False)
     assert any("small.child" in line and "p=1; 2" in line for line in unknown), unknown
     assert any("small.loose" in line and "p=1; 2" in line for line in unknown), unknown
-    mariadb.sql(undo)
+    mariadb.script(undo)
     assert mariadb.query("SELECT id, name FROM small.child") == [("10", "new")]
 
 
@@ -138,7 +138,7 @@ def test_a_row_that_others_refer_to_since_is_not_deleted_with_them(server: Serve
     server.sql("INSERT INTO small.child VALUES (70, 7, 'later')")
     left = all_rows(server)
     with pytest.raises(ServerError, match="1 rows are not as the log left them"):
-        server.sql(undo)
+        server.script(undo)
     assert all_rows(server) == left
 
 
@@ -149,7 +149,7 @@ def test_nothing_is_undone_if_the_logs_do_not_tell_a_foreign_key(mariadb: MariaD
         " ON DELETE CASCADE) ENGINE = InnoDB"
     )
     with pytest.raises(ServerError, match="foreign keys that the logs do not tell"):
-        mariadb.sql(undo)
+        mariadb.script(undo)
 
 
 TIED = """
@@ -191,7 +191,7 @@ def test_rows_tied_to_several_others_come_back_once(server: Server, change: str)
     undo, unknown = referring_undone(server, change, tables=TIED, changed="DO 0")
     assert tied_rows(server) != before
     assert unknown == ()
-    server.sql(undo)
+    server.script(undo)
     assert tied_rows(server) == before
 
 
@@ -205,7 +205,7 @@ def test_rows_that_followed_a_key_and_went_with_it_are_listed(mariadb: MariaDBSe
     for name, keys in (("both_", "id=1; 2"), ("line", "a, n=9, 1; 9, 2"), ("detail", "id=1; 2")):
         (line,) = [line for line in unknown if f"small.{name}" in line]
         assert line.endswith(keys), unknown
-    mariadb.sql(undo)
+    mariadb.script(undo)
     found = tied_rows(mariadb)
     assert found["both_"] == [("3", "2", "1", "3"), ("4", "2", "2", "4"), ("5", "3", "2", "5")]
     assert (found["line"], found["detail"]) == ([("2", "1")], [("3", "2", "1")])
@@ -247,7 +247,7 @@ def test_rows_that_follow_a_key_back_are_listed_where_they_are_not_there(
     assert unknown == ()
     assert b"-- rows of small.detail follow what they refer to" in undo
     mariadb.sql(f"USE small; {since}")
-    printed = mariadb.sql(undo)
+    printed = mariadb.script(undo)
     assert sorted(re.findall(r"small\.((?:line|detail) .*?); ", printed)) == told
     if told == []:
         assert mariadb.query("SELECT * FROM small.line") == [("1", "x"), ("1", "y"), ("2", "x")]
@@ -276,7 +276,7 @@ def test_rows_are_not_restored_across_statements_on_their_table(
     undo, unknown = referring_undone(mariadb, "DELETE FROM a WHERE id = 2", tables=TIED, changed=changed)
     assert [line for line in unknown if "both_" in line and f"“{doubt}" in line] == [*unknown]
     assert bool(unknown) == (doubt is not None)
-    mariadb.sql(undo)
+    mariadb.script(undo)
     v = "7" if doubt == "UPDATE" else "8"
     assert ("8", "2", "1", v) in mariadb.query("SELECT * FROM small.both_")
     assert len(mariadb.query("SELECT * FROM small.both_ WHERE a = 2")) == 1
@@ -327,7 +327,7 @@ def test_a_row_that_others_are_in_the_way_of_is_listed_and_ends_no_other(
     server.sql(f"USE small; {since}")
     later = server.query("SELECT * FROM small.child WHERE id > 7")
     made, mistake = server.binlogs()[:2]
-    lines = server.sql(undo_of(mistake, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
+    lines = server.script(undo_of(mistake, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
     table = told.partition(" ")[0]
     assert lines == [f"small.{told}; ", f"small.{table}\t1\t1"]
     assert server.query("SELECT * FROM small.child WHERE id > 7") == later
@@ -371,7 +371,7 @@ def test_rows_that_only_a_collation_ties_to_others_are_listed(
     assert line.endswith(" id=2; 3; 5; 6; 7"), unknown
     further = [line for line in unknown if "small.grandchild" in line]
     assert [line.endswith(" id=2") for line in further] == ([True] if delete == "CASCADE" else [])
-    mariadb.sql(undo)
+    mariadb.script(undo)
     assert mariadb.query("SELECT id, p FROM small.child WHERE id IN (1, 4)") == [("1", "A"), ("4", "b")]
     assert mariadb.query("SELECT id FROM small.grandchild WHERE id IN (1, 4)") == [("1",), ("4",)]
     assert len(mariadb.query("SELECT * FROM small.parent")) == 4
@@ -391,7 +391,7 @@ def test_rows_of_collations_by_bytes_are_tied_by_trailing_spaces_at_most(
         mariadb, "DELETE FROM parent WHERE k = 'a'", tables=tables, changed="DO 0"
     )
     assert [line.endswith(" id=2") for line in unknown] == [True] * spelling.endswith(" ")
-    mariadb.sql(undo)
+    mariadb.script(undo)
     restored = "1", *(["2"] if spelling == "a" else []), "3"
     assert mariadb.query("SELECT id FROM small.child ORDER BY id") == [(row,) for row in restored]
 
@@ -427,7 +427,7 @@ def test_rows_come_back_by_keys_that_columns_hold_and_sessions_reject(server: Se
     undo, unknown = referring_undone(server, change, tables=ODD_KEYS, changed="DO 0")
     assert rows() != before
     assert unknown == ()
-    server.sql(undo)
+    server.script(undo)
     assert rows() == before
 
 
@@ -485,7 +485,7 @@ def test_rows_that_mysql_logs_with_those_that_they_followed_go_back_with_them(
     before = [mysql.query(order) for order in orders]
     assert reversed_of(mysql, change, tmp_path / "undo") == []
     assert [mysql.query(order) for order in orders] != before
-    mysql.sql(mysql.mysqlbinlog("--skip-gtids", tmp_path / "undo"))
+    mysql.script(mysql.mysqlbinlog("--skip-gtids", tmp_path / "undo"))
     assert [mysql.query(order) for order in orders] == before
 
 
@@ -508,7 +508,7 @@ def test_rows_that_refer_to_one_that_mysql_replaces_stay(
     assert reversed_of(mysql, change, tmp_path / "undo", form) == []
     left = all_rows(mysql)
     is_sql = form is SliceFormat.SQL
-    mysql.sql(
+    mysql.script(
         (tmp_path / "undo").read_bytes() if is_sql else mysql.mysqlbinlog("--skip-gtids", tmp_path / "undo")
     )
     assert all_rows(mysql) == before
@@ -516,7 +516,7 @@ def test_rows_that_refer_to_one_that_mysql_replaces_stay(
         replayed, catalog = io.BytesIO(), Catalog()
         write_nothing(mysql.binlogs()[0], catalog)
         write_sql(everything([mysql.binlogs()[-2]]), replayed, catalog)
-        mysql.sql(re.sub(rb"SET @@session.gtid_next='.*", b"", replayed.getvalue()))
+        mysql.script(re.sub(rb"SET @@session.gtid_next='.*", b"", replayed.getvalue()))
         assert all_rows(mysql) == left
 
 
@@ -537,7 +537,7 @@ def test_rows_that_mysql_logs_as_deleted_twice_come_back_once(mysql: MySQLServer
     before = all_rows(mysql)
     change = "DELETE parent, child FROM parent JOIN child ON child.p = parent.id WHERE parent.id = 1"
     assert reversed_of(mysql, change, tmp_path / "undo", SliceFormat.SQL) == []
-    mysql.sql((tmp_path / "undo").read_bytes())
+    mysql.script((tmp_path / "undo").read_bytes())
     assert all_rows(mysql) == before
     assert unlogged_in_data_set(mysql, tmp_path / "lake") == set()
 
@@ -554,7 +554,7 @@ def test_mysql_whose_storage_engine_follows_keys_logs_no_rows_for_them(
             mysql.sql(REFERRING)
             before = all_rows(mysql)
             assert reversed_of(mysql, change, tmp_path / "undo", SliceFormat.SQL) == []
-            mysql.sql((tmp_path / "undo").read_bytes())
+            mysql.script((tmp_path / "undo").read_bytes())
             assert all_rows(mysql) == before
         assert {change: reversed_of(mysql, change, tmp_path / "undo") for change in LOST} == LOST
         mysql.sql("INSERT INTO small.parent VALUES (9, 9); DELETE FROM small.parent")

@@ -102,7 +102,7 @@ class UndoRound:
         for on_conflict, outcome in ((OnConflict.STOP, "undone"), (OnConflict.SKIP, "skipped")):
             script = undo_script(made, mistake, on_conflict)
             try:
-                told = self.server.sql(script)
+                told = self.server.script(script)
             except ServerError as error:
                 assert self._rows() == since, "something was undone in spite of an error"
                 # What a row that was deleted referred to may be gone since, which the server tells.

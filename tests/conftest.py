@@ -102,6 +102,19 @@ def corpus() -> Path:
     return CORPUS / "files"
 
 
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A session in which small queries are quick."""
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    from binx.spark.session import local_session
+
+    settings = {"spark.sql.shuffle.partitions": "2"}
+    with local_session(master="local[2,4]", memory="1g", settings=settings) as session:
+        yield session
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB."""

@@ -6,30 +6,24 @@ from collections.abc import Iterator
 
 import pytest
 
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.live.logs import needed
 
 SMALL_EVENTS = ("--binlog-row-event-max-size=2048",)
 """The rows of one statement are cut into several events."""
 
 
 @pytest.fixture(scope="session")
-def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MySQLServer]:
+def mysql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running MySQL server, one for all tests; a test that needs options of its own starts its own."""
-    programs = find_mysql()
-    if programs is None:
-        pytest.skip(MYSQL_HINT)
-    with MySQLServer(tmp_path_factory.mktemp("mysql"), SMALL_EVENTS, programs) as server:
+    with needed(MySQLServer)(tmp_path_factory.mktemp("mysql"), SMALL_EVENTS) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDBServer]:
+def mariadb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running MariaDB server, one for all tests."""
-    programs = find_mariadb()
-    if programs is None:
-        pytest.skip(MARIADB_HINT)
-    with MariaDBServer(tmp_path_factory.mktemp("mariadb"), SMALL_EVENTS, programs) as server:
+    with needed(MariaDBServer)(tmp_path_factory.mktemp("mariadb"), SMALL_EVENTS) as server:
         yield server
 
 

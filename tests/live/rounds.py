@@ -18,7 +18,7 @@ from binx.dataset.parquet import to_parquet
 from binx.log.file import open_files
 from binx.rows.ddl.catalog import Catalog
 from testdata.servers import Server, ServerError
-from testdata.small import drop_databases
+from tests.live.logs import empty
 from tests.live.reading import compare_with_listing
 from tests.live.state import final_state
 from tests.live.tables_at_end import TableAtEnd, compare_servers, compare_state, loaded_state, read_tables
@@ -218,8 +218,7 @@ class Round:
             server.sql(setting)
         self._set_gtid_mode(server, "ON")
         self._end_prepared(server)
-        drop_databases(server)
-        server.reset()
+        empty(server)
 
     def _end_prepared(self, server: Server) -> None:
         """Roll back the XA transactions that a replay which failed has left, and whose locks would stay."""

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from binx.dataset.parquet import to_parquet
 from binx.kernels.walk.scan import Level
-from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
@@ -23,8 +21,8 @@ from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MariaDBServer, Server
+from tests.live.logs import export_last
 from tests.live.tables_at_end import differences
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 COLUMNS = """
 TINYINT DEFAULT 5|SMALLINT UNSIGNED DEFAULT '65535'|INT DEFAULT -7
@@ -135,11 +133,7 @@ LATER = (
 
 @pytest.mark.parametrize(("image", "loads"), [("FULL", "one by one"), ("MINIMAL", "at once")])
 def test_rows_from_before_a_column_have_the_value_that_the_server_gave_them(
-    server: Server,
-    image: str,
-    loads: str,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, image: str, loads: str, tmp_path: Path, spark: Any
 ) -> None:
     server.sql(f"DROP DATABASE IF EXISTS added; CREATE DATABASE added; SET GLOBAL binlog_row_image = {image}")
     lake, output = tmp_path / "lake", tmp_path / "tables"
@@ -151,9 +145,7 @@ def test_rows_from_before_a_column_have_the_value_that_the_server_gave_them(
     server.flush_logs()
     for statements, unknown in ((BEFORE, 0), (AFTER, 0), (LATER, 4)):
         server.sql(statements)
-        server.flush_logs()
-        with open_chain([str(server.binlogs()[-2])]) as chain:
-            list(to_parquet([ends.file for ends in chain], lake))
+        export_last(server, lake)
         if loads == "one by one":
             check(unknown)
     if loads == "at once":
@@ -179,9 +171,7 @@ def test_virtual_columns_that_mariadb_leaves_out_of_an_update_are_unknown(
     server.sql("DROP DATABASE IF EXISTS derived")
     server.flush_logs()
     server.sql(VIRTUAL)
-    server.flush_logs()
-    with open_chain([str(server.binlogs()[-2])]) as chain:
-        list(to_parquet([ends.file for ends in chain], tmp_path / "lake"))
+    export_last(server, tmp_path / "lake")
     found = table_at(str(tmp_path / "lake"), "derived.`a.t`", None).rows.to_pylist()
     unknown = {row["id"]: row["_unknown"] for row in found}
     assert unknown == {1: ["v", "w"] if isinstance(server, MariaDBServer) else None, 2: None, 3: None}

@@ -18,11 +18,11 @@ from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load
 from testdata.servers import MariaDBServer, Server
-from testdata.small import drop_databases, split_sections
+from testdata.small import split_sections
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
+from tests.live.logs import empty, run_on_empty
 from tests.live.tables_at_end import differences
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 MOMENTS = 6
 SHOP = r"""
@@ -52,8 +52,7 @@ VALUES = (
 
 def begin(server: Server) -> None:
     """Tables of all types, and those of a shop, in the server's first log."""
-    drop_databases(server)
-    server.reset()
+    empty(server)
     folder = "mysql-9.7" if server.daemon == "mysqld" else "mariadb-10.11"
     recipe = split_sections((TESTDATA / folder / "small" / "all_types.sql").read_text())
     server.script(recipe["before"] + "\n" + recipe["log"] + "\n" + recipe["after"])
@@ -107,7 +106,7 @@ def export(server: Server, lake: Path, dump: Path, first: int) -> None:
     assert binx("to-parquet", "--schema", dump, *logs, "-o", lake, "--quiet").code == 0
 
 
-def loaded(lake: Path, output: Path, spark: Any) -> dict[str, Any]:  # noqa: F811 - the fixture
+def loaded(lake: Path, output: Path, spark: Any) -> dict[str, Any]:
     """What a load tells of each table."""
     summary = load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
     return {f"{one['db']}.{one['table']}": one for one in summary.to_json()["tables"]}
@@ -131,10 +130,7 @@ def position_of(server: Server) -> str:
 
 @pytest.mark.parametrize("how", ["gtid", "position"])
 def test_a_dump_and_the_logs_since_are_what_select_shows(
-    server: Server,
-    how: str,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, how: str, tmp_path: Path, spark: Any
 ) -> None:
     lake, output, dump = tmp_path / "lake", tmp_path / "tables", tmp_path / "dump.sql"
     begin(server)
@@ -178,18 +174,13 @@ def test_a_dump_and_the_logs_since_are_what_select_shows(
 
 
 def test_logs_of_another_server_follow_a_dump_by_gtid(
-    server: Server,
-    replica: Server,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, replica: Server, tmp_path: Path, spark: Any
 ) -> None:
     lake, output, dump = tmp_path / "lake", tmp_path / "tables", tmp_path / "dump.sql"
     begin(server)
     dump.write_bytes(while_changing(server, lambda: server.dump(*options_of(server, "gtid"))))
     server.flush_logs()
-    drop_databases(replica)
-    replica.reset()
-    replica.script(server.mysqlbinlog(*server.binlogs()[:-1]))
+    run_on_empty(replica, server.mysqlbinlog(*server.binlogs()[:-1]))
     replica.flush_logs()
     for number in range(4):
         change(replica, number)
@@ -201,11 +192,7 @@ def test_logs_of_another_server_follow_a_dump_by_gtid(
         assert differences(replica, database, output, without_current=["seen"])[0] == []
 
 
-def test_what_lies_between_a_dump_and_the_logs_is_told(
-    server: Server,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
-) -> None:
+def test_what_lies_between_a_dump_and_the_logs_is_told(server: Server, tmp_path: Path, spark: Any) -> None:
     begin(server)
     for how in ("gtid", "position"):
         lake, dump = tmp_path / how, tmp_path / f"{how}.sql"
@@ -262,7 +249,7 @@ def by_duckdb(rows: list[tuple[Any, ...]], folder: Path, _: Any) -> None:
             made.execute(f"COPY ({query}) TO '{folder}/{part}.parquet' (FORMAT parquet)")
 
 
-def by_spark(rows: list[tuple[Any, ...]], folder: Path, spark: Any) -> None:  # noqa: F811 - the fixture
+def by_spark(rows: list[tuple[Any, ...]], folder: Path, spark: Any) -> None:
     typed = [
         f"unhex(`{name}`) AS `{name}`"
         if kind == "BINARY"
@@ -283,7 +270,7 @@ def test_parquet_files_and_the_logs_since_are_what_select_shows(
     how: str,
     write: Callable[[list[tuple[Any, ...]], Path, Any], None],
     tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    spark: Any,
 ) -> None:
     lake, output, schema = tmp_path / "lake", tmp_path / "tables", tmp_path / "schema.sql"
     begin(server)

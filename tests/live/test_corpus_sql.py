@@ -15,10 +15,9 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
 from binx.slices.changes import ordered_changes
 from testdata.expected import tables_of
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
-from testdata.small import drop_databases
 from tests.conftest import CORPUS
+from tests.live.logs import empty, needed
 from tests.slices.sql.sql_of import everything, sql_of
 
 OPTIONS = ("--gtid-mode=OFF_PERMISSIVE", "--log-bin-trust-function-creators=1")
@@ -37,10 +36,8 @@ EXPLICIT = b"SET @@session.explicit_defaults_for_timestamp=0;\n"
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Flavour, Server]]:
     """A server of each kind."""
-    if find_mysql() is None or find_mariadb() is None:
-        pytest.skip(f"{MYSQL_HINT}; {MARIADB_HINT}")
-    mysql = MySQLServer(tmp_path_factory.mktemp("mysql"), OPTIONS)
-    with mysql, MariaDBServer(tmp_path_factory.mktemp("mariadb")) as mariadb:
+    mysql = needed(MySQLServer)(tmp_path_factory.mktemp("mysql"), OPTIONS)
+    with mysql, needed(MariaDBServer)(tmp_path_factory.mktemp("mariadb")) as mariadb:
         yield {Flavour.MYSQL: mysql, Flavour.MARIADB: mariadb}
 
 
@@ -52,10 +49,9 @@ def readers_text(path: Path, flavour: Flavour, servers: dict[Flavour, Server]) -
         return servers[Flavour.MARIADB].mysqlbinlog(path)
 
 
-def run_on_empty(server: Server, made: list[str], text: bytes) -> tuple[set[str], dict[str, object]]:
+def tables_after(server: Server, made: list[str], text: bytes) -> tuple[set[str], dict[str, object]]:
     """The numbers of the errors, and the tables as they are then."""
-    drop_databases(server)
-    server.reset()
+    empty(server)
     server.sql(";".join(["SET sql_log_bin=0", *made]))
     errors = {error.split()[1] for error in server.attempt(text)} - OF_SURROUNDINGS
     names = [f"`{database}`.`{table}`" for database, table in tables_of(server)]
@@ -88,4 +84,4 @@ def test_the_sql_of_an_old_log_does_what_its_readers_text_does(
     charset = "utf8mb4" if flavour is Flavour.MYSQL and version >= UTF8MB4_SINCE else "latin1"
     made = [f"CREATE DATABASE `{name}` CHARACTER SET {charset}" for name in sorted(databases)]
     server = servers[flavour]
-    assert run_on_empty(server, made, text) == run_on_empty(server, made, expected)
+    assert tables_after(server, made, text) == tables_after(server, made, expected)

@@ -11,10 +11,10 @@ from binx.compare.diff import LogDiff, diff_logs
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from testdata.small import drop_databases
+from tests.live.logs import empty, logs_of, needed
 from tests.live.workload.changes import LOAD_FILE
 from tests.live.workload.workload import Workload
 
@@ -30,8 +30,7 @@ INSERT INTO t (id, text) SELECT id + 10, text FROM t;
 def replayed(server: Server, replica: Server) -> Path:
     """The log of a server that ran the other's; it names the transactions alike and logs by its own ways."""
     log = server.binlogs()[0]
-    drop_databases(replica)
-    replica.reset()
+    empty(replica)
     replica.sql("SET GLOBAL binlog_row_metadata = 'MINIMAL'")
     replica.script(server.mysqlbinlog(log))
     return replica.binlogs()[0]
@@ -43,10 +42,7 @@ def compared(server: Server, replica: Server) -> LogDiff:
 
 
 def test_a_server_that_ran_the_log_has_the_same(server: Server, replica: Server) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(WORK)
-    server.flush_logs()
+    logs_of(server, WORK)
     ran = replayed(server, replica)
     found = compared(server, replica)
     assert ran.read_bytes() != server.binlogs()[0].read_bytes()
@@ -56,10 +52,7 @@ def test_a_server_that_ran_the_log_has_the_same(server: Server, replica: Server)
 
 def test_what_is_lost_added_and_otherwise_is_found(mysql: MySQLServer, replicas: dict[str, Server]) -> None:
     replica = replicas[mysql.daemon]
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.sql(WORK)
-    mysql.flush_logs()
+    logs_of(mysql, WORK)
     replayed(mysql, replica)
     replica.sql("SET SESSION sql_log_bin = 0; UPDATE small.t SET text = 'otherwise' WHERE id = 1")
     replica.sql("INSERT INTO small.t (id) VALUES (99)")
@@ -114,8 +107,7 @@ KINDS = [(MySQLServer, "MINIMAL"), (MariaDBServer, "FULL"), (MySQLServer, "FULL"
 
 @pytest.mark.parametrize(("kind", "image"), KINDS if "ROUNDS" in os.environ else KINDS[:2])
 def test_a_replica_did_the_same(kind: type[Server], image: str, tmp_path: Path) -> None:
-    if (find_mysql() if kind is MySQLServer else find_mariadb()) is None:
-        pytest.skip(MYSQL_HINT if kind is MySQLServer else MARIADB_HINT)
+    needed(kind)
     (tmp_path / LOAD_FILE).write_text("".join(f"{3 * i}\ttext {i}\n" for i in range(20)))
     options = ["--log-slave-updates", f"--binlog-row-image={image}"]
     if kind is MariaDBServer:

@@ -21,7 +21,6 @@ import pytest
 
 from tests.live.test_differential import ROUNDS
 from tests.live.test_load_kills import SEED, contents, finish, staged, stages, works_until  # noqa: F401
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 VICTIMS = ("driver", "executor", "worker")
 _PATIENCE = 120
@@ -119,7 +118,7 @@ def test_what_is_killed_on_a_cluster_changes_no_row(
     stages: list[Path],  # noqa: F811 - the fixture
     number: int,
     tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    spark: Any,
 ) -> None:
     choose = random.Random(f"{SEED} {number}")
     local, out = tmp_path / "local", tmp_path / "out"

@@ -20,10 +20,10 @@ from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load
 from binx.spark.lake.table_name import TableName
 from testdata.servers import Server
+from tests.live.logs import export_last
 from tests.live.schema_rounds import DATABASES, SchemaRound
 from tests.live.tables_at_end import differences
 from tests.live.test_differential import ROUNDS, seed_of
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 CASES: dict[str, tuple[str, ...]] = {
     "the key goes from text to a number": (
@@ -199,10 +199,7 @@ IMAGES = [("mysql", "MINIMAL"), ("mariadb", "FULL"), ("mysql", "FULL"), ("mariad
 
 @pytest.mark.parametrize(("server", "image"), IMAGES if ROUNDS else IMAGES[:2], indirect=["server"])
 def test_tables_are_what_select_shows_after_every_statement(
-    server: Server,
-    image: str,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, image: str, tmp_path: Path, spark: Any
 ) -> None:
     def session() -> Any:
         return nullcontext(spark)
@@ -214,9 +211,7 @@ def test_tables_are_what_select_shows_after_every_statement(
         for case in CASES.values():
             if step < len(case):
                 server.sql(case[step], db="ddl")
-        server.flush_logs()
-        with open_chain([str(server.binlogs()[-2])]) as chain:
-            list(to_parquet([ends.file for ends in chain], tmp_path / "data"))
+        export_last(server, tmp_path / "data")
         summary = load(LoadOptions((str(tmp_path / "data"),), str(tmp_path / "lake"), scd2=True), session)
         told += [f"step {step}: {table.table}: {table.error}" for table in summary.tables if table.error]
         found, unknown = differences(server, "ddl", tmp_path / "lake")
@@ -230,9 +225,7 @@ def test_tables_are_what_select_shows_after_every_statement(
 
 
 def test_a_server_whose_id_changes_and_comes_back_has_one_chain(
-    server: Server,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, tmp_path: Path, spark: Any
 ) -> None:
     ((own_id,),) = server.query("SELECT CAST(@@server_id AS CHAR)")
     server.sql("DROP DATABASE IF EXISTS ddl")
@@ -260,10 +253,7 @@ KEY_NOT_KNOWN = "the key's column"
 
 @pytest.mark.parametrize("number", range(ROUNDS or 1))
 def test_tables_are_what_select_shows_after_random_statements(
-    server: Server,
-    number: int,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, number: int, tmp_path: Path, spark: Any
 ) -> None:
     data, after_each, at_once = (tmp_path / name for name in ("data", "after each", "at once"))
     server.flush_logs()
@@ -296,7 +286,7 @@ def test_tables_are_what_select_shows_after_random_statements(
     assert not told, f"SEED={seed_of(number)} on {server.daemon}\n" + "\n".join(told[:40])
 
 
-def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]:  # noqa: F811
+def _loaded(server: Server, data: Path, output: Path, spark: Any) -> list[str]:
     """Load what is new; what differs from SELECT then."""
     options = LoadOptions((str(data),), str(output), scd2=True)
     summary = load(options, lambda: nullcontext(spark))

@@ -11,23 +11,18 @@ from typing import Any
 
 import pytest
 
-from binx.dataset.parquet import to_parquet
-from binx.log.chain.inputs import open_chain
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MySQLServer, Server
+from tests.live.logs import export_last
 from tests.live.rounds import Round
 from tests.live.tables_at_end import read_rows
 from tests.live.test_differential import MOST_REPORTED, ROUNDS, SESSIONS, seed_of
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 
 @pytest.mark.parametrize("number", range(ROUNDS or 1))
 def test_the_tables_of_a_random_workload_are_what_select_shows(
-    server: Server,
-    number: int,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, number: int, tmp_path: Path, spark: Any
 ) -> None:
     def load(datasets: list[Path], output: Path) -> dict[str, Any]:
         options = LoadOptions(tuple(map(str, datasets)), str(output))
@@ -51,17 +46,11 @@ INSERT INTO kept VALUES (1, 3);
 """
 
 
-def test_rows_that_went_with_others_are_gone_or_told(
-    server: Server,
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
-) -> None:
+def test_rows_that_went_with_others_are_gone_or_told(server: Server, tmp_path: Path, spark: Any) -> None:
     lake, output = tmp_path / "lake", tmp_path / "tables"
 
     def load() -> dict[str, list[str]]:
-        server.flush_logs()
-        with open_chain([str(server.binlogs()[-2])]) as chain:
-            list(to_parquet([ends.file for ends in chain], lake))
+        export_last(server, lake)
         done = run_load(LoadOptions((str(lake),), str(output)), lambda: nullcontext(spark))
         return {
             table.table: table.reasons for table in done.tables if table.db == "keys_" and not table.accepted

@@ -24,7 +24,6 @@ import pytest
 
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 from tests.spark.test_state import orders, work
 
 pytest.importorskip("pyspark")
@@ -97,9 +96,7 @@ def contents(output: Path) -> dict[str, object]:
 
 
 def test_loads_that_are_killed_end_as_if_nothing_had_happened(
-    stages: list[Path],
-    tmp_path: Path,
-    spark: Any,  # noqa: F811 - the fixture
+    stages: list[Path], tmp_path: Path, spark: Any
 ) -> None:
     choose = random.Random(SEED)
     whole, out = tmp_path / "whole", tmp_path / "out"

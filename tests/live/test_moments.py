@@ -19,9 +19,9 @@ from binx.errors import BinxError, RefusedError
 from binx.log.chain.inputs import open_chain
 from binx.spark.lake.at_moment import table_at
 from testdata.expected import describe_table, select_rows, tables_of
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.live.logs import needed
 from tests.live.schema_rounds import DATABASES, SchemaRound
 from tests.live.tables_at_end import compare_rows
 from tests.live.test_differential import ROUNDS, SEED
@@ -41,8 +41,7 @@ LACKING = re.compile("only the server knows|before another type are not known")
 def test_the_state_at_a_moment_is_that_of_a_replica_stopped_there(
     kind: type[Server], gtids: bool, tmp_path: Path
 ) -> None:
-    if (find_mysql() if kind is MySQLServer else find_mariadb()) is None:
-        pytest.skip(MYSQL_HINT if kind is MySQLServer else MARIADB_HINT)
+    needed(kind)
     words = ("REPLICA", "SOURCE") if kind is MySQLServer else ("SLAVE", "MASTER")
     chosen = random.Random(SEED)
     with linked(kind, tmp_path / "servers", gtids=gtids) as (source, replica):

@@ -33,10 +33,10 @@ from binx.stats.listing import Listing
 from binx.verify import verify
 from binx.verify.report import ProblemKind
 from testdata.encrypted import decrypted_by_server, encrypting_server
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
+from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.relay import replicate
 from testdata.servers import MariaDBServer, MySQLServer, Server
-from testdata.small import drop_databases
+from tests.live.logs import empty, needed
 from tests.stats.mysqlbinlog import count_listing, count_with_binx, print_log
 
 BOTH = """
@@ -256,8 +256,7 @@ def test_a_log_of_another_id_that_is_not_there_is_told(server: Server, logs: lis
 def test_relay_logs_hold_the_transactions_of_their_source(
     kind: type[Server], gtids: bool, tmp_path: Path
 ) -> None:
-    if (find_mysql() if kind is MySQLServer else find_mariadb()) is None:
-        pytest.skip(MYSQL_HINT if kind is MySQLServer else MARIADB_HINT)
+    needed(kind)
     replicate(kind, tmp_path / "servers", tmp_path / "logs", gtids=gtids)
     found = []
     for folder in (tmp_path / "logs", tmp_path / "logs/source"):
@@ -316,8 +315,7 @@ ALTER TABLE t CONVERT TABLE made TO PARTITION p1 VALUES LESS THAN (20);
 
 
 def test_rows_that_change_hands_are_told(server: Server, tmp_path: Path) -> None:
-    drop_databases(server)
-    server.reset()
+    empty(server)
     server.sql(PARTITIONED)
     tables = {"o": ("1", ["create", "alter", "update"])}
     expected: list[tuple[str, str, str | None]] = [("partitions", "t", "o")]

@@ -21,7 +21,6 @@ from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load
 from testdata.servers import Server
 from tests.live.tables_at_end import read_rows
-from tests.spark.conftest import spark  # noqa: F401 - a fixture
 
 RULES = (
     "--drop-columns", "shop.users.ssn*", "--hash-columns", "shop.users.email",
@@ -117,11 +116,7 @@ def export(server: Server, tmp_path: Path, email: str) -> Callable[..., int]:
 
 
 def test_no_byte_of_a_data_set_or_of_its_tables_has_a_value_that_rules_are_about(
-    server: Server,
-    export: Callable[..., int],
-    tmp_path: Path,
-    email: str,
-    spark: Any,  # noqa: F811 - the fixture
+    server: Server, export: Callable[..., int], tmp_path: Path, email: str, spark: Any
 ) -> None:
     # One by one, each goes on from what the one before has left.
     for log in server.binlogs()[:-1]:
@@ -143,10 +138,7 @@ def test_no_byte_of_a_data_set_or_of_its_tables_has_a_value_that_rules_are_about
 
 
 def test_sparks_tasks_write_the_same(
-    export: Callable[..., int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    spark: Any,  # noqa: F811
+    export: Callable[..., int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
     def files(folder: Path) -> dict[str, bytes]:
         paths = [path for path in folder.rglob("*") if path.is_file()]

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from testdata.expected import tables_of
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
+from tests.live.logs import needed
 
 ROUNDS = int(os.environ.get("ROUNDS", "1"))
 SEED = os.environ.get("SEED", "plan")
@@ -245,8 +245,7 @@ def archived(server: Server, folder: Path) -> Path:
 def test_the_commands_as_printed_lead_from_a_backup_to_the_target(
     kind: type[Server], options: tuple[str, ...], number: int, tmp_path: Path
 ) -> None:
-    if (find_mysql() if kind is MySQLServer else find_mariadb()) is None:
-        pytest.skip(MYSQL_HINT if kind is MySQLServer else MARIADB_HINT)
+    needed(kind)
     rng = random.Random(f"{SEED} {kind.__name__} {options} {number}")
     taken = rng.randrange(1, MOMENTS - 2)
     moments: list[Moment] = []

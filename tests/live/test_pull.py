@@ -18,9 +18,9 @@ import pytest
 from binx.archive.manifest import read_manifests
 from binx.pull.mirror import Tail, read_tail
 from binx.storage.store import open_store
-from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from tests.live.connection import Connection
+from tests.live.logs import needed
 from tests.live.pulling import Follower, Proxy, command, differences, measured, pull
 
 MOST_MEMORY = 100
@@ -178,10 +178,7 @@ def test_status_and_options_of_a_file(clean: Server, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> MySQLServer:
     """A MySQL with accounts that need TLS."""
-    programs = find_mysql()
-    if programs is None:
-        pytest.skip(MYSQL_HINT)
-    return MySQLServer(tmp_path_factory.mktemp("secured"), (), programs)
+    return needed(MySQLServer)(tmp_path_factory.mktemp("secured"))
 
 
 def test_tls_with_passwords_and_certificates(
@@ -253,18 +250,14 @@ MARIADB_OPTIONS = (
 )
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
+@pytest.fixture(
+    params=[(MySQLServer, MYSQL_OPTIONS), (MariaDBServer, MARIADB_OPTIONS)], ids=["mysql", "mariadb"]
+)
 def waiting(request: pytest.FixtureRequest, tmp_path: Path) -> Server:
     """A server whose commits wait for an acknowledgement, not started yet."""
-    if request.param == "mysql":
-        programs = find_mysql()
-        if programs is None:
-            pytest.skip(MYSQL_HINT)
-        return MySQLServer(tmp_path / "server", MYSQL_OPTIONS, programs)
-    programs = find_mariadb()
-    if programs is None:
-        pytest.skip(MARIADB_HINT)
-    return MariaDBServer(tmp_path / "server", MARIADB_OPTIONS, programs)
+    kind, options = request.param
+    server: Server = needed(kind)(tmp_path / "server", options)
+    return server
 
 
 class Writer:

@@ -12,10 +12,11 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.sql.literals import text_literal
 from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document
-from testdata.servers import MariaDBServer, MySQLServer, Server
-from testdata.small import drop_databases, split_sections
+from testdata.servers import MySQLServer, Server
+from testdata.small import split_sections
 from tests.conftest import TESTDATA
 from tests.live.connection import Connection
+from tests.live.logs import empty, logs_of, run_on_empty
 from tests.slices.sql.sql_of import everything, sql_of
 
 FOLDERS = {"mysql": TESTDATA / "mysql-9.7", "mariadb": TESTDATA / "mariadb-10.11"}
@@ -36,27 +37,10 @@ SMALL = [
 ]
 
 
-@pytest.fixture(params=["mysql", "mariadb"])
-def flavour(request: pytest.FixtureRequest) -> str:
-    """Either kind of server."""
-    name: str = request.param
-    return name
-
-
-def empty_server(flavour: str, request: pytest.FixtureRequest) -> Server:
-    """A server as good as new."""
-    server: Server = request.getfixturevalue(flavour)
-    assert isinstance(server, MySQLServer | MariaDBServer)
-    drop_databases(server)
-    server.reset()
-    return server
-
-
-def test_the_shop_has_the_same_checksums_and_gtids(flavour: str, request: pytest.FixtureRequest) -> None:
-    folder = FOLDERS[flavour] / "shop"
+def test_the_shop_has_the_same_checksums_and_gtids(server: Server) -> None:
+    folder = FOLDERS[server.client] / "shop"
     expected = json.loads((folder / "expected" / "tables.json").read_text())
-    server = empty_server(flavour, request)
-    server.script(sql_of(*sorted(folder.glob("mysql-bin.0*"))))
+    run_on_empty(server, sql_of(*sorted(folder.glob("mysql-bin.0*"))))
     found = rows_document(server)
     assert found["tables"].keys() == expected["tables"].keys()
     for name, table in expected["tables"].items():
@@ -75,14 +59,12 @@ def without_spelling(table: dict[str, Any]) -> list[list[Any]]:
     return rows
 
 
-@pytest.mark.parametrize(("flavour", "name"), SMALL)
-def test_a_small_log_has_the_same_rows_and_gtids(
-    flavour: str, name: str, request: pytest.FixtureRequest
-) -> None:
-    folder = FOLDERS[flavour] / "small"
+@pytest.mark.parametrize(("server", "name"), SMALL, indirect=["server"])
+def test_a_small_log_has_the_same_rows_and_gtids(server: Server, name: str) -> None:
+    folder = FOLDERS[server.client] / "small"
     expected = json.loads((folder / f"{name}.expected.json").read_text())
     sections = split_sections((folder / f"{name}.sql").read_text())
-    server = empty_server(flavour, request)
+    empty(server)
     server.script(sections["before"])
     try:
         server.script(sql_of(folder / f"{name}.binlog"))
@@ -93,7 +75,7 @@ def test_a_small_log_has_the_same_rows_and_gtids(
     for table, facts in expected["tables"].items():
         assert found["tables"][table]["create"] == facts["create"]
         assert without_spelling(found["tables"][table]) == without_spelling(facts), table
-    if expected["gtid_executed"] and (flavour, name) not in TEMPORARY:
+    if expected["gtid_executed"] and (server.client, name) not in TEMPORARY:
         assert found["gtid_executed"] == expected["gtid_executed"]
 
 
@@ -101,13 +83,15 @@ KEYLESS = """
 CREATE DATABASE small; USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
 CREATE TABLE k (t VARCHAR(20), c CHAR(5), l TEXT CHARACTER SET latin1, b VARBINARY(9), f FLOAT, d DOUBLE,
 n DECIMAL(20,5), e ENUM('a', 'b'), s SET('x', 'y'), i BIT(9), y YEAR, z TIME(3), dt DATETIME(6),
-ts TIMESTAMP(2) NULL, j JSON, g GEOMETRY{vector});
-INSERT INTO k (t, c, l, b, f, d, n, e, s, i, y, z, dt, ts, j, g{name}) VALUES
+ts TIMESTAMP(2) NULL, j JSON, g GEOMETRY /*!90000 , v VECTOR(2)*/);
+INSERT INTO k (t, c, l, b, f, d, n, e, s, i, y, z, dt, ts, j, g /*!90000 , v*/) VALUES
 ('abc', 'x', 'é', x'00ff', 0.1, 0.1, 0.1, 'a', 'x,y', 511, 2020, '-01:00:00.5', '2026-01-01 00:00:00.000001',
-'2026-01-01 00:00:00.25', '{{"a": [1, "x"]}}', ST_GeomFromText('POINT(1 2)'){value}),
+'2026-01-01 00:00:00.25', '{"a": [1, "x"]}', ST_GeomFromText('POINT(1 2)')
+/*!90000 , STRING_TO_VECTOR('[1.5, -2]')*/),
 ('ABC', 'X', 'E', x'00FE', 0.2, 0.2, 0.2, 'b', '', 1, 1999, '838:59:59', '0000-00-00', '0000-00-00', '[]',
-ST_GeomFromText('LINESTRING(0 0, 1 1)'){value}),
-('abc ', 'x', 'e', x'', 0.1, 0.1, 0.1, 'a', 'x', 0, 0, '0', '2026-00-01', NULL, 'null', NULL{value});
+ST_GeomFromText('LINESTRING(0 0, 1 1)') /*!90000 , STRING_TO_VECTOR('[1.5, -2]')*/),
+('abc ', 'x', 'e', x'', 0.1, 0.1, 0.1, 'a', 'x', 0, 0, '0', '2026-00-01', NULL, 'null', NULL
+/*!90000 , NULL*/);
 INSERT INTO k (t) VALUES ('lonely'), ('lonely'), ('back\\\\slash'), ('line\\nbreak'), (NULL), ('wrong');
 UPDATE k SET e = 'no member' WHERE t = 'wrong';
 INSERT INTO k SELECT * FROM k;
@@ -119,25 +103,6 @@ DELETE FROM k WHERE BINARY t = 'ABC' LIMIT 1; DELETE FROM k WHERE t = 'line\\nbr
 DELETE FROM k WHERE t IS NULL LIMIT 1; DELETE FROM k WHERE BINARY t = 'back\\\\slash' LIMIT 1;
 DELETE FROM k WHERE t = 'wrong' LIMIT 1;
 """
-VECTOR = {"vector": ", v VECTOR(2)", "name": ", v", "value": ", STRING_TO_VECTOR('[1.5, -2]')"}
-NO_VECTOR = {"vector": "", "name": "", "value": ""}
-
-
-def test_rows_without_a_key_are_found_by_all_their_columns(
-    flavour: str, request: pytest.FixtureRequest
-) -> None:
-    server = empty_server(flavour, request)
-    server.sql(KEYLESS.format(**(VECTOR if flavour == "mysql" else NO_VECTOR)))
-    server.flush_logs()
-    log = server.binlogs()[0]
-    expected = rows_document(server)
-    text = sql_of(log)
-    drop_databases(server)
-    server.reset()
-    server.script(text)
-    assert rows_document(server) == expected
-
-
 TWICE = """
 CREATE DATABASE small; USE small;
 CREATE TABLE t (a VARCHAR(9) CHARACTER SET big5, b VARCHAR(9) CHARACTER SET cp932, c INT);
@@ -145,23 +110,6 @@ INSERT INTO t VALUES (x'a2cc', x'8790', 1), (x'a451', x'81e0', 2), (x'a15a', x'e
 UPDATE t SET c = c + 10; DELETE FROM t WHERE c = 12;
 """
 """Characters that their sets have twice, or that the servers have not, in a table without a key."""
-
-
-def test_bytes_that_no_text_in_utf8_stands_for_are_stored_and_found(
-    flavour: str, request: pytest.FixtureRequest
-) -> None:
-    server = empty_server(flavour, request)
-    server.sql(TWICE)
-    server.flush_logs()
-    log = server.binlogs()[0]
-    bytes_of = "SELECT HEX(a), HEX(b), c FROM small.t ORDER BY c"
-    expected = server.query(bytes_of)
-    assert len(expected) == 3
-    text = sql_of(log)
-    drop_databases(server)
-    server.reset()
-    server.script(text)
-    assert server.query(bytes_of) == expected
 
 
 ALIKE = """
@@ -173,20 +121,58 @@ UPDATE t SET e = 0 WHERE id = 5; UPDATE t SET s = 2 WHERE id = 4;
 """Members without text, as which an ENUM's error value and a SET of none print too."""
 
 
-def test_members_whose_texts_are_alike_stay_what_they_were(
-    flavour: str, request: pytest.FixtureRequest
-) -> None:
-    server = empty_server(flavour, request)
-    server.sql(ALIKE)
+CHECKS_OFF = """
+CREATE DATABASE small; USE small;
+CREATE TABLE parent (id INT PRIMARY KEY);
+CREATE TABLE child (id INT PRIMARY KEY, parent INT,
+FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE);
+SET foreign_key_checks = 0;
+INSERT INTO child VALUES (1, 1), (2, 2);
+INSERT INTO parent VALUES (1), (2);
+DELETE FROM parent WHERE id = 1;
+SET foreign_key_checks = 1;
+DELETE FROM parent WHERE id = 2;
+"""
+
+
+BYTES = (
+    b"CREATE DATABASE small; USE small; SET binlog_format = STATEMENT;\n\\C gbk\n"
+    b"CREATE TABLE t (id INT, b BLOB, t TEXT CHARACTER SET gbk);\n"
+    b"INSERT INTO t VALUES (1, _binary'a\xff;b', '\xb0\x5c'), (2, '', ';');\n\\C latin1\n"
+    b"INSERT INTO t VALUES (3, '', 'caf\xe9');\n"
+)
+
+
+COMPRESSED = {
+    "mysql": ("SET SESSION binlog_transaction_compression = ON;", ""),
+    "mariadb": (
+        "SET GLOBAL log_bin_compress = ON, GLOBAL log_bin_compress_min_len = 10;",
+        "SET GLOBAL log_bin_compress = OFF, GLOBAL log_bin_compress_min_len = DEFAULT;",
+    ),
+}
+CASES: dict[str, tuple[str | bytes, str, int]] = {
+    "rows without a key": (KEYLESS, "SELECT HEX(t), d FROM small.k ORDER BY 1, 2", 13),
+    "bytes that no text in UTF-8 stands for": (TWICE, "SELECT HEX(a), HEX(b), c FROM small.t ORDER BY c", 3),
+    "members whose texts are alike": (ALIKE, "SELECT id, e + 0, s + 0 FROM small.t ORDER BY id", 6),
+    "no foreign key checks": (CHECKS_OFF, "SELECT * FROM small.child", 1),
+    "statements of mixed character sets": (BYTES, "SELECT id, HEX(b), HEX(t) FROM small.t ORDER BY id", 3),
+}
+"""What the client runs, and a query with so many rows that is answered alike then."""
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_sql_leads_to_what_its_log_had(server: Server, case: str, compressed: bool) -> None:
+    statements, query, count = CASES[case]
+    script = statements.encode() if isinstance(statements, str) else statements
+    begin, end = (part.encode() for part in COMPRESSED[server.client]) if compressed else (b"", b"")
+    empty(server)
+    server.script(begin + script + end)
     server.flush_logs()
-    numbers = "SELECT id, e + 0, s + 0 FROM small.t ORDER BY id"
-    expected = server.query(numbers)
-    assert expected[0] == ("1", "0", "0")
-    text = sql_of(server.binlogs()[0])
-    drop_databases(server)
-    server.reset()
-    server.script(text)
-    assert server.query(numbers) == expected
+    expected, tables = server.query(query), rows_document(server)
+    assert len(expected) == count
+    run_on_empty(server, sql_of(server.binlogs()[0]))
+    assert (server.query(query), rows_document(server)) == (expected, tables)
 
 
 DOCUMENTS = r"""
@@ -215,20 +201,15 @@ def test_values_in_documents_keep_their_types(mysql: MySQLServer) -> None:
     def documents(text: bytes) -> list[bytes]:
         return [line for line in text.splitlines() if b"JSON_" in line or b"AS JSON" in line]
 
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.sql(DOCUMENTS)
-    mysql.flush_logs()
+    [log] = logs_of(mysql, DOCUMENTS)
     shown = [
         f"SELECT j, JSON_TYPE(j), JSON_TYPE(j->'$[0]') FROM small.{name} ORDER BY CAST(j AS CHAR)"
         for name in ("keyed", "keyless")
     ]
     expected = [mysql.query(query) for query in shown]
-    text = sql_of(mysql.binlogs()[0])
+    text = sql_of(log)
     assert b"base64:" not in text
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.script(text)
+    run_on_empty(mysql, text)
     assert [mysql.query(query) for query in shown] == expected
     mysql.flush_logs()
     again = documents(sql_of(mysql.binlogs()[0]))
@@ -237,66 +218,16 @@ def test_values_in_documents_keep_their_types(mysql: MySQLServer) -> None:
 
 
 def test_values_in_documents_that_columns_alone_give_are_told(mysql: MySQLServer) -> None:
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.sql(DOCUMENTS)
-    mysql.sql(
-        "SET SESSION sql_mode = ''; CREATE TABLE small.others (j JSON);"
-        "INSERT INTO small.others SELECT JSON_ARRAY(b, i, d, 1.5) FROM small.sources"
-    )
-    mysql.flush_logs()
+    others = "INSERT INTO small.others SELECT JSON_ARRAY(b, i, d, 1.5) FROM small.sources"
+    [log] = logs_of(mysql, f"{DOCUMENTS} CREATE TABLE small.others (j JSON); {others}")
     output = io.BytesIO()
-    report = write_sql(everything([mysql.binlogs()[0]]), output, Catalog())
+    report = write_sql(everything([log]), output, Catalog())
     assert [warning.split(" have ")[0] for warning in report.warnings] == ["JSON documents of small.others"]
     assert b"JSON_ARRAY('base64:type252:AP8=', 'base64:type16:AAU=', '2026-00-00', 1.5)" in output.getvalue()
 
 
-CHECKS_OFF = """
-CREATE DATABASE small; USE small;
-CREATE TABLE parent (id INT PRIMARY KEY);
-CREATE TABLE child (id INT PRIMARY KEY, parent INT,
-FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE);
-SET foreign_key_checks = 0;
-INSERT INTO child VALUES (1, 1), (2, 2);
-INSERT INTO parent VALUES (1), (2);
-DELETE FROM parent WHERE id = 1;
-SET foreign_key_checks = 1;
-DELETE FROM parent WHERE id = 2;
-"""
-
-
-COMPRESSION = {
-    "mysql": ("SET SESSION binlog_transaction_compression = ON;", ""),
-    "mariadb": (
-        "SET GLOBAL log_bin_compress = ON, GLOBAL log_bin_compress_min_len = 10;",
-        "SET GLOBAL log_bin_compress = OFF, GLOBAL log_bin_compress_min_len = DEFAULT",
-    ),
-}
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_what_was_done_without_foreign_key_checks_is_done_so_again(
-    flavour: str, compressed: bool, request: pytest.FixtureRequest
-) -> None:
-    server = empty_server(flavour, request)
-    begin, end = COMPRESSION[flavour] if compressed else ("", "")
-    server.sql(begin + CHECKS_OFF)
-    server.sql(end)
-    server.flush_logs()
-    expected = rows_document(server)
-    assert expected["tables"]["small.child"]["rows"] == [["1", "1"]]
-    text = sql_of(server.binlogs()[0])
-    drop_databases(server)
-    server.reset()
-    server.script(text)
-    assert rows_document(server) == expected
-
-
 @pytest.mark.parametrize("mode", ["", "NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,PIPES_AS_CONCAT"])
-def test_a_server_reads_each_text_literal_alike_in_every_mode(
-    mode: str, flavour: str, request: pytest.FixtureRequest
-) -> None:
-    server: Server = request.getfixturevalue(flavour)
+def test_a_server_reads_each_text_literal_alike_in_every_mode(mode: str, server: Server) -> None:
     texts = [chr(code) for code in range(256)] + [
         "it's",
         "a\\'b",
@@ -313,10 +244,8 @@ def test_a_server_reads_each_text_literal_alike_in_every_mode(
     assert answer.rstrip("\n").split("\t") == [text.encode().hex().upper() for text in texts]
 
 
-def test_temporary_tables_of_several_connections_stay_apart(
-    flavour: str, request: pytest.FixtureRequest
-) -> None:
-    server = empty_server(flavour, request)
+def test_temporary_tables_of_several_connections_stay_apart(server: Server) -> None:
+    empty(server)
     server.sql("CREATE DATABASE small; USE small; CREATE TABLE t (id INT, w TEXT); CREATE TABLE seen (c INT)")
     with Connection(server) as a, Connection(server) as b, Connection(server) as c:
         for connection, mode in ((a, "STATEMENT"), (b, "STATEMENT"), (c, "ROW")):
@@ -331,32 +260,5 @@ def test_temporary_tables_of_several_connections_stay_apart(
     server.flush_logs()
     expected = rows_document(server)
     assert len(expected["tables"]["small.t"]["rows"]) == 3
-    text = sql_of(server.binlogs()[0])
-    drop_databases(server)
-    server.reset()
-    server.script(text)
+    run_on_empty(server, sql_of(server.binlogs()[0]))
     assert rows_document(server)["tables"] == expected["tables"]
-
-
-BYTES = (
-    b"CREATE DATABASE small; USE small; SET binlog_format = STATEMENT;\n\\C gbk\n"
-    b"CREATE TABLE t (id INT, b BLOB, t TEXT CHARACTER SET gbk);\n"
-    b"INSERT INTO t VALUES (1, _binary'a\xff;b', '\xb0\x5c'), (2, '', ';');\n\\C latin1\n"
-    b"INSERT INTO t VALUES (3, '', 'caf\xe9');\n"
-)
-
-
-def test_statements_of_mixed_character_sets_are_run_byte_by_byte(
-    flavour: str, request: pytest.FixtureRequest
-) -> None:
-    server = empty_server(flavour, request)
-    server.script(BYTES)
-    server.flush_logs()
-    bytes_of = "SELECT id, HEX(b), HEX(t) FROM small.t ORDER BY id"
-    expected = server.query(bytes_of)
-    assert expected[0] == ("1", "61FF3B62", "B05C")
-    text = sql_of(server.binlogs()[0])
-    drop_databases(server)
-    server.reset()
-    server.script(text)
-    assert server.query(bytes_of) == expected

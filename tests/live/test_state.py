@@ -21,9 +21,9 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from testdata.servers import MySQLServer, Server
-from testdata.small import drop_databases
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
+from tests.live.logs import empty, logs_of
 
 MOMENTS = int(os.environ.get("ROUNDS") or 1)
 
@@ -41,8 +41,7 @@ def test_a_dropped_table_is_restored_as_it_was_at_a_moment(server: Server, seed:
     number = chosen.randrange(len(logs))
     (path,) = (tmp_path / "lake" / "transactions").glob(f"{logs[number].name}.*")
     position = chosen.choice(pq.read_table(path)["end"].to_pylist())
-    drop_databases(server)
-    server.reset()
+    empty(server)
     if number:
         server.script(server.mysqlbinlog(*logs[:number]))
     server.script(server.mysqlbinlog(f"--stop-position={position}", logs[number]))
@@ -75,11 +74,7 @@ DROP TABLE `dropped one`;
 def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
     server: Server, tmp_path: Path
 ) -> None:
-    drop_databases(server)
-    server.reset()
-    server.script(LOST)
-    server.flush_logs()
-    log = server.binlogs()[0]
+    [log] = logs_of(server, LOST)
     why = binx("why", "--table", "small.*", "--where", "id = 1", log)
     printed = re.findall(r"restored by: (binx .*)", why.out)
     assert len(printed) == 2

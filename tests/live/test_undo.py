@@ -24,6 +24,7 @@ from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
+from tests.live.logs import empty, log_of, logs_of
 from tests.slices.sql.sql_of import everything
 
 TABLES = """
@@ -86,11 +87,8 @@ def write_nothing(path: Path, catalog: Catalog) -> None:
 @pytest.mark.parametrize("on_conflict", OnConflict)
 @pytest.mark.parametrize("image", ["FULL", "NOBLOB"])
 def test_rows_are_as_they_were(server: Server, image: str, on_conflict: OnConflict) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(TABLES)
+    [made] = logs_of(server, TABLES)
     before = rows_document(server)["tables"]
-    server.flush_logs()
     changes = CHANGES
     if image == "NOBLOB":
         changes = "SET SESSION binlog_row_image = 'NOBLOB';" + changes.replace(
@@ -99,15 +97,17 @@ def test_rows_are_as_they_were(server: Server, image: str, on_conflict: OnConfli
         changes = changes.replace(
             "DELETE FROM keyed WHERE id = 11; INSERT INTO keyed (id, t, j)", ""
         ).replace("VALUES (11, 'again', '[]');", "")
-    server.sql(changes)
-    server.flush_logs()
+    log = log_of(server, changes)
     changed = rows_document(server)["tables"]
     assert any(changed[name]["rows"] != before[name]["rows"] for name in before)
-    made, log = server.binlogs()[:2]
-    server.script(undo_of(log, on_conflict=on_conflict, tables=made))
-    found = rows_document(server)["tables"]
-    for name, table in before.items():
-        assert found[name]["rows"] == table["rows"], name
+    # What is undone is undone again.
+    for wanted in (before, changed):
+        server.script(undo_of(log, on_conflict=on_conflict, tables=made))
+        found = rows_document(server)["tables"]
+        for name, table in wanted.items():
+            assert found[name]["rows"] == table["rows"], name
+        server.flush_logs()
+        log = server.binlogs()[-2]
 
 
 EMPTY_SHAPES = """
@@ -119,46 +119,31 @@ ALTER TABLE t ADD place POINT NOT NULL;
 def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
     mariadb: MariaDBServer, tmp_path: Path
 ) -> None:
-    drop_databases(mariadb)
-    mariadb.reset()
-    mariadb.sql(EMPTY_SHAPES)
-    mariadb.flush_logs()
+    [made] = logs_of(mariadb, EMPTY_SHAPES)
     before = rows_document(mariadb)["tables"]
-    mariadb.sql("UPDATE small.t SET id = id + 10")
-    mariadb.flush_logs()
-    made, log = mariadb.binlogs()[:2]
+    log = log_of(mariadb, "UPDATE small.t SET id = id + 10")
     with BinlogFile.open(str(made)) as first, BinlogFile.open(str(log)) as second:
         list(to_parquet([first, second], tmp_path))
     (changes,) = (tmp_path / "changes/small/t").glob(f"{log.name}.*.parquet")
     assert pq.ParquetFile(changes).read(["place"]).to_pylist() == [{"place": {"srid": 0, "wkb": b""}}] * 4
     mariadb.script(undo_of(log, tables=made))
     assert rows_document(mariadb)["tables"] == before
-    mariadb.sql("DELETE FROM small.t")
-    mariadb.flush_logs()
     with pytest.raises(RefusedError, match="an empty value in `place`"):
-        undo_of(mariadb.binlogs()[2], tables=made)
+        undo_of(log_of(mariadb, "DELETE FROM small.t"), tables=made)
 
 
 def test_empty_vectors_that_mysql_gives_are_found_but_not_written(mysql: MySQLServer) -> None:
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.sql(
-        "CREATE DATABASE small; USE small; CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2);"
-        "ALTER TABLE t ADD v VECTOR(2) NOT NULL"
-    )
-    mysql.flush_logs()
+    [made] = logs_of(mysql, EMPTY_SHAPES.replace("place POINT", "v VECTOR(2)"))
     before = rows_document(mysql)["tables"]
-    mysql.sql("UPDATE small.t SET id = id + 10")
-    mysql.flush_logs()
-    made, log = mysql.binlogs()[:2]
+    log = log_of(mysql, "UPDATE small.t SET id = id + 10")
     mysql.script(undo_of(log, tables=made))
     assert rows_document(mysql)["tables"] == before
     mysql.flush_logs()
-    mysql.sql("UPDATE small.t SET v = STRING_TO_VECTOR('[1, 2]') WHERE id = 1")
-    mysql.flush_logs()
-    mysql.sql("DELETE FROM small.t WHERE id = 2")
-    mysql.flush_logs()
-    for log in mysql.binlogs()[3:5]:
+    for change in (
+        "UPDATE small.t SET v = STRING_TO_VECTOR('[1, 2]') WHERE id = 1",
+        "DELETE FROM small.t WHERE id = 2",
+    ):
+        log = log_of(mysql, change)
         with pytest.raises(RefusedError, match="an empty value in `v`"):
             undo_of(log, tables=made)
 
@@ -186,14 +171,8 @@ COUNTS = ["small.keyless\t1\t1", "small.t\t4\t4"]
 
 def changed_again(server: Server, on_conflict: OnConflict) -> bytes:
     """What undoes a mistake after which some of its rows were changed again."""
-    drop_databases(server)
-    server.reset()
-    server.sql(AGAIN)
-    server.flush_logs()
-    server.sql(MISTAKE)
-    server.flush_logs()
+    made, log = logs_of(server, AGAIN, MISTAKE)
     server.sql(SINCE)
-    made, log = server.binlogs()[:2]
     return undo_of(log, on_conflict=on_conflict, tables=made)
 
 
@@ -225,45 +204,38 @@ def test_rows_changed_since_can_be_set_back_by_force(server: Server) -> None:
     assert sorted(lines) == ["small.keyless\t1\t1", "small.keyless v=0 name=b; ", "small.t\t8\t0"]
 
 
-def test_a_later_change_of_another_row_is_not_taken_for_one_of_the_same_row(server: Server) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(
-        "CREATE DATABASE small; USE small; CREATE TABLE t (a VARCHAR(9), b VARCHAR(9), v INT,"
-        " PRIMARY KEY (a, b)); INSERT INTO t VALUES ('x, y', 'z', 1), ('x', 'y, z', 2)"
-    )
-    server.flush_logs()
-    server.sql("UPDATE small.t SET v = 3 WHERE b = 'z'")
-    server.flush_logs()
-    server.sql("UPDATE small.t SET v = 4 WHERE b = 'y, z'")
-    made, mistake, since = server.binlogs()[:3]
+def changed_since(made: Path, mistake: Path, since: Path) -> list[str]:
+    """What is said of rows that a later log changed again."""
     catalog = Catalog()
     write_nothing(made, catalog)
     report = write_undo(
         everything([mistake]), io.BytesIO(), catalog, every=lambda: everything([mistake, since])
     )
-    assert not [warning for warning in report.warnings if "changed rows again" in warning]
+    return [warning for warning in report.warnings if "changed rows again" in warning]
+
+
+def test_a_later_change_of_another_row_is_not_taken_for_one_of_the_same_row(server: Server) -> None:
+    logs = logs_of(
+        server,
+        "CREATE DATABASE small; USE small; CREATE TABLE t (a VARCHAR(9), b VARCHAR(9), v INT,"
+        " PRIMARY KEY (a, b)); INSERT INTO t VALUES ('x, y', 'z', 1), ('x', 'y, z', 2)",
+        "UPDATE small.t SET v = 3 WHERE b = 'z'",
+        "UPDATE small.t SET v = 4 WHERE b = 'y, z'",
+    )
+    assert changed_since(*logs) == []
 
 
 def test_keys_of_rows_changed_since_are_listed_as_the_server_prints_them(server: Server) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(
+    logs = logs_of(
+        server,
         "CREATE DATABASE small; USE small; SET time_zone = '+00:00';"
         "CREATE TABLE t (a TIME, b TIME(2), c DATETIME, d DATETIME(3), e TIMESTAMP(6), v INT,"
         " PRIMARY KEY (a, b, c, d, e)); INSERT INTO t VALUES ('-01:00:00', '838:59:58.5',"
-        " '2026-01-02 03:04:05', '2026-01-02 03:04:05.678', '2026-01-02 03:04:05.678', 1)"
+        " '2026-01-02 03:04:05', '2026-01-02 03:04:05.678', '2026-01-02 03:04:05.678', 1)",
+        "UPDATE small.t SET v = 2",
+        "UPDATE small.t SET v = 3",
     )
-    for value in (2, 3):
-        server.flush_logs()
-        server.sql(f"UPDATE small.t SET v = {value}")
-    made, mistake, since = server.binlogs()[:3]
-    catalog = Catalog()
-    write_nothing(made, catalog)
-    report = write_undo(
-        everything([mistake]), io.BytesIO(), catalog, every=lambda: everything([mistake, since])
-    )
-    (warning,) = [warning for warning in report.warnings if "changed rows again" in warning]
+    (warning,) = changed_since(*logs)
     ((key,),) = server.query("SELECT CONCAT_WS(', ', a, b, c, d, e) FROM small.t")
     assert f": a, b, c, d, e={key} in " in warning
 
@@ -276,13 +248,7 @@ def test_an_error_in_the_middle_undoes_nothing_even_where_the_client_goes_on(ser
 
 
 def test_nothing_is_undone_where_a_trigger_would_fire(server: Server) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(AGAIN)
-    server.flush_logs()
-    server.sql(MISTAKE)
-    server.flush_logs()
-    made, log = server.binlogs()[:2]
+    made, log = logs_of(server, AGAIN, MISTAKE)
     server.sql(
         "USE small; CREATE TRIGGER more AFTER DELETE ON t FOR EACH ROW INSERT INTO keyless VALUES (5, 'd')"
     )
@@ -291,23 +257,6 @@ def test_nothing_is_undone_where_a_trigger_would_fire(server: Server) -> None:
     lines = server.script(undo_of(log, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
     assert lines[0] == "small.more"
     server.sql("USE small; DELETE FROM t WHERE id < 7; DELETE FROM keyless; DROP TRIGGER more")
-
-
-def test_the_undoing_of_an_undoing_is_the_change(mysql: MySQLServer) -> None:
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.sql(TABLES)
-    mysql.flush_logs()
-    mysql.sql(CHANGES)
-    mysql.flush_logs()
-    changed = rows_document(mysql)["tables"]
-    made, log = mysql.binlogs()[:2]
-    mysql.script(undo_of(log, tables=made))
-    mysql.flush_logs()
-    mysql.script(undo_of(mysql.binlogs()[2], tables=made))
-    found = rows_document(mysql)["tables"]
-    for name, table in changed.items():
-        assert found[name]["rows"] == table["rows"], name
 
 
 LATER = """
@@ -321,17 +270,12 @@ INSERT INTO named VALUES ('a', 1), ('b', 1);
 
 def test_a_later_change_of_a_document_or_of_letter_case_is_left_alone(server: Server) -> None:
     """Columns outside the key are compared too, JSON among them, and a key's text to the letter."""
-    drop_databases(server)
-    server.reset()
-    server.sql(LATER)
-    server.flush_logs()
-    server.sql("UPDATE small.documents SET j = '{\"a\": 2}'; UPDATE small.named SET v = 2")
-    server.flush_logs()
+    mistake = "UPDATE small.documents SET j = '{\"a\": 2}'; UPDATE small.named SET v = 2"
+    made, log = logs_of(server, LATER, mistake)
     server.sql(
         "UPDATE small.documents SET j = '{\"a\": 3}' WHERE id = 1;"
         "UPDATE small.named SET name = 'B' WHERE name = 'b'"
     )
-    made, log = server.binlogs()[:2]
     server.script(undo_of(log, tables=made, on_conflict=OnConflict.SKIP))
     documents = server.query("SELECT id, JSON_EXTRACT(j, '$.a') FROM small.documents ORDER BY id")
     assert documents == [("1", "3"), ("2", "1"), ("3", "1")]
@@ -339,16 +283,10 @@ def test_a_later_change_of_a_document_or_of_letter_case_is_left_alone(server: Se
 
 
 def test_a_later_change_of_the_sign_of_zero_is_left_alone(mysql: MySQLServer) -> None:
-    drop_databases(mysql)
-    mysql.reset()
-    mysql.sql(LATER)
-    mysql.flush_logs()
-    mysql.sql("UPDATE small.documents SET id = id + 10")
-    mysql.flush_logs()
+    made, log = logs_of(mysql, LATER, "UPDATE small.documents SET id = id + 10")
     mysql.sql(
         "UPDATE small.documents SET d = 0 WHERE id = 12; UPDATE small.documents SET f = -0e0 WHERE id = 13"
     )
-    made, log = mysql.binlogs()[:2]
     mysql.script(undo_of(log, tables=made, on_conflict=OnConflict.SKIP))
     assert mysql.query("SELECT id FROM small.documents ORDER BY id") == [("1",), ("12",), ("13",)]
 
@@ -359,13 +297,11 @@ def test_text_of_which_nothing_tells_the_character_set_comes_back_byte_by_byte(
     drop_databases(mariadb)
     mariadb.sql("CREATE DATABASE small CHARACTER SET latin1")
     mariadb.reset()
-    mariadb.sql(
-        "CREATE TABLE small.t (id INT PRIMARY KEY, t VARCHAR(20)); INSERT INTO small.t VALUES (1, 'é')"
+    made = log_of(
+        mariadb,
+        "CREATE TABLE small.t (id INT PRIMARY KEY, t VARCHAR(20)); INSERT INTO small.t VALUES (1, 'é')",
     )
-    mariadb.flush_logs()
-    mariadb.sql("UPDATE small.t SET t = 'üü'")
-    mariadb.flush_logs()
-    made, log = mariadb.binlogs()[:2]
+    log = log_of(mariadb, "UPDATE small.t SET t = 'üü'")
     mariadb.script(undo_of(log, tables=made))
     assert mariadb.query("SELECT HEX(t) FROM small.t") == [("E9",)]
 
@@ -387,21 +323,16 @@ BEGIN; UPDATE t SET id = id + 10 ORDER BY id DESC; SAVEPOINT s; DELETE FROM keyl
 
 
 def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(REVERSED)
+    logs_of(server, REVERSED)
 
     def state() -> list[list[tuple[str | None, ...]]]:
         orders = {"t": "1", "keyless": "1, 2"}
         return [server.query(f"SELECT * FROM small.{name} ORDER BY {by}") for name, by in orders.items()]
 
     before = state()
-    server.flush_logs()
     compressed = "" if server.client == "mariadb" else "SET SESSION binlog_transaction_compression = ON;"
-    server.sql(compressed + TO_REVERSE)
-    server.flush_logs()
+    log, undo = log_of(server, compressed + TO_REVERSE), tmp_path / "undo.binlog"
     assert state() != before
-    log, undo = server.binlogs()[1], tmp_path / "undo.binlog"
     with undo.open("wb") as output, BinlogFile.open(str(log)) as file:
         tables = Scan(file, Level.LEVEL_TABLES)
         write_reversed((ReversePart(file, table, range(len(table)), {}) for table in tables), output)
@@ -411,19 +342,14 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
 
 
 def test_a_reversed_log_undoes_in_a_database_of_another_name(server: Server, tmp_path: Path) -> None:
-    drop_databases(server)
-    server.reset()
+    empty(server)
     server.sql(REVERSED.replace("small", "another"))
     before = server.query("SELECT * FROM another.t ORDER BY 1")
     server.sql(TO_REVERSE.replace("small", "another"))
     drop_small = "DROP DATABASE IF EXISTS small"
     server.sql(drop_small)
-    server.reset()
-    server.sql(REVERSED)
-    server.flush_logs()
-    server.sql(TO_REVERSE)
-    server.flush_logs()
-    log, undo = server.binlogs()[1], tmp_path / "undo.binlog"
+    log_of(server, REVERSED)
+    log, undo = log_of(server, TO_REVERSE), tmp_path / "undo.binlog"
     with open_chain([str(log)]) as chain:
         extract(chain, Selection(), str(undo), ExtractOptions(reverse=True, databases={"small": "another"}))
     server.sql(drop_small)

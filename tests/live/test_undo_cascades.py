@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from binx.dataset.parquet import to_parquet
 from binx.log.chain.inputs import open_chain
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
@@ -24,6 +23,7 @@ from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
+from tests.live.logs import empty, export_last, log_of, logs_of
 from tests.live.test_undo import undo_of, write_nothing
 from tests.live.undo_round import UndoRound
 from tests.slices.sql.sql_of import everything
@@ -58,15 +58,7 @@ def referring_undone(
     on_conflict: OnConflict = OnConflict.STOP,
 ) -> tuple[bytes, tuple[str, ...]]:
     """What undoes a change of rows that others refer to, and what is said of rows that are not known."""
-    drop_databases(server)
-    server.reset()
-    server.sql(tables)
-    server.flush_logs()
-    server.sql(f"USE small; {changed}")
-    server.flush_logs()
-    server.sql(f"USE small; {change}")
-    server.flush_logs()
-    made, since, mistake = server.binlogs()[:3]
+    made, since, mistake = logs_of(server, tables, f"USE small; {changed}", f"USE small; {change}")
     catalog = Catalog()
     if not with_tables:
         write_nothing(made, catalog)
@@ -318,15 +310,9 @@ def test_a_row_that_others_are_in_the_way_of_is_listed_and_ends_no_other(
     server: Server, action: str, change: str, since: str, told: str
 ) -> None:
     """Each change is one of two rows; the other one is undone."""
-    drop_databases(server)
-    server.reset()
-    server.sql(CONFLICTS.format(action=action))
-    server.flush_logs()
-    server.sql(f"USE small; {change}")
-    server.flush_logs()
+    made, mistake = logs_of(server, CONFLICTS.format(action=action), f"USE small; {change}")
     server.sql(f"USE small; {since}")
     later = server.query("SELECT * FROM small.child WHERE id > 7")
-    made, mistake = server.binlogs()[:2]
     lines = server.script(undo_of(mistake, tables=made, on_conflict=OnConflict.SKIP)).splitlines()
     table = told.partition(" ")[0]
     assert lines == [f"small.{told}; ", f"small.{table}\t1\t1"]
@@ -443,8 +429,7 @@ LOST = {
 def reversed_of(server: Server, change: str, undo: Path, form: SliceFormat = SliceFormat.BINLOG) -> list[str]:
     """Make a change and write what undoes it; gives the tables of which that may lack rows."""
     server.flush_logs()
-    server.sql(f"USE small; {change}")
-    server.flush_logs()
+    log_of(server, f"USE small; {change}")
     *logs, _ = [str(path) for path in server.binlogs()]
     with open_chain(logs) as chain:
         wanted = Selection(start=Position(Path(logs[-1]).name, 4))
@@ -453,8 +438,7 @@ def reversed_of(server: Server, change: str, undo: Path, form: SliceFormat = Sli
 
 
 def test_a_reversed_log_says_which_tables_may_have_lost_rows(mariadb: MariaDBServer, tmp_path: Path) -> None:
-    drop_databases(mariadb)
-    mariadb.reset()
+    empty(mariadb)
     mariadb.sql(REFERRING)
     assert {change: reversed_of(mariadb, change, tmp_path / "undo") for change in LOST} == LOST
 
@@ -471,8 +455,7 @@ def test_a_reversed_log_says_which_tables_may_have_lost_rows(mariadb: MariaDBSer
 def test_rows_that_mysql_logs_with_those_that_they_followed_go_back_with_them(
     mysql: MySQLServer, change: str, action: str, tmp_path: Path
 ) -> None:
-    drop_databases(mysql)
-    mysql.reset()
+    empty(mysql)
     mysql.sql(
         "CREATE DATABASE small; USE small; CREATE TABLE a (id INT PRIMARY KEY);"
         "CREATE TABLE line (a INT PRIMARY KEY,"
@@ -501,8 +484,7 @@ def test_rows_that_mysql_logs_with_those_that_they_followed_go_back_with_them(
 def test_rows_that_refer_to_one_that_mysql_replaces_stay(
     mysql: MySQLServer, change: str, form: SliceFormat, tmp_path: Path
 ) -> None:
-    drop_databases(mysql)
-    mysql.reset()
+    empty(mysql)
     mysql.sql(REFERRING)
     before = all_rows(mysql)
     assert reversed_of(mysql, change, tmp_path / "undo", form) == []
@@ -522,17 +504,14 @@ def test_rows_that_refer_to_one_that_mysql_replaces_stay(
 
 def unlogged_in_data_set(server: Server, lake: Path) -> set[str]:
     """The tables of which a data set says that foreign keys may have changed rows without a log."""
-    server.flush_logs()
-    with open_chain([str(server.binlogs()[-2])]) as chain:
-        list(to_parquet([ends.file for ends in chain], lake))
+    export_last(server, lake)
     [manifest] = (lake / "_manifest").glob("*.json")
     tables = json.loads(manifest.read_text())["tables"]
     return {entry["table"] for entry in tables if "cascades_unlogged" in entry}
 
 
 def test_rows_that_mysql_logs_as_deleted_twice_come_back_once(mysql: MySQLServer, tmp_path: Path) -> None:
-    drop_databases(mysql)
-    mysql.reset()
+    empty(mysql)
     mysql.sql(REFERRING)
     before = all_rows(mysql)
     change = "DELETE parent, child FROM parent JOIN child ON child.p = parent.id WHERE parent.id = 1"
@@ -549,8 +528,7 @@ def test_mysql_whose_storage_engine_follows_keys_logs_no_rows_for_them(
     mysql.start(["--innodb-native-foreign-keys=ON"])
     try:
         for change in LOST:
-            drop_databases(mysql)
-            mysql.reset()
+            empty(mysql)
             mysql.sql(REFERRING)
             before = all_rows(mysql)
             assert reversed_of(mysql, change, tmp_path / "undo", SliceFormat.SQL) == []

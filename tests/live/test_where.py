@@ -27,9 +27,9 @@ from binx.rows.images import BatchImages
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.where.condition import Condition
 from testdata.servers import MySQLServer, Server
-from testdata.small import drop_databases
 from tests.cli.process import binx
 from tests.live.connection import Connection
+from tests.live.logs import logs_of
 from tests.live.test_differential import ROUNDS, seed_of
 from tests.live.workload.conditions import Conditions
 
@@ -148,11 +148,7 @@ INSERT INTO t VALUES (1, 12);
 
 
 def test_what_happens_to_the_table_stands_between_the_changes(server: Server, tmp_path: Path) -> None:
-    drop_databases(server)
-    server.reset()
-    server.sql(WORK)
-    server.flush_logs()
-    log = server.binlogs()[0]
+    [log] = logs_of(server, WORK)
     ended = binx("why", "--table", "small.t", "--pk", "1", "--json", str(log))
     found = [json.loads(line) for line in ended.lines]
     assert [one["type"] for one in found] == [

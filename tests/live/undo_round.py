@@ -15,8 +15,8 @@ from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql.undo import write_undo
 from testdata.servers import Server, ServerError
-from testdata.small import drop_databases
 from tests.live.connection import Connection
+from tests.live.logs import empty
 from tests.slices.sql.sql_of import everything
 
 TABLES = {
@@ -68,8 +68,7 @@ class UndoRound:
     def play(self) -> str:
         """Play the round; gives what the undo came to."""
         pick, server = self.pick, self.server
-        drop_databases(server)
-        server.reset()
+        empty(server)
         self._run(self._tables())
         self._run(["USE r", *self._statements(90, inserts=True)])
         before = self._rows()

@@ -1,10 +1,9 @@
-"""One Spark session for all tests here, and a way to run the loader on it."""
+"""Ways to run the loader on the Spark session, and to read what it wrote."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
@@ -16,22 +15,10 @@ from binx.cli.commands.load import load_command
 from binx.errors import BinxError
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
-from binx.spark.session import local_session
 from tests.spark.dataset import Name, Server
 
 Load = Callable[..., tuple[int, dict[str, Any]]]
 Loaded = Callable[..., tuple[int, dict[str, Any]]]
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A session in which small queries are quick."""
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    settings = {"spark.sql.shuffle.partitions": "2"}
-    with local_session(master="local[2,4]", memory="1g", settings=settings) as session:
-        yield session
 
 
 def options_of(arguments: list[str]) -> LoadOptions:

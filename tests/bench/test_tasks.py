@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -16,23 +15,17 @@ import pytest
 from bench.installed import install
 from bench.logs import Log
 from bench.measure import measure, run_task
-from bench.process import Reading, run_measured
+from bench.process import Reading
 from bench.pyarrow_writer import main, writer_settings
 from bench.recipes import RECIPES
 from bench.tasks import (
     BINX,
-    EXTRACT_INDEXED,
-    INDEX,
     PROJECT,
-    PYARROW,
     PYTHON_PROGRAM,
     READER_GTID,
-    READER_ROWS,
     TASK_NAMES,
-    TO_PARQUET,
     Task,
     log_tasks,
-    select_tasks,
     start_tasks,
 )
 from testdata.programs import Programs
@@ -79,24 +72,6 @@ def test_one_transaction_is_asked_for_as_each_reader_takes_it(installation: Prog
     assert {"--start-position=0-1-8", "--stop-position=0-1-9"} <= set(commands["mariadb"])
 
 
-def test_a_named_task_brings_what_it_needs_and_is_compared_with(installation: Programs) -> None:
-    tasks = log_tasks(log_of("bulk"), installation)
-    chosen = {task.name for task in select_tasks(tasks, [PYARROW, "no such"])}
-    assert {PYARROW, TO_PARQUET, READER_ROWS} <= chosen
-    assert not {INDEX, EXTRACT_INDEXED} & chosen
-
-
-def test_tasks_take_turns(tmp_path: Path) -> None:
-    order: list[str] = []
-
-    def run(task: Task, work: Path, needed: Path | None) -> Reading:
-        order.append(task.name)
-        return Reading(1.0, 1.0, 1, 0)
-
-    measure([Task("a", ("x",)), Task("b", ("y",))], 3, tmp_path, run)
-    assert order == ["a", "b"] * 3
-
-
 def test_what_binx_does_not_know_is_not_there_and_neither_is_what_needs_it(tmp_path: Path) -> None:
     def run(task: Task, work: Path, needed: Path | None) -> Reading:
         return Reading(1.0, 1.0, 1, 2, "No such command")
@@ -106,15 +81,6 @@ def test_what_binx_does_not_know_is_not_there_and_neither_is_what_needs_it(tmp_p
     assert first.reason == second.reason == "not there"
     assert third.reason == "failed with status 2: No such command"
     assert not any(outcome.readings for outcome in (first, second, third))
-
-
-def test_a_task_that_needs_another_reads_its_folder(tmp_path: Path) -> None:
-    write = (sys.executable, "-c", "open(r'{work}/made', 'w').write('text')")
-    read = (sys.executable, "-c", "assert open(r'{needed}/made').read() == 'text'")
-    outcomes = measure([Task("write", write), Task("read", read, needs="write")], 2, tmp_path, run_task)
-    assert [outcome.reason for outcome in outcomes] == [None, None]
-    assert [len(outcome.readings) for outcome in outcomes] == [2, 2]
-    assert not list(tmp_path.iterdir())
 
 
 def test_binx_is_measured_as_it_is_installed(tmp_path: Path) -> None:
@@ -127,26 +93,6 @@ def test_binx_is_measured_as_it_is_installed(tmp_path: Path) -> None:
     where = Path((tmp_path / "look" / "said").read_text().strip())
     assert where.is_relative_to(tmp_path / "installed")
     assert where.resolve() == PROJECT / "binx" / "__init__.py"
-
-
-def test_output_goes_to_a_file_and_the_last_words_are_kept(tmp_path: Path) -> None:
-    script = "import sys; print('data'); print('one\\ntwo\\n', file=sys.stderr); sys.exit(3)"
-    reading = run_measured([sys.executable, "-c", script], output=tmp_path / "out")
-    assert (tmp_path / "out").read_text() == "data\n"
-    assert (reading.status, reading.message) == (3, "two")
-    assert reading.cpu > 0
-    assert reading.peak > 0
-
-
-def test_a_log_gets_the_names_that_a_task_asks_for(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_text("bytes")
-    for names in ((), ("one", "two")):
-        work = tmp_path / "work"
-        run_task(Task("look", ("true",), link=log, names=names), work, None)
-        assert {path.name: path.read_text() for path in work.iterdir()} == dict.fromkeys(
-            names or ("log",), "bytes"
-        )
 
 
 TABLE = pa.table(

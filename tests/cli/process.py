@@ -19,6 +19,8 @@ from tests.cli.forking import forking
 
 BINX = (sys.executable, "-m", "binx")
 _LINES = 40
+PATIENT = "from binx.cli import progress\nprogress._PATIENCE = 3600.0"
+"""Shows no progress, however long a command takes."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def on_terminal(
     width: int,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    code: str = "",
+    code: str = PATIENT,
 ) -> Ended:
     """Run a command line on a pseudo-terminal of a certain width, after some Python."""
     master, slave = pty.openpty()

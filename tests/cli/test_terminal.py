@@ -15,7 +15,6 @@ from tests.cli.strange_names import NAME, TEXT, damaged_log, strange_log
 from tests.log.building import UUID_TEXT
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
-PATIENT = "from binx.cli import progress\nprogress._PATIENCE = 3600.0"
 COMMANDS = [
     ["ls"],
     ["ls", "--sort", "bytes"],
@@ -40,8 +39,8 @@ def columns(line: str) -> int:
 def test_no_line_is_wider_than_the_terminal_with_colours_and_without(
     shop: Shop, arguments: list[str], width: int
 ) -> None:
-    coloured = on_terminal(*arguments, *shop.logs, width=width, code=PATIENT)
-    plain = on_terminal(*arguments, *shop.logs, width=width, code=PATIENT, env={"NO_COLOR": "1"})
+    coloured = on_terminal(*arguments, *shop.logs, width=width)
+    plain = on_terminal(*arguments, *shop.logs, width=width, env={"NO_COLOR": "1"})
     assert (coloured.code, plain.code) == (0, 0)
     assert max(map(columns, plain.lines)) <= width
     assert "\x1b[" in coloured.out
@@ -204,7 +203,6 @@ def test_a_pipe_keeps_the_layout_of_a_terminal(shop: Shop) -> None:
 OWN = re.compile(r"\x1b\[[0-9;]*m|\x1b\[2K|\x1b\[1A|\x1b\[\?25[lh]|\r")
 """Colours, and what a progress bar comes and goes with."""
 
-AT_ONCE = "from binx.cli import progress\nprogress._PATIENCE = -1.0"
 LOG = "mysql-bin.000001"
 SQL = ["extract", "--format", "sql", "--exclude-gtid", f"{UUID_TEXT}:7"]
 """Without LOAD DATA, which SQL cannot hold."""
@@ -269,7 +267,7 @@ def check(ended: Ended) -> None:
 
 @pytest.mark.parametrize("arguments", READERS, ids=lambda arguments: ascii(" ".join(arguments)))
 def test_no_name_or_value_drives_the_terminal(arguments: list[str], folder: Path) -> None:
-    ended = on_terminal(*arguments, width=120, cwd=folder, code=PATIENT)
+    ended = on_terminal(*arguments, width=120, cwd=folder)
     check(ended)
     assert ended.out
 
@@ -285,7 +283,7 @@ def test_nor_does_one_beside_a_progress_bar(command: str, folder: Path, tmp_path
         "to-parquet": ["to-parquet", "-o", "lake", str(log)],
         "archive": ["archive", str(source), "--to", f"archive{NAME}"],
     }[command]
-    ended = on_terminal(*arguments, width=100, cwd=tmp_path, code=AT_ONCE)
+    ended = on_terminal(*arguments, width=100, cwd=tmp_path, code=IMPATIENT)
     assert command in ended.out
     check(ended)
 
@@ -304,15 +302,15 @@ def test_an_archive_of_logs_with_strange_names_is_told_of_without_harm(tmp_path:
         ["archive", source, "--to", place, "--prune", "0"],
     ]
     for arguments in commands:
-        check(on_terminal(*arguments, width=120, code=PATIENT))
+        check(on_terminal(*arguments, width=120))
     (source / "mysql-bin.index").write_text(f"./mysql-bin.000009{NAME}\n")
-    check(on_terminal("archive", source, "--to", place, width=120, code=PATIENT))
+    check(on_terminal("archive", source, "--to", place, width=120))
 
 
 def test_files_and_pipes_get_what_the_log_says(folder: Path) -> None:
     for arguments in (SQL, ["extract", "--format", "thl"], ["stats", "--csv"]):
         assert NAME.splitlines()[0] in binx(*arguments, LOG, cwd=folder).out
-    told = on_terminal("stats", "--csv", LOG, width=120, cwd=folder, code=PATIENT).out
+    told = on_terminal("stats", "--csv", LOG, width=120, cwd=folder).out
     assert "control characters are shown as" in told
 
 

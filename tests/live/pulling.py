@@ -14,9 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from binx.event.header import EventType
 from testdata.servers import Server
 
 IN_USE_AT = 4 + 17
+CHECKPOINT = bytes([EventType.MARIADB_BINLOG_CHECKPOINT])
 BLOCK = 1 << 16
 
 
@@ -66,6 +68,9 @@ def differences(server: Server, to: Path) -> list[str]:
             continue
         theirs, ours = log.read_bytes(), copy.read_bytes()
         if log == logs[-1]:
+            # A MariaDB notes a while after it began a log that it needs none of before.
+            if theirs[len(ours) + 4 :].startswith(CHECKPOINT):
+                theirs = theirs[: len(ours)]
             same = theirs[:IN_USE_AT] + theirs[IN_USE_AT + 1 :] == ours[:IN_USE_AT] + ours[IN_USE_AT + 1 :]
         else:
             same = theirs == ours

@@ -117,8 +117,8 @@ def test_data_is_on_the_disk_before_the_state_that_names_it(
 
     monkeypatch.setattr(os, "fsync", noted)
     monkeypatch.setattr(Place, "put", look)
-    two_runs().export_all(tmp_path / "in")
-    assert load(tmp_path / "in", tmp_path / "out")[0] == 0
+    two_runs().export_all(tmp_path / "in [1]")
+    assert load(tmp_path / "in [1]", tmp_path / "out")[0] == 0
     assert list((tmp_path / "out/shop").rglob("*.parquet"))
     assert lost == []
 
@@ -227,25 +227,6 @@ def test_sources_may_leave_the_data_set_once_they_are_loaded(tmp_path: Path, loa
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_the_script_runs_as_spark_submit_starts_it(tmp_path: Path) -> None:
-    two_runs().export_all(tmp_path / "in [1]")
-    submit = [
-        str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
-        *("--master", "local[1]", "--driver-java-options", "-XX:TieredStopAtLevel=1"),
-    ]
-    script = [str(SCRIPT), "--input", str(tmp_path / "in [1]"), "--output", str(tmp_path / "out")]
-    answer = subprocess.run(
-        [*submit, *script, "--json"],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert json.loads(answer.stdout)["tables"][0]["current"] == 2
-
-
 def test_a_python_without_binx_is_told_in_one_line(tmp_path: Path) -> None:
     answer = subprocess.run(
         [sys.executable, "-S", "-E", str(SCRIPT), "--help"],
@@ -256,19 +237,3 @@ def test_a_python_without_binx_is_told_in_one_line(tmp_path: Path) -> None:
     )
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
     assert "binx is not installed" in answer.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["--output", "x"], "expected a data set"),
-        (["--input", "x"], "expected --output"),
-        (["--input", "x", "--output", "y", "--key", "orders"], "DB.TABLE=COLUMN"),
-    ],
-)
-def test_a_wrong_command_line_ends_with_2(arguments: list[str], complaint: str) -> None:
-    answer = subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False
-    )
-    assert answer.returncode == 2
-    assert complaint in answer.stderr

@@ -16,8 +16,6 @@ import pytest
 
 import binx.spark.export as engine
 from binx import __version__
-from binx.cli.commands import to_parquet as command
-from binx.cli.run import run
 from binx.dataset.chain import SourceReport
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
@@ -235,22 +233,6 @@ def test_what_executors_lack_is_told_once_for_each_host() -> None:
         "c: /backup/mysql-bin.000001 does not exist;"
         " logs and output must be at the same path on all machines",
     ]
-
-
-def test_the_command_takes_the_engine(
-    spark: Any,
-    tmp_path: Path,
-    native: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from contextlib import nullcontext
-
-    monkeypatch.setattr(command, "local_session", lambda **settings: nullcontext(spark))
-    assert run(["to-parquet", "--engine", "spark", str(SHOP), "-o", str(tmp_path)]) == 0
-    assert tree(tmp_path) == native
-    assert run(["to-parquet", "--master", "local", str(SHOP), "-o", str(tmp_path)]) == 2
-    assert "--master applies only to --engine spark" in capsys.readouterr().err
 
 
 CLUSTER = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -42,33 +41,6 @@ def test_the_last_image_of_a_key_wins(tmp_path: Path, loaded: Loaded, rows: Rows
     [table] = summary["tables"]
     assert (table["listed"], table["loaded"], table["current"]) == (10, 10, 2)
     assert (table["inserts"], table["updates"], table["deletes"]) == (4, 2, 2)
-
-
-def test_a_key_that_moved_away_is_gone(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
-    server = orders()
-    server.transaction(insert(1, "a"), insert(2, "b"))
-    server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"id": 2}))
-    loaded(server)
-    assert [(row["id"], row["name"]) for row in rows(tmp_path / "out", ORDERS)] == [(2, "a"), (3, "b")]
-
-
-def test_absent_columns_keep_their_last_known_value_also_where_the_key_moves(
-    tmp_path: Path, loaded: Loaded, rows: Rows
-) -> None:
-    server = orders(image="MINIMAL")
-    server.transaction(insert(1, "a", 10), insert(2, "b", 20))
-    server.transaction(("update", ORDERS, (1,), {"amount": None}), ("update", ORDERS, (2,), {"name": "B"}))
-    server.transaction(("update", ORDERS, (2,), {"id": 3}), ("update", ORDERS, (1,), {"id": 2}))
-    server.transaction(("update", ORDERS, (3,), {"id": 4}), ("update", ORDERS, (4,), {"amount": 21}))
-    loaded(server)
-    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
-    server.rotate()
-    server.transaction(("update", ORDERS, (4,), {"id": 1}), ("update", ORDERS, (2,), {"name": None}))
-    server.transaction(
-        ("update", ORDERS, (1,), {"id": 9}), insert(1, "new"), ("update", ORDERS, (9,), {"name": "z"})
-    )
-    loaded(server)
-    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
 def change(server: Server, choose: random.Random) -> tuple[Any, ...]:
@@ -197,20 +169,6 @@ def test_what_happened_to_a_table_while_another_one_was_loaded_is_made_up_for(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-def test_a_type_that_rounds_what_is_there_is_computed(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
-    server = Server()
-    fields = [("id", pa.int64()), ("price", pa.decimal128(10, 4))]
-    server.create(ORDERS, fields, ["id"])
-    server.transaction(("insert", ORDERS, {"id": 1, "price": Decimal("1.2355")}))
-    assert loaded(server)[0] == 0
-    server.rotate()
-    server.alter(
-        ORDERS, "ALTER TABLE orders MODIFY price DECIMAL(10,2)", [fields[0], ("price", pa.decimal128(10, 2))]
-    )
-    assert loaded(server)[0] == 0
-    assert rows(tmp_path / "out", ORDERS) == [{"id": 1, "price": Decimal("1.24")}]
-
-
 def complete(output: Path) -> list[str]:
     return [table.complete for table in load_status(str(output)).tables]
 
@@ -255,25 +213,6 @@ def test_a_log_that_is_missing_between_others_is_said_until_it_comes(
     code, summary = load(tmp_path / "lake", tmp_path / "out")
     assert (code, summary["losses"]) == (0, [])
     assert {row["id"] for row in rows(tmp_path / "out", ORDERS)} == {1, 2, 3}
-
-
-def test_a_key_that_gets_another_type_is_the_key_still(
-    tmp_path: Path, load: Load, loaded: Loaded, rows: Rows
-) -> None:
-    server = Server()
-    text, number = [("id", pa.string()), ("v", pa.int32())], [("id", pa.int64()), ("v", pa.int32())]
-    server.create(ORDERS, text, ["id"])
-    server.transaction(*[("insert", ORDERS, {"id": str(one), "v": one}) for one in range(3)])
-    loaded(server)
-    server.rotate()
-    server.alter(ORDERS, "ALTER TABLE orders MODIFY id BIGINT", number)
-    server.tables[ORDERS] = {(key,): {"id": key, "v": key} for key in range(3)}
-    server.transaction(("update", ORDERS, (1,), {"v": 10}))
-    server.export_all(tmp_path / "in")
-    for output in ("out", "once"):
-        code, summary = load(tmp_path / "in", tmp_path / output)
-        assert code == 0, summary
-        assert rows(tmp_path / output, ORDERS) == server.rows(ORDERS)
 
 
 def test_what_selections_left_out_is_said_until_a_whole_export_has_it(tmp_path: Path, load: Load) -> None:

@@ -20,32 +20,6 @@ GHOST: Name = ("shop", "_orders_gho")
 OLD: Name = ("shop", "_orders_del")
 
 
-def test_a_truncated_table_holds_only_what_came_after(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
-    server = orders()
-    server.transaction(insert(1), insert(2))
-    server.truncate(ORDERS, "/* nightly */ truncate `orders` -- all of it")
-    loaded(server)
-    assert rows(tmp_path / "out", ORDERS) == []
-    server.transaction(insert(1, "after"))
-    loaded(server)
-    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
-
-
-def test_a_table_that_was_dropped_and_created_anew_begins_empty(
-    tmp_path: Path, loaded: Loaded, rows: Rows
-) -> None:
-    server = orders()
-    server.transaction(insert(1), insert(2))
-    loaded(server)
-    server.rotate()
-    server.drop(ORDERS)
-    server.create(ORDERS, [("id", pa.string()), ("price", pa.float64())], ["id"])
-    server.transaction(("insert", ORDERS, {"id": "a", "price": 1.5}))
-    code, _ = loaded(server)
-    assert code == 0
-    assert rows(tmp_path / "out", ORDERS) == [{"id": "a", "price": 1.5}]
-
-
 @pytest.mark.parametrize("options", [[], ["--table", "shop.orders"]])
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_a_swapped_in_table_brings_its_rows(
@@ -85,22 +59,6 @@ def test_a_swapped_in_table_brings_its_rows(
 
 
 RENAMED = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
-
-
-def test_values_follow_a_renamed_column_and_end_with_a_dropped_one(
-    tmp_path: Path, loaded: Loaded, rows: Rows
-) -> None:
-    server = orders()
-    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
-    loaded(server)
-    server.rotate()
-    server.alter(ORDERS, "ALTER TABLE orders CHANGE COLUMN name title text", RENAMED, {"name": "title"})
-    server.alter(ORDERS, "ALTER TABLE orders DROP amount, LOCK=NONE", RENAMED[:2])
-    server.alter(ORDERS, "ALTER TABLE orders ADD amount int", RENAMED)
-    server.transaction(("update", ORDERS, (2,), {"amount": 20}))
-    loaded(server)
-    expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
-    assert rows(tmp_path / "out", ORDERS) == expected == server.rows(ORDERS)
 
 
 CHANGED = "CHANGE name title text, DROP amount"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from binx.api.logs import Binlogs
 from binx.errors import BinxWarning, UsageError
-from binx.log.chain.chain import lacking, order_ends
+from binx.log.chain.chain import ends_problems, order_ends
 from binx.log.chain.ends import known_ends
 from binx.log.chain.inputs import open_named
 from binx.rows.ddl.schema_dump import dump_of, read_dump
@@ -48,7 +48,7 @@ def open(  # noqa: A001 - it is called as binx.open
         EncryptedError: a file is encrypted, and no given key decrypts it.
 
     Warns:
-        BinxWarning: a log, or the end of one, is missing between those given.
+        BinxWarning: logs do not follow each other, as where one, or the end of one, is missing.
     """
     if not paths:
         raise UsageError("expected at least one binary log to open, found none")
@@ -61,8 +61,8 @@ def open(  # noqa: A001 - it is called as binx.open
             _path_list(identity),
         )
     chain = order_ends(map(known_ends, open_named([fspath(path) for path in paths], keys)))
-    for sentence in lacking(chain):
-        warnings.warn(sentence, BinxWarning, stacklevel=2)
+    for problem in ends_problems(chain):
+        warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
     return Binlogs(chain, None if dump is None else dump.known_in([ends.file for ends in chain]))
 
 

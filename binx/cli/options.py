@@ -15,7 +15,7 @@ from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.log.chain.chain import ends_problems
+from binx.log.chain.chain import ChainProblem, ends_problems
 from binx.log.chain.inputs import copy_note, open_chain
 from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
@@ -200,20 +200,23 @@ class Logs:
         for file in files:
             self.notes([copy_note(file, path) for path in file.copies])
 
-    def check_links(self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True) -> None:
-        """Warn of problems between logs, and note whether a log or the end of one is missing."""
+    def check_links(
+        self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True
+    ) -> list[ChainProblem]:
+        """Return the problems between logs, warn of them, and note whether transactions are missing."""
         for position in filter(None, (selection.start, selection.stop)):
             file = chain[index_of_file(position, [ends.file.name for ends in chain])].file
             if position.offset > file.size:
                 self.lacks_log = True
                 say_warning(f"{file.path}: it has no position {position.offset}, but ends at {file.size}")
-        if selection.gtids is not None:
-            return  # Missing GTIDs are reported separately.
-        for problem in ends_problems(chain):
+        # Missing GTIDs are reported separately.
+        problems = ends_problems(chain) if selection.gtids is None else []
+        for problem in problems:
             is_missing = problem.lacks_transactions(selection.since, selection.until)
             self.lacks_log |= is_missing
             if warns and (problem.lacks_transactions() or not self.quiet):
                 say_warning(problem.sentence)
+        return problems
 
     def ending(self, missing: GtidSet | str, *, losses: bool = False) -> ExitCode:
         """Print the requested GTIDs that were not found, and return the exit code."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from binx.event.format import Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.chain import ChainProblem
 from binx.log.selection.moments import MICROSECONDS
@@ -23,7 +22,6 @@ _HUGE_SHARE = 4
 _SHARED_BYTES = 10 * 1024 * 1024
 _NAMES_SHOWN = 5
 _GTIDS_SHOWN = 200
-_CASCADES_LOGGED_SINCE = (9, 6, 0)
 
 
 class Evidence(NamedTuple):
@@ -34,7 +32,7 @@ class Evidence(NamedTuple):
         largest: the transactions with most bytes, at least four if there are as many.
         tables: information from table maps; empty if only the index was read.
         with_text: transactions that contain statements and are not DDL.
-        cascades: statements that define foreign keys with actions that change rows.
+        cascades: statements that define foreign keys with actions whose row changes are not logged.
     """
 
     files: Sequence[Record]
@@ -52,7 +50,6 @@ class Evidence(NamedTuple):
     largest_step: int
     missing_gtids: GtidSet
     cascades: int
-    versions: set[tuple[Flavour, tuple[int, int, int]]]
 
 
 def findings(evidence: Evidence) -> list[Record]:
@@ -132,13 +129,12 @@ def _about_tables(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
             len(names),
             f"table maps with metadata of the unknown type {number}, which is ignored: {_names(names)}",
         )
-    if any(not _logs_cascades(*version) for version in evidence.versions):
-        yield (
-            "cascades_not_logged",
-            evidence.cascades,
-            f"{counted(evidence.cascades, 'statement')} with foreign key actions (CASCADE, SET NULL); their"
-            " row changes are not logged by MariaDB, nor by MySQL before 9.6",
-        )
+    yield (
+        "cascades_not_logged",
+        evidence.cascades,
+        f"{counted(evidence.cascades, 'statement')} with foreign key actions (CASCADE, SET NULL), whose row"
+        " changes the server did not log",
+    )
 
 
 def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
@@ -181,10 +177,6 @@ def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         f" {evidence.largest_step // MICROSECONDS:,} s: a clock was set back, logs of several servers are"
         " mixed, or, in logs without commit times, statements were long or sessions set their time",
     )
-
-
-def _logs_cascades(flavour: Flavour, version: tuple[int, int, int]) -> bool:
-    return flavour is Flavour.MYSQL and version >= _CASCADES_LOGGED_SINCE
 
 
 def _names(names: Iterable[str]) -> str:

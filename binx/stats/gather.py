@@ -21,7 +21,7 @@ from binx.kernels.transactions.selection import Measure, measures, rank
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import ends_problems, epochs, order_ends
+from binx.log.chain.chain import ChainProblem, epochs, order_ends
 from binx.log.chain.ends import FileEnds, known_ends
 from binx.log.chain.links import missing_gtids
 from binx.log.file import BinlogFile, TransactionScan
@@ -65,6 +65,7 @@ _DAMAGES_SHOWN = 3
 def gather(
     files: Sequence[BinlogFile],
     *,
+    problems: Sequence[ChainProblem] = (),
     selection: Selection | None = None,
     by: Sequence[Dimension] = (),
     zone: tzinfo = UTC,
@@ -82,6 +83,7 @@ def gather(
     that cannot contain selected transactions are skipped.
 
     Args:
+        problems: what is wrong between the logs.
         selection: which transactions; None for all. Those that touch a selected table count as a whole.
         by: the dimensions of the breakdown, combined.
         zone: the time zone for hours and days in the breakdown.
@@ -123,7 +125,7 @@ def gather(
         done += log.file.size
         if on_progress is not None:
             on_progress(done)
-    return gathering.figures(ends)
+    return gathering.figures(ends, problems)
 
 
 def figures_json(figures: Record, top: int | None = None) -> str:
@@ -279,7 +281,7 @@ class _Gathering:
             }
         )
 
-    def figures(self, ends: Sequence[FileEnds]) -> Record:
+    def figures(self, ends: Sequence[FileEnds], problems: Sequence[ChainProblem]) -> Record:
         """Return all figures."""
         tally, quick, selector = self._tally, self._quick, self._selector
         transactions, transaction_bytes, rows = tally.totals
@@ -296,7 +298,7 @@ class _Gathering:
         evidence = Evidence(
             files=self._files,
             unknown_events=self._unknown_events,
-            problems=ends_problems(ends),
+            problems=problems,
             kinds={record["kind"]: record["transactions"] for record in kinds},
             largest=largest,
             huge_count=self._huge_count,
@@ -308,8 +310,7 @@ class _Gathering:
             backward_steps=steps[0] + event_steps[0],
             largest_step=max(steps[1], event_steps[1]),
             missing_gtids=missing,
-            cascades=self._statements.cascades,
-            versions={(log.file.format.flavour, log.file.format.version) for log in ends},
+            cascades=self._statements.unlogged_cascades,
         )
         return {
             "files": self._files,

@@ -9,12 +9,14 @@ from statistics import median
 from typing import Any
 
 from binx.errors import DamagedError, UnsupportedError
+from binx.event.format import FormatDescription
 from binx.event.query import Query
+from binx.event.rows import RowsFlag, RowsHeader
 from binx.event.table_map import parse_map_body
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import Kind
 from binx.log.events import transaction_events
-from binx.log.file import TransactionScan
+from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_id
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.moments import MICROSECONDS
@@ -215,14 +217,14 @@ class StatementReader:
 
     Attributes:
         ddl: the first statements that are transactions of their own.
-        cascades: statements that define foreign keys with actions that change rows.
         only_tables_made: transactions whose only statements define tables (CREATE TABLE … SELECT, CREATE
             TABLE … START TRANSACTION).
     """
 
     def __init__(self) -> None:
         self.ddl: list[Record] = []
-        self.cascades = 0
+        self._cascades = 0
+        self._first_rows: dict[BinlogFile, tuple[int, int, FormatDescription]] = {}
         self.only_tables_made = 0
         self._ddl_left = DDL_READ
         self._mixtures_left = MIXTURES_READ
@@ -230,6 +232,12 @@ class StatementReader:
     def take(self, part: Selected) -> None:
         """Examine the marked transactions."""
         table, mask = part.table, bytearray(part.mask)
+        if part.scan.file not in self._first_rows:
+            table.keep_range(mask, "rows", 1, _LARGEST)
+            for index in table.marked(mask)[:1]:
+                span = table.value("start", index), table.value("end", index)
+                self._first_rows[part.scan.file] = *span, table.format
+            mask = bytearray(part.mask)
         if self._ddl_left:
             table.keep_values(mask, "kind", [Kind.KIND_DDL])
             indexes = table.marked(mask)[: self._ddl_left]
@@ -248,8 +256,14 @@ class StatementReader:
                 made = sum(is_schema_statement(query.text) for query in _queries(part, index))
                 self.only_tables_made += made == table.value("statements", index)
 
+    @property
+    def unlogged_cascades(self) -> int:
+        """Statements that define foreign keys with actions that change rows, if these are not logged."""
+        places = self._first_rows.items() if self._cascades else ()
+        return self._cascades if any(not _logs_cascades(file, *place) for file, place in places) else 0
+
     def _take_ddl(self, part: Selected, index: int, query: Query) -> None:
-        self.cascades += _CASCADE.search(query.text) is not None
+        self._cascades += _CASCADE.search(query.text) is not None
         if len(self.ddl) < DDL_LISTED:
             file, value = part.scan.file, part.table.value
             self.ddl.append(
@@ -262,6 +276,17 @@ class StatementReader:
                     "sql": printable(query.text[:_CHARACTERS]),
                 }
             )
+
+
+def _logs_cascades(file: BinlogFile, start: int, end: int, description: FormatDescription) -> bool:
+    """Return whether a log has what foreign keys change, by the first rows of one of its transactions."""
+    try:
+        for _, event in transaction_events(file, start, end, description):
+            if isinstance(event, RowsHeader):
+                return bool(event.flags & RowsFlag.USE_SQL_FOREIGN_KEY)
+    except (DamagedError, UnsupportedError):
+        pass  # The log's own problem.
+    return True
 
 
 def _queries(part: Selected, index: int) -> Iterator[Query]:

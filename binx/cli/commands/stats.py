@@ -80,9 +80,10 @@ def stats_command(
             bar.expect(sum(file.size for file in files))
             logs.note_copies(files)
             # The figures have the warnings.
-            logs.check_links(order_ends(map(known_ends, files)), selection, warns=False)
+            problems = logs.check_links(order_ends(map(known_ends, files)), selection, warns=False)
             figures = gather(
                 files,
+                problems=problems,
                 selection=selection,
                 by=dimensions,
                 zone=zone,

@@ -110,11 +110,6 @@ def ends_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet] | None =
     return problems
 
 
-def lacking(ends: Sequence[FileEnds]) -> list[str]:
-    """Return sentences about the logs, and ends of logs, that are missing between ordered logs."""
-    return [problem.sentence for problem in ends_problems(ends) if problem.lacks_transactions()]
-
-
 def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None) -> Iterable[ChainProblem]:
     def problem(kind: ProblemKind, message: str) -> ChainProblem:
         return ChainProblem(kind, before, after, message)

@@ -21,7 +21,7 @@ from binx.errors import AbsentError, BinxWarning, TruncatedError
 from binx.event.format import FormatDescription
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
-from binx.log.chain.chain import lacking, order_ends
+from binx.log.chain.chain import ends_problems, order_ends
 from binx.log.chain.ends import FileEnds, read_ends
 from binx.log.chain.inputs import open_logs
 from binx.log.file import BinlogFile, TransactionScan
@@ -85,8 +85,8 @@ def known_tables(request: Request, files: Sequence[BinlogFile] = ()) -> Catalog:
 def plan(request: Request) -> list[list[Slice]]:
     """Cut the logs of a request into the slices that each task reads."""
     with opened_chain(request) as chain:
-        for sentence in lacking(chain):
-            warnings.warn(sentence, BinxWarning, stacklevel=2)
+        for problem in ends_problems(chain):
+            warnings.warn(problem.sentence, BinxWarning, stacklevel=2)
         files = [ends.file for ends in chain]
         tables = None if request.what is What.TRANSACTIONS else known_tables(request, files)
         planner = Planner(request, [file.name for file in files], tables)

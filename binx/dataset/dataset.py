@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from binx.errors import AbsentError, OutputError, RefusedError, SourceError
+from binx.storage.locking import LockedError
 from binx.storage.output import output_errors
-from binx.storage.store import MANIFESTS, LocalStore, LockedError, open_store
+from binx.storage.store import MANIFESTS, LocalStore, open_store
 
 STAGING = "_staging"
 ATTEMPTS = f"{STAGING}/attempts"

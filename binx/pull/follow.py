@@ -34,8 +34,8 @@ from binx.pull.server import LogPosition, Server
 from binx.pull.state import LOCK, Chain, PullState, now_text, read_state
 from binx.pull.transfer import SILENT_PERIODS, Progress, Transfer, first_log
 from binx.source.names import number_of
+from binx.storage.locking import hold_lock
 from binx.storage.output import output_errors
-from binx.storage.store import hold_lock
 
 _SHORTEST_SILENCE = 1.0
 _FIRST_DELAY, _LONGEST_DELAY = 0.2, 30.0

@@ -74,6 +74,12 @@ class Sink(Protocol):
         """Write all bytes."""
 
 
+class CountedSink(Sink, Protocol):
+    """A sink that counts the bytes written."""
+
+    bytes_written: int
+
+
 class OutputStream(io.RawIOBase):
     """A binary stream whose writes are complete and whose errors are :class:`~binx.errors.OutputError`.
 

@@ -16,8 +16,8 @@ from urllib.parse import quote
 from binx.errors import OutputError, SourceError
 from binx.source import Source
 from binx.source.remote import RemoteFile, reach, shortened
-from binx.storage.output import output_errors
-from binx.storage.store import CountedSink, hold_lock
+from binx.storage.locking import hold_lock
+from binx.storage.output import CountedSink, output_errors
 
 if TYPE_CHECKING:
     from pyarrow import NativeFile

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote
 
-from binx.errors import OutputError, SourceError
+from binx.errors import SourceError
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
-from binx.storage.output import Sink, open_output, output_errors, remove_leftovers, synchronize
+from binx.storage.locking import hold_lock
+from binx.storage.output import CountedSink, open_output, output_errors, remove_leftovers, synchronize
 
 if TYPE_CHECKING:
     from binx.storage.remote_store import RemoteStore
@@ -24,12 +24,6 @@ MANIFESTS = "_manifest"
 LOCK = "_lock"
 
 _FILE_SCHEME = "file://"
-
-
-class CountedSink(Sink, Protocol):
-    """A sink that counts the bytes written."""
-
-    bytes_written: int
 
 
 class LocalStore:
@@ -234,43 +228,3 @@ def open_file(path: str) -> Iterator[CountedSink]:
     name = path.partition("?")[0].rpartition("/")[2]
     with open_store(beside(path, "")).writing(unquote(name)) as sink:
         yield sink
-
-
-class LockedError(OutputError):
-    """Another process is writing to the place."""
-
-
-@contextmanager
-def hold_lock(path: Path, where: str) -> Iterator[None]:
-    """Hold a lock file; the file stays, as another process may be about to lock it.
-
-    Raises:
-        LockedError: another process holds it.
-        OutputError: it cannot be created.
-    """
-    with output_errors(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LockedError(
-                f"another binx process{_holder(descriptor)} is writing to it", path=where
-            ) from None
-        with suppress(OSError):
-            # Only a hint for people; on a full disk the lock works without it.
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                os.ftruncate(descriptor, 0)
-    finally:
-        os.close(descriptor)
-
-
-def _holder(descriptor: int) -> str:
-    """Return the process id that the lock's holder wrote into the file."""
-    text = os.pread(descriptor, 32, 0).strip()
-    return f" ({int(text)})" if text.isdigit() else ""

@@ -29,7 +29,7 @@ from binx.pull.login import Login, Tls, TlsMode, parse_url, read_defaults
 from binx.pull.mirror import DiskFullError, LogFile
 from binx.pull.server import LogPosition, ServerFacts, server_error
 from binx.pull.state import LOCK, STATE, Chain, PullState, read_state, read_status
-from binx.storage.store import hold_lock
+from binx.storage.locking import hold_lock
 from tests.conftest import TESTDATA
 from tests.pull.wire import event, events_of
 

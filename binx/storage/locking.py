@@ -1,0 +1,52 @@
+"""Lock files: one writer at a time; a lock ends with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from binx.errors import OutputError
+from binx.storage.output import output_errors
+
+
+class LockedError(OutputError):
+    """Another process is writing to the place."""
+
+
+@contextmanager
+def hold_lock(path: Path, where: str) -> Iterator[None]:
+    """Hold a lock file; the file stays, as another process may be about to lock it.
+
+    Raises:
+        LockedError: another process holds it.
+        OutputError: it cannot be created.
+    """
+    with output_errors(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockedError(
+                f"another binx process{_holder(descriptor)} is writing to it", path=where
+            ) from None
+        with suppress(OSError):
+            # Only a hint for people; on a full disk the lock works without it.
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    """Return the process id that the lock's holder wrote into the file."""
+    text = os.pread(descriptor, 32, 0).strip()
+    return f" ({int(text)})" if text.isdigit() else ""

@@ -281,13 +281,6 @@ class TestCheck:
         report = check(tmp_path / "archive", copy_logs(tmp_path / "too late", 4))
         assert "missing_file" in {problem.kind for problem in report.problems}
 
-    def test_a_manifest_that_names_a_strange_server_is_no_end(self, sealed: Path) -> None:
-        (path,) = (sealed / "_manifest").glob("*000002*")
-        manifest = json.loads(path.read_text())
-        manifest |= {"flavour": "oracle", "server_id": 1 << 80, "create_timestamp": -1}
-        path.write_text(json.dumps(manifest))
-        assert check(sealed).logs == 5
-
 
 class TestReadingInPlace:
     def test_commands_read_it_with_its_index(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from binx.archive.manifest import manifest_name, read_manifests
+from binx.archive.manifest import decode_manifest, encode_manifest, manifest_name, read_manifests
 from binx.archive.prune import expire
 from binx.archive.report import State
 from binx.archive.restore import find_named, restore_log, restore_span
@@ -272,8 +273,10 @@ def test_nothing_goes_where_the_first_log_that_stays_does_not_list_what_goes(tmp
     dest = tmp_path / "archive"
     archive(copy_logs(tmp_path / "logs", 1, 2), dest)
     (manifest,) = (dest / "_manifest").glob(f"{NAMES[1]}.*")
-    text = manifest.read_text("utf-8")
-    manifest.write_text(text.replace('"previous_gtids": "bf1c133d', '"previous_gtids": "00000000'), "utf-8")
+    log = decode_manifest(manifest.read_bytes(), "")
+    assert log.previous_gtids is not None
+    strange = log.previous_gtids.replace("bf1c133d", "00000000")
+    manifest.write_bytes(encode_manifest(replace(log, previous_gtids=strange)))
     (report,) = expire(open_store(str(dest)), 0)
     assert report.state is State.FAILED
     assert stored_names(dest) == NAMES[:2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,12 @@ def needed(kind: type[Kind]) -> type[Kind]:
     except MissingServerError as error:
         pytest.skip(str(error))
     return kind
+
+
+def sections(path: Path) -> dict[str, str]:
+    """The parts of a file of SQL, by the titles in brackets above them."""
+    _, *parts = re.split(r"^\[(.*)\]$", path.read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def empty(server: Server) -> None:

@@ -80,7 +80,7 @@ def test_an_error_of_the_store_loses_nothing(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The n-th request fails, for every n up to where none does."""
-    source = copy_logs(tmp_path / "logs", 1)
+    source = copy_logs(tmp_path / "logs", 5)
     before = contents(source)
     failures = 0
     message: str | None = ""

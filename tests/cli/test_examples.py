@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -92,14 +93,20 @@ def mariadb_place(mariadb_shop: Shop, tmp_path_factory: pytest.TempPathFactory) 
     return prepare(tmp_path_factory.mktemp("mariadb"), mariadb_shop)
 
 
+@cache
+def committed(folder: Path, gtid: str) -> datetime:
+    """When a transaction was committed."""
+    listed = binx("ls", "--columns", "time", "--gtid", gtid, folder)
+    return datetime.fromisoformat(listed.out.strip())
+
+
 def with_values(line: str, shop: Shop) -> str:
     """An example with the shop's own GTID and times in place of those that it shows.
 
     No server runs here: what is for one is passed on. Where deletes are undone, those are left out that the
     shop logged with minimal images, as binx's refusal advises.
     """
-    committed = binx("ls", "--gtid", shop.demo["gtid"], *shop.logs).out.partition("\t")[0]
-    moment = datetime.fromisoformat(committed)
+    moment = committed(shop.folder, shop.demo["gtid"])
     span = [f"{moment + timedelta(minutes=minutes):%Y-%m-%d %H:%M}" for minutes in (-5, 5)]
     for shown, real in [
         (GTID, shop.demo["gtid"]),

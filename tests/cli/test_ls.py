@@ -89,16 +89,6 @@ def test_that_nothing_passes_is_told_unless_quiet(shop: Shop, as_json: tuple[str
     assert binx(*asked, "--quiet").err == ""
 
 
-@pytest.mark.parametrize("arguments", [["--quick"], ["--quick", "--json"]], ids=" ".join)
-def test_a_quick_look_knows_no_rows(shop: Shop, arguments: list[str]) -> None:
-    ended = binx("ls", *arguments, shop.logs[4])
-    assert len(ended.lines) == shop.files[shop.logs[4].name]["transactions"]
-    if "--json" in arguments:
-        assert all(json.loads(line)["rows"] is None for line in ended.lines)
-    else:
-        assert {line.split("\t")[7] for line in ended.lines} == {"-"}
-
-
 def test_wrong_checksums_are_found_unless_told_not_to(shop: Shop, tmp_path: Any) -> None:
     data = bytearray(shop.logs[0].read_bytes())
     data[-1] ^= 1

@@ -197,16 +197,6 @@ def test_the_next_log_tells_what_is_lost_and_it_is_counted_once(damaged: Path) -
     assert ended.err == ""
 
 
-def test_json_is_one_object(damaged: Path) -> None:
-    ended = binx("verify", "--json", damaged)
-    assert ended.code == 3
-    (line,) = ended.lines
-    document = json.loads(line)
-    assert document["ok"] is False
-    assert [problem["kind"] for problem in document["problems"]] == ["checksum"]
-    assert document["files"][0]["damaged_bytes"] > 1000
-
-
 def test_quick_compares_no_checksums(tmp_path: Path) -> None:
     data = bytearray(CHAIN[0].read_bytes())
     data[-1] ^= 1
@@ -229,12 +219,6 @@ def test_a_log_in_use_is_whole_and_said_to_be_in_use() -> None:
     ended = binx("verify", TESTDATA / "mysql-9.7" / "in-use" / "mysql-bin.000001")
     assert ended.code == 0
     assert "marked as being written" in ended.err
-
-
-def test_a_log_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    ended = binx("verify", tmp_path / "mysql-bin.000001")
-    assert ended.code == 1
-    assert "cannot be opened" in ended.err
 
 
 def test_on_a_terminal_lines_are_broken_and_names_cannot_drive_it(damaged: Path) -> None:

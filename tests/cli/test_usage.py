@@ -123,9 +123,9 @@ def test_extracting_by_gtid_loads_nothing_heavy(shop: Shop, tmp_path: Path) -> N
     assert not loaded & HEAVY
 
 
-@pytest.mark.parametrize("command", ["ls", "verify"])
-def test_listing_and_verifying_load_nothing_heavy(command: str, shop: Shop) -> None:
-    assert not modules_after(command, "--quiet", shop.logs[0]) & HEAVY
+@pytest.mark.parametrize("command", ["ls", "verify", "stats --json"])
+def test_listings_figures_and_verifying_load_nothing_heavy(command: str, shop: Shop) -> None:
+    assert not modules_after(*command.split(), "--quiet", shop.logs[0]) & HEAVY
 
 
 @pytest.mark.parametrize("command", ["to-parquet", "index"])

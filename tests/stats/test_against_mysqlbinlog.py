@@ -7,7 +7,6 @@ reason, and in docs/comparison.md.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -95,16 +94,6 @@ def test_the_small_logs_hold_what_the_listing_beside_them_says(path: Path) -> No
 @pytest.mark.parametrize("path", shop_files(), ids=name_of)
 def test_the_shops_logs_hold_what_their_servers_reader_prints(path: Path, tmp_path: Path) -> None:
     compare(path, listing_of(path, tmp_path))
-
-
-@pytest.mark.parametrize("flavour", ["mysql-9.7", "mariadb-10.11"])
-def test_the_shops_rows_are_those_that_were_counted_when_it_was_made(flavour: str) -> None:
-    folder = TESTDATA / flavour / "shop"
-    expected = json.loads((folder / "expected" / "files.json").read_text())["files"]
-    for name, facts in expected.items():
-        counts = count_with_binx(folder / name)
-        assert counts.transactions == facts["transactions"]
-        assert counts.rows == {table: tuple(rows.values()) for table, rows in facts["tables"].items()}
 
 
 @pytest.mark.parametrize("path", corpus_files(), ids=name_of)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -250,17 +248,6 @@ def test_progress_ends_with_all_bytes(selection: Selection | None) -> None:
     gather(files, selection=selection, on_progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == sum(file.size for file in files)
-
-
-def test_figures_need_neither_arrow_nor_a_terminal_library() -> None:
-    program = (
-        "import sys, binx.stats.gather, binx.stats.listing, binx.stats.text;"
-        "print(sorted({'pyarrow', 'rich', 'click', 'sqlglot'} & set(sys.modules)))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PROJECT
-    )
-    assert result.stdout.strip() == "[]"
 
 
 def test_huge_transactions_are_all_counted_whatever_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,12 +197,6 @@ def test_a_time_of_a_damaged_log_is_shown_as_it_is(testdata: Path) -> None:
         assert line.decode() == f"{format_in_zone(2**55 - 1, BERLIN)}\n"
 
 
-def test_names_that_drive_a_terminal_are_escaped() -> None:
-    data = log_bytes([Statement(sql="DROP TABLE t")])
-    with BinlogFile(BytesSource(data, "a\x1b[2J.000001")) as file:
-        assert lines_of(LineWriter(["file"]), [file]) == [r"a\x1b[2J.000001"]
-
-
 def test_columns_have_shorter_names() -> None:
     assert parse_columns("time, SIZE,thread") == ("commit_timestamp", "bytes", "thread_id")
 

@@ -16,10 +16,8 @@ from binx.dataset.options import ParquetOptions, StatementTexts
 from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError, UsageError
 from binx.event.statement_digest import digest_of, digest_text
-from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
-from binx.log.scan import Scan
 from binx.stats import breakdown as breakdown_module
 from binx.stats import findings
 from binx.stats.dimensions import MEASURES, Dimension
@@ -157,20 +155,3 @@ def test_every_byte_of_a_damaged_log_is_accounted_for(name: str, verify: bool, q
         assert min(parts) >= 0
         assert sum(parts) == one["bytes"] == len(data)
         assert figures_json(figures)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_listing_ends_with_an_error_that_can_be_told(name: str, tmp_path: Path) -> None:
-    for number, data in enumerate(damaged(name)):
-        path = tmp_path / f"mysql-bin.{number:06d}"
-        path.write_bytes(data)
-        try:
-            with BinlogFile.open(str(path)) as file:
-                spans = [
-                    (table.value("start", index), table.value("end", index))
-                    for table in Scan(file, Level.LEVEL_TABLES)
-                    for index in range(len(table))
-                ]
-        except BinxError:
-            continue
-        assert all(start < end <= len(data) for start, end in spans)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
-import subprocess
-import sys
 import uuid
 from decimal import Decimal
 from pathlib import Path
@@ -30,27 +27,6 @@ from binx.log.scan import Scan
 from tests.conftest import PROJECT
 from tests.log import building as b
 from tests.log.searching import Bytes
-
-SMALL = sorted((PROJECT / "testdata").glob("mysql-9.7/small/*.binlog"))
-_EVENT = re.compile(r"^#\d{6} .* server id \d+ ", re.MULTILINE)
-_OUTSIDE = ("Start: binlog", "Previous-GTIDs", "Rotate to", "Stop")
-
-
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
-def test_as_many_events_are_read_as_the_servers_own_reader_lists(path: Path) -> None:
-    listing = path.with_suffix(".txt").read_text(errors="replace")
-    lines = [line for line in listing.splitlines() if _EVENT.match(line)]
-    listed = [line for line in lines if not any(word in line for word in _OUTSIDE)]
-    with BinlogFile.open(str(path)) as file:
-        read = [
-            header.type
-            for table in Scan(file, Level.LEVEL_EVENTS)
-            for index in range(len(table))
-            for header, _ in transaction_events(
-                file, table.value("start", index), table.value("end", index), table.format
-            )
-        ]
-    assert len(read) == len(listed)
 
 
 def test_the_events_of_a_payload_come_behind_it_with_its_position() -> None:
@@ -149,14 +125,6 @@ def test_other_types_are_refused() -> None:
         arrow_array([1.0], pa.float16())
 
 
-def test_pandas_is_not_loaded() -> None:
-    program = (
-        "import sys, pyarrow as pa; from binx.log.arrow import arrow_array;"
-        "arrow_array(['a'], pa.string()); assert 'pandas' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
 SMALL_LOGS = PROJECT / "testdata/mysql-9.7/small"
 
 
@@ -196,14 +164,6 @@ def test_ids_of_a_log_that_switches_gtids_on_are_of_both_kinds() -> None:
     assert ids[1:3] == [f"{b.UUID_TEXT}:5", "0-7-6"]
     assert [uuid.UUID(own).version for own in (ids[0], ids[3])] == [5, 5]
     assert ids[0] != ids[3]
-
-
-def test_ids_for_the_row_decoder_need_no_pyarrow() -> None:
-    code = (
-        "import sys; import binx.log.identifiers, binx.log.selection.selection;"
-        " sys.exit(any(name in sys.modules for name in ('pyarrow', 'sqlglot')))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 from collections import Counter
@@ -13,9 +12,7 @@ import pytest
 
 from binx.errors import (
     BinxError,
-    DamagedError,
     EncryptedError,
-    NotABinlogError,
     SourceError,
     UnsupportedError,
 )
@@ -25,8 +22,8 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
-from tests.conftest import CORPUS, TESTDATA
-from tests.log.searching import Bytes, listed_transactions, read
+from tests.conftest import TESTDATA
+from tests.log.searching import Bytes, read
 
 SMALL = sorted(TESTDATA.glob("*/small/*.binlog"))
 SHOP = sorted(TESTDATA.glob("*/shop/mysql-bin.0*"))
@@ -83,35 +80,6 @@ def test_length_and_boundary_agree_on_foreign_logs_of_version_8_and_later(corpus
     assert compared >= 80
 
 
-@pytest.mark.parametrize("path", SMALL, ids=name_of)
-def test_every_transaction_that_the_servers_own_reader_lists_is_found_where_it_lists_it(path: Path) -> None:
-    listed = listed_transactions(path.with_suffix(".txt"))
-    with BinlogFile.open(str(path)) as file:
-        (table,) = Scan(file, Level.LEVEL_EVENTS)
-        assert [table.value("start", i) for i in range(len(table))] == [one.start for one in listed]
-        assert [table.gtid(i) for i in range(len(table))] == [one.gtid for one in listed]
-        for index, one in enumerate(listed):
-            if one.length is not None:
-                assert table.value("end", index) - table.value("start", index) == one.length
-
-
-@pytest.mark.parametrize("path", SHOP, ids=name_of)
-def test_row_changes_per_table_are_those_that_the_servers_own_reader_prints(path: Path) -> None:
-    expected = json.loads((path.parent / "expected" / "files.json").read_text())["files"][path.name]
-    with BinlogFile.open(str(path)) as file:
-        scan = Scan(file, Level.LEVEL_TABLES)
-        counts: dict[str, Counter[str]] = {}
-        transactions = 0
-        for table in scan:
-            transactions += len(table)
-            for index in range(len(table)):
-                for number, inserts, updates, deletes, _ in table.counts_of(index):
-                    one = counts.setdefault(".".join(scan.table_name(number)), Counter())
-                    one.update(inserts=inserts, updates=updates, deletes=deletes)
-    assert transactions == expected["transactions"]
-    assert counts == {name: Counter(count) for name, count in expected["tables"].items()}
-
-
 @pytest.mark.parametrize("path", ALL, ids=name_of)
 def test_every_byte_is_header_or_control_event_or_transaction(path: Path) -> None:
     with BinlogFile.open(str(path)) as file:
@@ -165,22 +133,6 @@ def test_a_closed_log_ends_with_rotate_or_stop_and_an_open_one_says_so(testdata:
 # What is no binary log.
 
 
-def test_an_empty_file_is_no_binlog(tmp_path: Path) -> None:
-    path = tmp_path / "empty"
-    path.write_bytes(b"")
-    with pytest.raises(NotABinlogError, match="empty"):
-        BinlogFile.open(str(path))
-
-
-@pytest.mark.parametrize("content", [b"a text file\n", b"\x7fELF", b"\xfebi", b"PAR1", b"\0" * 100])
-def test_another_file_is_no_binlog(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "other"
-    path.write_bytes(content)
-    with pytest.raises(NotABinlogError) as raised:
-        BinlogFile.open(str(path))
-    assert raised.value.path == str(path)
-
-
 def test_a_missing_file_and_a_folder_are_source_errors(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="No such file"):
         BinlogFile.open(str(tmp_path / "absent"))
@@ -204,22 +156,6 @@ def test_a_file_encrypted_by_mariadb_or_percona_server_names_the_way_out(number:
         BinlogFile(Bytes(log[:first] + start + bytes(range(256))))
     assert ("MariaDB" in caught.value.message) == (source == "mariadb-10.11")
     assert (caught.value.offset, caught.value.event) == (first, "START_ENCRYPTION")
-
-
-@pytest.mark.parametrize("size", range(4, 126, 11))
-def test_the_magic_with_a_cut_format_description_is_damage(size: int) -> None:
-    with pytest.raises((DamagedError, NotABinlogError)):
-        BinlogFile(Bytes(ANONYMOUS.read_bytes()[:size]))
-
-
-@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of foreign binary logs is not here")
-@pytest.mark.parametrize("version", ["3.23", "4.0", "4.1"])
-def test_a_log_of_a_server_before_5_0_names_the_way_out(version: str) -> None:
-    paths = list((CORPUS / "files").glob(f"{version}.*"))
-    assert paths
-    for path in paths:
-        with pytest.raises(NotABinlogError, match=r"5\.0"):
-            BinlogFile.open(str(path))
 
 
 def test_where_one_of_several_files_cannot_be_opened_all_are_closed(tmp_path: Path) -> None:

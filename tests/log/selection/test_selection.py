@@ -37,14 +37,6 @@ def test_files_whose_previous_gtids_hold_all_that_is_wanted_are_not_searched() -
     assert len(found.transactions) == 1
 
 
-def test_a_gtid_that_is_nowhere_is_missing_and_the_others_are_found() -> None:
-    wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', 5)},{gtid_of('mysql-9.7', 999_999)}")
-    found = search(Selection(gtids=wanted), SHOPS["mysql-9.7"])
-    assert found.gtids == [gtid_of("mysql-9.7", 5)]
-    assert str(found.selector.missing()) == gtid_of("mysql-9.7", 999_999)
-    assert not found.selector.complete
-
-
 def test_of_gtids_behind_the_limit_none_is_said_to_be_missing() -> None:
     wanted = GtidSet.parse(f"{gtid_of('mysql-9.7', 5)},{gtid_of('mysql-9.7', 1_000)}")
     for limit, missing in [(1, ""), (2, ""), (3, gtid_of("mysql-9.7", 999_999))]:
@@ -104,16 +96,6 @@ def times_of(path: Path) -> list[tuple[int, str | None]]:
         ]
 
 
-def test_since_is_inclusive_and_until_is_not() -> None:
-    path = SHOPS["mysql-9.7"][0]
-    times = times_of(path)
-    first, last = times[10][0], times[20][0]
-    found = search(Selection(since=first, until=last), [path])
-    assert found.gtids == [gtid for moment, gtid in times if first <= moment < last]
-    assert times[10][1] in found.gtids
-    assert times[20][1] not in found.gtids
-
-
 def test_times_that_run_backwards_lose_no_transaction() -> None:
     # The MariaDB shop's sessions set their times; what counts is each transaction's own.
     for path in SHOPS["mariadb-10.11"]:
@@ -168,14 +150,6 @@ def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:
 def test_a_limit_below_one_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="limit"):
         Selector(Selection(limit=0))
-
-
-def test_size_is_counted_with_the_gtid_event() -> None:
-    path = SHOPS["mysql-9.7"][0]
-    everything = search(Selection(), [path]).transactions
-    size = everything[40][2] - everything[40][1]
-    found = search(Selection(min_bytes=size), [path]).transactions
-    assert found == [one for one in everything if one[2] - one[1] >= size]
 
 
 @settings(max_examples=60, deadline=None)

@@ -146,7 +146,8 @@ class Transactions:
                 f"no row changes of {table} in {', '.join(ends.file.path for ends in self._chain)};"
                 " tables() lists the tables that have some"
             )
-        schema = with_one_dictionary(united_schema([version.schema for version in versions]), versions)
+        united = united_schema([version.schema for version in versions])
+        schema = with_one_dictionary(united, [version.resolved for version in versions])
         options = DecoderOptions(row_group_rows=batch_rows or ROW_GROUP_ROWS)
         return pa.RecordBatchReader.from_batches(schema, self._batches(name, schema, options))
 

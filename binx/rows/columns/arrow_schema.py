@@ -13,14 +13,13 @@ import pyarrow as pa
 
 from binx.event.column import Column, ColumnType
 from binx.rows.columns.arrays import ColumnArrays
-from binx.rows.columns.names import CACHED_COLUMN_SETS, SYSTEM_COLUMNS, ResolvedColumn
+from binx.rows.columns.names import CACHED_COLUMN_SETS, SYSTEM_COLUMNS, ResolvedColumn, ResolvedTable
 from binx.rows.columns.records import ColumnRecords
 from binx.rows.columns.stored import MARIADB_COMPRESSED, ColumnCodec, column_codec
 from binx.rows.columns.types import ArrowOptions, can_misfit
 
 if TYPE_CHECKING:
     from binx.kernels.rows.layouts import TableMaps
-    from binx.rows.batches import TableChanges
 
 UTC_TIMESTAMP = pa.timestamp("us", tz="UTC")
 MISFITS = pa.map_(pa.string(), pa.string())
@@ -157,7 +156,7 @@ def united_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     return pa.schema([pa.field(name, types[name]) for name in names])
 
 
-def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> pa.Schema:
+def with_one_dictionary(schema: pa.Schema, versions: Iterable[ResolvedTable]) -> pa.Schema:
     """Return the schema with strings instead of dictionaries that differ between batches.
 
     Arrow IPC streams and Feather have one dictionary per column. That of transaction identifiers always
@@ -165,7 +164,7 @@ def with_one_dictionary(schema: pa.Schema, versions: Iterable[TableChanges]) -> 
     """
     members: dict[str, set[object]] = {TRANSACTION: {None, ()}}
     for version in versions:
-        for column in version.resolved.columns:
+        for column in version.columns:
             members.setdefault(column.name, set()).add(column.type.members)
     return pa.schema(
         field.with_type(_decoded_type(field.type)) if len(members.get(field.name, ())) > 1 else field

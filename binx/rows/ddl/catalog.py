@@ -8,7 +8,6 @@ rows are read without names rather than with wrong ones.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from binx.rows.columns.schema import (
@@ -20,10 +19,10 @@ from binx.rows.columns.schema import (
     TableDefinition,
 )
 from binx.rows.ddl.catalog_statements import Applier
+from binx.rows.ddl.known_tables import KnownTables, folded
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import (
     AlterTable,
-    Charset,
     CreateTable,
     DropTables,
     NotUnderstood,
@@ -37,11 +36,6 @@ _LogPosition = tuple[str, int]
 
 Names = frozenset[tuple[str, str]]
 """(database, name) of a connection's temporary tables, in lower case."""
-
-
-def folded(db: str, name: str) -> tuple[str, str]:
-    """Return a table's database and name, case-folded."""
-    return db.casefold(), name.casefold()
 
 
 class Split(NamedTuple):
@@ -101,24 +95,18 @@ class Followed(NamedTuple):
     changes: list[Change]
 
 
-class Catalog:
+class Catalog(KnownTables):
     """All tables known at one point of a log.
 
-    Names are kept as logged. Lookups match exactly or, as servers with
-    lower_case_table_names log names in varying case, case-insensitively if only
-    one table or database matches.
-
     Attributes:
-        databases: character sets of databases, by name.
         temporary: temporary tables, by (server ID, connection ID).
         statements: number of statements that may have changed the catalog.
         expected: definitions to add later, by the position of the statement after which they are valid.
     """
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[str, str], tuple[TableDefinition, ...]] = {}
+        super().__init__()
         self.statements = 0
-        self.databases: dict[str, Charset] = {}
         self.temporary: dict[tuple[int, int], Catalog] = {}
         self.expected: dict[_LogPosition, tuple[TableDefinition, ...]] = {}
 
@@ -140,13 +128,6 @@ class Catalog:
         self.become(Catalog())
         self.statements = statements + 1
 
-    def __iter__(self) -> Iterator[TableDefinition]:
-        for same_name in self._tables.values():
-            yield from same_name
-
-    def __len__(self) -> int:
-        return sum(map(len, self._tables.values()))
-
     def fingerprint(self) -> str:
         """Return hex digits that are equal for catalogs with the same columns in the same tables."""
         digest = hashlib.sha256()
@@ -154,30 +135,6 @@ class Catalog:
             facts = (table.db, table.name, table.columns, table.row_key, table.unknown)
             digest.update(repr(facts).encode("utf-8", "replace"))
         return digest.hexdigest()[:16]
-
-    def lookup(self, db: str, table: str) -> TableDefinition | None:
-        """Return the table's definition, or None if it is not known.
-
-        Tables from a dump without database names are found in every database.
-        If the definition's ``unknown`` is set, only the table's existence is known.
-        """
-        definition = self.find(db, table)
-        return definition if definition is not None or not db else self.find("", table)
-
-    def find(self, db: str, table: str) -> TableDefinition | None:
-        """Like :meth:`lookup`, but without the tables from a dump without database names."""
-        candidates = self._tables.get(folded(db, table), ())
-        for candidate in candidates:
-            if candidate.db == db and candidate.name == table:
-                return candidate
-        return candidates[0] if len(candidates) == 1 else None
-
-    def database(self, name: str) -> str:
-        """Return a database's name as in ``databases``; the given one if it is not there."""
-        if name in self.databases:
-            return name
-        matches = [db for db in self.databases if db.casefold() == name.casefold()]
-        return matches[0] if len(matches) == 1 else name
 
     def apply(
         self,
@@ -244,16 +201,3 @@ class Catalog:
             else:
                 changes += self.apply(statement, default_db, provenance=Provenance.SCHEMA)
         return changes
-
-    def put(self, table: TableDefinition) -> None:
-        """Add a table, replacing the one with exactly this name."""
-        key = folded(table.db, table.name)
-        others = (old for old in self._tables.get(key, ()) if (old.db, old.name) != (table.db, table.name))
-        self._tables[key] = (*others, table)
-
-    def remove(self, table: TableDefinition) -> None:
-        """Remove a table, if known."""
-        key = folded(table.db, table.name)
-        others = tuple(other for other in self._tables.pop(key, ()) if other is not table)
-        if others:
-            self._tables[key] = others

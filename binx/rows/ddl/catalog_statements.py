@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from binx.rows.columns.charsets import charset_of_collation
 from binx.rows.columns.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS, AlterError, alter, with_key
 from binx.rows.ddl.clauses import complete_charset
+from binx.rows.ddl.known_tables import KnownTables
 from binx.rows.ddl.resolve import resolve_column
 from binx.rows.ddl.statements import (
     AlterDatabase,
@@ -34,9 +33,6 @@ from binx.rows.ddl.table_keys import (
     without_period,
 )
 
-if TYPE_CHECKING:
-    from binx.rows.ddl.catalog import Catalog
-
 
 class Applier:
     """Applies one statement to a catalog.
@@ -47,12 +43,12 @@ class Applier:
 
     def __init__(
         self,
-        catalog: Catalog,
+        catalog: KnownTables,
         statement: str,
         default_db: str,
         context: StatementContext,
         provenance: Provenance,
-        models: tuple[Catalog, ...],
+        models: tuple[KnownTables, ...],
     ) -> None:
         self.catalog = catalog
         self.statement = statement

@@ -15,6 +15,7 @@ from binx.api.records import TransactionRecord, transaction_record
 from binx.api.selecting import Numbers, Texts, selection_of
 from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.kernels.walk.scan import Level
+from binx.log.chain.chain import absent_positions
 from binx.log.chain.ends import FileEnds
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
@@ -323,6 +324,9 @@ class Binlogs(Transactions):
         Raises:
             UsageError: a value is invalid, or the conditions contradict each other.
             AbsentError: a position is in a log that is not open.
+
+        Warns:
+            BinxWarning: a position is behind the end of its log.
         """
         selection = selection_of(
             gtid=gtid,
@@ -341,6 +345,8 @@ class Binlogs(Transactions):
         )
         # Validate patterns and positions now instead of at the first query.
         Search(self._chain, selection, tells=False)
+        for sentence in absent_positions(self._chain, selection.start, selection.stop):
+            warnings.warn(sentence, BinxWarning, stacklevel=2)
         condition = None
         if where is not None:
             from binx.where.condition import Condition

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from binx.base import mysqlshell
 from binx.base.dump_text import FolderFiles, open_text
@@ -84,7 +84,7 @@ def import_bases(
     if schema is not None:
         with reading_backup(schema):
             text = Path(schema).read_text("utf-8", "surrogateescape")
-    further = {} if table is None else {"as": ".".join(table)}
+    further: dict[str, Any] = {} if table is None else {"as": list(table)}
     if text is not None:
         further["schema"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     dataset = DataSet(lake)

@@ -110,6 +110,7 @@ class SqlRows:
             text.skip_rows()
             return
         rows = self._source.rows_of(db, insert.table, insert.columns, raw=self._is_raw)
+        self._source.filled.add((rows.table.db, rows.table.name))
         kinds = {column.type.kind for column in rows.table.resolved.columns}
         if Kind.TIMESTAMP in kinds and self._zone not in _UTC:
             raise RefusedError(

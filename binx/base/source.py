@@ -93,7 +93,7 @@ class BaseSource:
         dataset: DataSet,
         options: ParquetOptions,
         tables: Sequence[str] = (),
-        further: Mapping[str, str] = MappingProxyType({}),
+        further: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.backup = backup
         self.context = StatementContext()
@@ -287,7 +287,7 @@ class BaseSource:
             self._losses.append(f"{'.'.join(name)}: its rows are left out, because {reason}")
 
     def leave_out_unfilled(self) -> None:
-        """Leave out the tables for which no comment announced rows."""
+        """Leave out the tables that have no rows, and for which no comment announced any."""
         for name in list(self._statements):
             if name not in self.filled:
                 self.leave_out(name, "the dump has only its CREATE TABLE")

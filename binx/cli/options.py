@@ -15,12 +15,12 @@ from binx.cli.command import OTHER, PATH, combined, flag, option, parsed
 from binx.cli.progress import ProgressBar, progress_bar
 from binx.cli.terminal import LAYOUT, NO_PAGER, ending, say_note, say_warning
 from binx.errors import BinxError, ExitCode, UsageError
-from binx.log.chain.chain import ChainProblem, ends_problems
+from binx.log.chain.chain import ChainProblem, absent_positions, ends_problems
 from binx.log.chain.inputs import copy_note, open_chain
 from binx.log.file import FORMAT_FROM, BinlogFile, set_step_listener
 from binx.log.index.lookup import IndexUse
 from binx.log.scanning import OnDamage
-from binx.log.selection.moments import index_of_file, parse_zone
+from binx.log.selection.moments import parse_zone
 from binx.log.selection.selection import Selection
 
 if TYPE_CHECKING:
@@ -204,11 +204,9 @@ class Logs:
         self, chain: Sequence[FileEnds], selection: Selection, *, warns: bool = True
     ) -> list[ChainProblem]:
         """Return the problems between logs, warn of them, and note whether transactions are missing."""
-        for position in filter(None, (selection.start, selection.stop)):
-            file = chain[index_of_file(position, [ends.file.name for ends in chain])].file
-            if position.offset > file.size:
-                self.lacks_log = True
-                say_warning(f"{file.path}: it has no position {position.offset}, but ends at {file.size}")
+        for sentence in absent_positions(chain, selection.start, selection.stop):
+            self.lacks_log = True
+            say_warning(sentence)
         # Missing GTIDs are reported separately.
         problems = ends_problems(chain) if selection.gtids is None else []
         for problem in problems:

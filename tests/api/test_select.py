@@ -301,6 +301,11 @@ def test_a_position_in_another_log_is_refused_at_once() -> None:
         logs.select(stop_position="mysql-bin.000099:4")
 
 
+def test_a_position_behind_the_end_of_its_log_is_warned_of() -> None:
+    with binx.open(LOGS[0]) as log, pytest.warns(binx.BinxWarning, match="has no position 999999999"):
+        log.select(stop_position=999_999_999)
+
+
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 OPENED = sorted(SHOP.glob("mysql-bin.0*"))
 ENUM_CHANGED = TESTDATA / "mysql-9.7" / "small" / "enum_changed.binlog"

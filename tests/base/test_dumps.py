@@ -231,12 +231,12 @@ def test_what_cannot_be_taken_is_refused_as_a_whole(
     ("old", "new", "reason"),
     [
         ("(-- Dumping data for table `orders`\n--\n)", r"\1-- WHERE:  id < 10\n", "WHERE:  id < 10"),
-        ("-- Dumping data for table `orders`", "-- nothing", "only its CREATE TABLE"),
+        ("-- Dumping data for table `orders`|INSERT INTO `orders` .*?;\n", "", "only its CREATE TABLE"),
         (r"\(`id`, (`note`, `at`\) VALUES \()\d,", r"(\1", "lacks columns of its key"),
     ],
 )
 def test_a_table_that_is_there_in_part_is_left_out(tmp_path: Path, old: str, new: str, reason: str) -> None:
-    text = re.sub(old, new, DUMP)
+    text = re.sub(old, new, DUMP, flags=re.DOTALL)
     manifest = imported(tmp_path, text.replace("(2,'b", "('b") if "key" in reason else text)
     [loss] = manifest["losses"]
     assert loss.startswith("shop.orders: ")
@@ -245,6 +245,12 @@ def test_a_table_that_is_there_in_part_is_left_out(tmp_path: Path, old: str, new
     (path,) = (tmp_path / "lake" / "statements").iterdir()
     effects_lists = pq.ParquetFile(path).read().column("effects").to_pylist()
     assert [effect["table"] for effects in effects_lists for effect in effects] == ["log"]
+
+
+def test_a_table_with_rows_is_taken_without_a_comment_about_them(tmp_path: Path) -> None:
+    manifest = imported(tmp_path, DUMP.replace("-- Dumping data for table `orders`", "-- nothing"))
+    assert manifest["losses"] == []
+    assert [entry["rows"] for entry in manifest["files"] if entry["kind"] == "changes"] == [3]
 
 
 def test_a_sequence_is_no_table(tmp_path: Path) -> None:

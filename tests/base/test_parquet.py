@@ -164,6 +164,13 @@ def test_part_files_are_one_table(tmp_path: Path) -> None:
         imported(folder / "0.parquet", tmp_path / "lake")
 
 
+def test_tables_whose_names_have_dots_are_told_apart(tmp_path: Path) -> None:
+    by_arrow(tmp_path / "rows.parquet")
+    for db, table in (("a.b", "c"), ("a", "b.c")):
+        manifest = imported(tmp_path / "rows.parquet", tmp_path / "lake", schema=None, table=(db, table))
+        assert [(one["db"], one["table"]) for one in manifest["tables"]] == [(db, table)]
+
+
 def test_without_a_schema_columns_are_as_the_file_has_them(tmp_path: Path) -> None:
     by_arrow(tmp_path / "shop.orders.parquet")
     imported(tmp_path / "shop.orders.parquet", tmp_path / "lake", schema=None)

@@ -24,7 +24,7 @@ from binx.log.chain.ends import FileEnds
 from binx.log.chain.links import ends_follow, gtid_differences, lost_gtids
 from binx.log.identifiers import gtids_of
 from binx.log.scan import find_transactions
-from binx.log.selection.moments import MICROSECONDS
+from binx.log.selection.moments import MICROSECONDS, Position, index_of_file
 from binx.source.names import has_archive_tag
 
 
@@ -108,6 +108,21 @@ def ends_problems(ends: Sequence[FileEnds], contents: Sequence[GtidSet] | None =
         if before.chain == after.chain:
             problems.extend(_problems_between(before, after, None if contents is None else contents[number]))
     return problems
+
+
+def absent_positions(ends: Sequence[FileEnds], *positions: Position | None) -> list[str]:
+    """Return a sentence for each position that is behind the end of its log.
+
+    Raises:
+        AbsentError, UsageError: as :func:`~binx.log.selection.moments.index_of_file`.
+    """
+    names = [one.file.name for one in ends]
+    found = [(position, ends[index_of_file(position, names)].file) for position in positions if position]
+    return [
+        f"{file.path}: it has no position {position.offset}, but ends at {file.size}"
+        for position, file in found
+        if position.offset > file.size
+    ]
 
 
 def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None) -> Iterable[ChainProblem]:

@@ -73,8 +73,13 @@ class DataSet:
             OutputError: another process is writing to it.
         """
         with self.store.locked():
-            self._clear_away()
-            yield
+            try:
+                self._clear_away()
+                yield
+            finally:
+                # It is left if a commit of a source had begun.
+                with suppress(OSError):
+                    self.staging.rmdir()
 
     def tidy(self) -> None:
         """Remove what a killed run left. If a writer holds the lock, do nothing: it cleans up itself.
@@ -94,16 +99,10 @@ class DataSet:
         if not isinstance(self.store, LocalStore):
             self.store.remove(f"{STAGING}/{source}")
 
-    def close_staging(self) -> None:
-        """Remove the staging folder, if it is empty."""
-        with suppress(OSError):
-            self.staging.rmdir()
-
     def _clear_away(self) -> None:
         """Remove what a killed run left; files it moved are removed by the source's next transaction."""
         begun = self._begun()
         if not begun:
-            self.close_staging()
             return
         records = {name.rpartition("/")[0] for name in self.store.find("schemas")}
         self.store.prepare(sorted({MANIFESTS, *records}))
@@ -111,7 +110,6 @@ class DataSet:
         for source in begun:
             if f"{source}.json" in committed:
                 self.clear_staged(source)
-        self.close_staging()
 
     def _begun(self) -> list[str]:
         """Return the sources that killed runs had begun."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -339,40 +339,30 @@ def _with_text(batch: pa.RecordBatch, identifiers: Collection[str], schema: pa.S
     return batch
 
 
+_HELD_BYTES = 1 << 20
+"""Maximum size of spilled batches that are held in memory."""
+
+
 class Spill:
-    """Record batches in a temporary file."""
+    """Record batches in a temporary file, or in memory if they are few."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = folder
-        self._file: BinaryIO | None = None
-        self._size = 0
+        self._file = tempfile.SpooledTemporaryFile(_HELD_BYTES, dir=os.fspath(folder))  # noqa: SIM115
 
     def put(self, batch: pa.RecordBatch) -> tuple[int, int]:
         """Append a batch; return its offset and size."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
-        data = sink.getvalue()
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-        rest = memoryview(data)
-        start = self._size
-        while rest:
-            written = os.pwrite(self._file.fileno(), rest, self._size)
-            self._size += written
-            rest = rest[written:]
-        return start, self._size - start
+        start = self._file.seek(0, os.SEEK_END)
+        return start, self._file.write(sink.getvalue())
 
     def read(self, extents: Iterable[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
         """Yield the batches at these offsets."""
         for offset, size in extents:
-            if self._file is None:
-                raise ValueError("nothing was set aside")
-            data = os.pread(self._file.fileno(), size, offset)
-            yield pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+            self._file.seek(offset)
+            yield pa.ipc.open_stream(pa.py_buffer(self._file.read(size))).read_next_batch()
 
     def close(self) -> None:
         """Close the file, which deletes it."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._file.close()

@@ -141,17 +141,14 @@ class Transaction:
         self.committed = True
         self.dataset.clear_staged(self.source)
         self._is_marked = False
-        self.dataset.close_staging()
 
     def abandon(self) -> None:
         """Remove the staged files; unless a commit had begun, the data set is unchanged."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        if self._attempt is None:
-            if self._is_marked and isinstance(self._store, LocalStore):
-                # Tells the next run that there may be files that no manifest lists.
-                with suppress(OSError):
-                    self.folder.mkdir()
-            self.dataset.close_staging()
+        if self._attempt is None and self._is_marked and isinstance(self._store, LocalStore):
+            # Tells the next run that there may be files that no manifest lists.
+            with suppress(OSError):
+                self.folder.mkdir()
 
     def _take(self, attempt: str | None, names: list[str]) -> None:
         """Move files into place, and remove other attempts' files."""

@@ -52,7 +52,7 @@ def visible(folder: Path) -> dict[str, Any] | None:
 def test_a_committed_source_is_visible_and_nothing_else_is_left(tmp_path: Path) -> None:
     write(tmp_path, "one")
     assert visible(tmp_path) == dict.fromkeys(FILES, "one")
-    assert not (tmp_path / "_staging").exists()
+    assert not [*tmp_path.glob("_staging/*")]
 
 
 def test_an_abandoned_source_leaves_the_data_set_as_it_was(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_abandoned_source_leaves_the_data_set_as_it_was(tmp_path: Path) -> No
     Path(transaction.path(FILES[0])).write_text("two", "utf-8")
     transaction.abandon()
     assert visible(tmp_path) == dict.fromkeys(FILES, "one")
-    assert not (tmp_path / "_staging").exists()
+    assert not [*tmp_path.glob("_staging/*")]
 
 
 def test_files_that_a_source_no_longer_has_are_removed(tmp_path: Path) -> None:

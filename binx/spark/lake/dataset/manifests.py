@@ -101,8 +101,8 @@ class Manifest:
         gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
         next: the next log according to its last event, with that event's time.
         wrong: why rows of tables cannot be loaded.
-        unlogged: the tables whose changes foreign keys may have followed without logging it.
-        deleted: those of them with deletions.
+        unlogged: the tables whose changes foreign keys may have followed without logging it, and whether
+            rows of them were deleted.
         base: the base's position, None for a log.
     """
 
@@ -124,8 +124,7 @@ class Manifest:
     before: GtidSet
     next: tuple[str, int] | None
     wrong: Mapping[TableName, str]
-    unlogged: frozenset[TableName]
-    deleted: frozenset[TableName]
+    unlogged: Mapping[TableName, bool]
     base: BackupPosition | None
 
     def transactions(self, *columns: str) -> pa.Table:
@@ -187,7 +186,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
         selected = Selected.from_manifest(document)
         behind, base = document.get("behind") or {}, document.get("base")
         unlogged = {
-            TableName(entry["db"], entry["table"]): entry
+            TableName(entry["db"], entry["table"]): entry["deletes"] > 0
             for entry in document.get("tables", ())
             if entry.get("cascades_unlogged")
         }
@@ -211,8 +210,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             before=GtidSet.parse(str(behind.get("gtids_before") or "")),
             next=None if next_name is None or ended is None else (str(next_name), int(ended)),
             wrong=dict(_wrong_sums(document, changes)),
-            unlogged=frozenset(unlogged),
-            deleted=frozenset(table for table, entry in unlogged.items() if entry["deletes"]),
+            unlogged=unlogged,
             base=None if base is None else _position(base),
         )
     except NOT_UNDERSTOOD as error:

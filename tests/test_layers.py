@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,11 @@ SHARED = {"version"}
 FREE = {"__init__", "__main__", *SHARED}
 """Modules of the package itself: its front and its start."""
 
+FILES_MAXIMUM = 25
+"""Files in a folder, without its ``__init__.py``."""
+
+CIMPORT = re.compile(r"^\s*from\s+(binx[.\w]*)\s+cimport", re.MULTILINE)
+
 IMPORT = re.compile(r"^\s*(?:from|cimport|import)\s+binx(?:\.(\w+))?", re.MULTILINE)
 
 
@@ -92,6 +99,39 @@ def test_a_module_imports_only_layers_before_its_own(path: Path) -> None:
     if layer == "kernels":
         allowed = {"errors", "kernels"}
     assert imported - SHARED <= allowed
+
+
+def name_of(path: Path) -> str:
+    """A module's name; of a kernel, the declarations (.pxd) and the code (.pyx) count apart."""
+    name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    return name + path.suffix if path.suffix in (".pxd", ".pyx") else name
+
+
+def imported_modules(path: Path, known: Collection[str]) -> Iterator[str]:
+    """The modules that a file imports anywhere, also within functions and for types."""
+    if path.suffix in (".pxd", ".pyx"):
+        yield from (f"{module}.pxd" for module in CIMPORT.findall(path.read_text("utf-8")))
+        return
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            for name in node.names:
+                full = f"{node.module}.{name.name}"
+                yield full if full in known else node.module
+
+
+def test_imports_have_no_circles() -> None:
+    files = {
+        name_of(path): path for suffix in ("py", "pyi", "pxd", "pyx") for path in PACKAGE.rglob(f"*.{suffix}")
+    }
+    imports = {name: {*imported_modules(path, files)} & files.keys() - {name} for name, path in files.items()}
+    TopologicalSorter(imports).prepare()  # Its error names a circle.
+
+
+def test_a_folder_has_few_files() -> None:
+    files = Counter(path.parent for path in modules() if path.stem not in FREE)
+    assert {str(folder): count for folder, count in files.items() if count > FILES_MAXIMUM} == {}
 
 
 @pytest.mark.parametrize(

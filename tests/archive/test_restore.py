@@ -56,11 +56,6 @@ def test_a_name_that_several_logs_have_asks_which(store: LocalStore, tmp_path: P
         assert (tmp_path / log.stem).read_bytes() == (shop / log.name).read_bytes()
 
 
-def test_a_log_that_is_not_there_is_absent(store: LocalStore) -> None:
-    with pytest.raises(AbsentError, match=r"mysql-bin\.000099"):
-        find_named(store, "mysql-bin.000099")
-
-
 def test_a_log_is_not_said_to_be_absent_whose_manifest_may_be_one_that_cannot_be_read(
     store: LocalStore,
 ) -> None:

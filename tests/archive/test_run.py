@@ -303,13 +303,3 @@ def test_a_manifest_that_is_damaged_is_made_anew(tmp_path: Path) -> None:
         assert [report.state.value for report in reports] == ["failed", "archived"]
         assert (run.failed, run.held) == (1, 2)
         assert contents(tmp_path / "archive") == before
-
-
-def test_new_files_have_the_permissions_that_umask_gives(tmp_path: Path) -> None:
-    before = os.umask(0o027)
-    try:
-        archive(copy_logs(tmp_path / "logs", 1), tmp_path / "archive")
-    finally:
-        os.umask(before)
-    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "archive").rglob("*") if path.is_file()}
-    assert modes == {0o640}

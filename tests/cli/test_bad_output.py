@@ -275,6 +275,7 @@ COMMANDS = {
     "sql": ["extract", "--limit", "3", "--format", "sql", "-o", "out.sql"],
     "index": ["index", "-o", "indexes"],
     "to-parquet": ["to-parquet", "-o", "lake"],
+    "archive": ["archive", "--to", "archive"],
 }
 
 

@@ -27,7 +27,6 @@ from binx.log.selection.selection import Selection, Selector
 from binx.rows.columns.schema import Provenance
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
-from binx.storage import hashing
 from binx.storage.store import open_store
 from binx.where.condition import Condition
 from tests.conftest import TESTDATA
@@ -172,20 +171,6 @@ def test_behind_damage_that_is_salvaged_logs_go_on_from_what_is_known_then(tmp_p
     shared, reports, _ = export_logs(tmp_path / "shared", paths, 3, more=more)
     assert shared == alone
     assert [bool(report.manifest["damage"]) for report in reports] == [False, True, False, False]
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_of_whoever_writes_ends_the_log_and_leaves_nothing(
-    jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(self: object, data: object) -> int:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(hashing.HashedFile, "write", full)
-    with pytest.raises(OutputError, match="no space left"):
-        export_logs(tmp_path / "out", CHAINS["mysql-9.7/shop"], jobs)
-    assert not (tmp_path / "out/_staging").exists()
-    assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
 def test_whoever_takes_no_more_reports_ends_all_work(tmp_path: Path) -> None:

@@ -395,12 +395,6 @@ def test_logs_without_a_number_have_a_data_set_each(tmp_path: Path) -> None:
     assert len(list((tmp_path / "set" / "_manifest").iterdir())) == 1
 
 
-def test_a_data_set_below_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError):
-        export(tmp_path / "file" / "set", CHAIN[:1])
-
-
 def test_spark_gets_no_type_that_it_misreads(dataset: Path) -> None:
     """Small unsigned integers, nanoseconds, 256-bit decimals and times of day read as wrong values there."""
     bad = {pa.uint8(), pa.uint16(), pa.uint32()}

@@ -112,9 +112,10 @@ def restore_span(
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
-    if selection.gtids is not None:
-        return report._replace(warnings=(*report.warnings, *unused))
     chains = [chain for chain in archived_chains(store, kept) if any(log in chosen for log in chain)]
+    if selection.gtids is not None:
+        repeated = [text for chain in chains for text in _repeated(chain, selection.gtids)]
+        return report._replace(warnings=(*report.warnings, *unused), damage=(*report.damage, *repeated))
     return report._replace(
         warnings=(*report.warnings, *(text for chain in chains for text in _edges(chain, selection))),
         damage=(
@@ -148,6 +149,15 @@ def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> 
         for problem in () if is_over or is_to_come else ends_problems(ends, contents):
             if problem.lacks_transactions():
                 yield f"{after.stem}: {problem.message}; what is missing between is not restored"
+
+
+def _repeated(chain: Sequence[ArchivedLog], gtids: GtidSet) -> Iterator[str]:
+    """Yield sentences on requested GTIDs that a server gave again, as after RESET BINARY LOGS AND GTIDS."""
+    seen = GtidSet()
+    for log in chain:
+        if again := seen & log.gtids & gtids:
+            yield f"{log.stem} has other transactions of {again}, which are not restored, but the earlier"
+        seen |= log.gtids
 
 
 def _is_gtid_set(name: str) -> bool:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from binx.compare.contents import Digests, GtidKeys, digested, statement_facts
 from binx.compare.effects import ROWS_KEPT, Effect, statement_form
 from binx.event.gtid.sets import GtidSet
-from binx.event.gtid.sources import DomainSource
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
 from binx.log.chain.ends import FileEnds
+from binx.log.chain.links import reached_before
 from binx.log.identifiers import marked_gtids
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
@@ -231,11 +231,7 @@ class SideReading:
     def _side(self, collected: _SideGtids, search: Search) -> Side:
         before = self._purged
         if self._chain:
-            first = self._chain[0]
-            before |= first.previous_gtids or GtidSet(
-                (DomainSource(position.domain, position.server_id), 0, position.sequence)
-                for position in first.gtid_list or ()
-            )
+            before |= reached_before(self._chain[0]) or GtidSet()
         return Side(
             files=len(self._chain),
             gtids=collected.gtids,

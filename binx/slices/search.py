@@ -10,6 +10,7 @@ from binx.event.format import Flavour
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import ends_problems, epochs
 from binx.log.chain.ends import FileEnds
+from binx.log.chain.links import reached_before
 from binx.log.file import BinlogFile, TransactionScan, report_step
 from binx.log.scan import Scan, find_transactions
 from binx.log.scanning import OnDamage
@@ -159,6 +160,7 @@ class Search:
         selector, seqno = self.selector, 1
         for index, (ends, epoch) in enumerate(zip(self._chain, epochs(self._chain), strict=True)):
             if self.complete:
+                self._note_repeats(index)
                 return
             if selector.rules_out(ends.file, ends.previous_gtids) or self._is_before_all(index):
                 self.passed_over += 1
@@ -182,13 +184,14 @@ class Search:
             DamagedError, UnsupportedError: a required part of a file cannot be read.
         """
         seqno = 1
-        for ends, epoch in zip(self._chain, epochs(self._chain), strict=True):
+        for index, (ends, epoch) in enumerate(zip(self._chain, epochs(self._chain), strict=True)):
             if self.complete:
+                self._note_repeats(index)
                 return
             for scan, table, mask in self._read(ends.file, Level.LEVEL_TABLES):
                 (table.mark_statements if rolled_back else table.mark_work)(mask)
-                for index in self._lost:
-                    mask[index] = 0
+                for lost in self._lost:
+                    mask[lost] = 0
                 yield Selected(scan, table, mask, epoch, seqno, behind_damage=self._behind_damage)
                 seqno += len(table)
             ends.file.source.release(0, ends.file.size)
@@ -265,6 +268,20 @@ class Search:
             if table.value("statements", index):
                 self._behind_damage = True
                 check.forget_tables()
+
+    def _note_repeats(self, index: int) -> None:
+        """Note the first unread file in which the server may have given GTIDs again that were found."""
+        if self.selector.selection.gtids is None:
+            return
+        found = self.selector.selection.gtids - self.selector.unmet
+        for ends in self._chain[index:]:
+            listed = reached_before(ends) if ends.chain == self._chain[index - 1].chain else None
+            if listed is not None and not found <= listed:
+                self.selector.notes.append(
+                    f"{ends.file.path}: not read, although GTIDs begin anew with it; given without the files"
+                    f" before it, it tells whether it has other transactions of {found - listed}"
+                )
+                return
 
     def _is_before_all(self, index: int) -> bool:
         """Whether the next file, which follows without a gap, has none of the unmet GTIDs before it."""

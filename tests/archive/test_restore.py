@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.storage.store import LocalStore, open_store
 from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, UUID, archive, check, copy_logs, states
+from tests.cli.process import binx
 from tests.log.building import flip
 
 ACROSS = Selection(gtids=GtidSet.parse(f"{UUID}:370-380"))
@@ -322,3 +325,24 @@ def test_a_span_that_goes_beyond_the_archive_is_told(store: LocalStore, tmp_path
         report = restore_span(store, selection, str(tmp_path / "out"))
         assert all(text in warning for text, warning in zip(texts, report.warnings, strict=True))
         assert report.damage == ()
+
+
+def test_gtids_that_a_server_gave_again_are_told(tmp_path: Path) -> None:
+    """The shop's first log, and it again as if begun a day later, after a reset."""
+    early, late = copy_logs(tmp_path / "early", 1), copy_logs(tmp_path / "late", 1)
+    log = late / NAMES[0]
+    data = bytearray(log.read_bytes())
+    begun, size = struct.unpack_from("<I5xI", data, 4)
+    struct.pack_into("<I", data, 4, begun + 86_400)
+    struct.pack_into("<I", data, size, zlib.crc32(data[4:size]))
+    log.write_bytes(data)
+    for source in (early, late):
+        archive(source, tmp_path / "archive")
+    selection = Selection(gtids=GtidSet.parse(f"{UUID}:3-4"))
+    report = restore_span(open_store(str(tmp_path / "archive")), selection, str(tmp_path / "slice"))
+    assert report.transactions == 2
+    (sentence,) = report.damage
+    assert f"has other transactions of {UUID}:3-4, which are not restored" in sentence
+    ended = binx("ls", "--gtid", f"{UUID}:3-4", early / NAMES[0], log)
+    assert ended.code == 0
+    assert f"{log}: not read, although GTIDs begin anew with it" in ended.err

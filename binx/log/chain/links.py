@@ -29,6 +29,13 @@ def listed_before(ends: FileEnds) -> GtidSet | None:
     return GtidSet((source, number, number) for source, number in _last_numbers(ends).items())
 
 
+def reached_before(ends: FileEnds) -> GtidSet | None:
+    """Return the same with all numbers below MariaDB's last ones."""
+    if ends.previous_gtids is not None or ends.gtid_list is None:
+        return ends.previous_gtids
+    return GtidSet((source, 0, number) for source, number in _last_numbers(ends).items())
+
+
 def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tuple[GtidSet, GtidSet] | None:
     """Compare the GTIDs that a log records as previous with those of the logs before it.
 

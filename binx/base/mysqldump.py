@@ -109,6 +109,13 @@ class SqlRows:
         if not self._source.wants((db, insert.table)):
             text.skip_rows()
             return
+        if not db:
+            raise RefusedError(
+                f"expected the database of the table {insert.table} (USE, or mysqldump's comments), found none:"
+                " make the dump with --databases, or without --skip-comments and --compact",
+                path=text.path,
+                offset=insert.offset,
+            )
         rows = self._source.rows_of(db, insert.table, insert.columns, raw=self._is_raw)
         self._source.filled.add((rows.table.db, rows.table.name))
         kinds = {column.type.kind for column in rows.table.resolved.columns}
@@ -136,7 +143,7 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
                     path=text.path,
                     offset=text.position,
                 )
-            source.leave_out_unfilled()
+        source.leave_out_unfilled()
         source.sha256 = text.sha256
         # MariaDB's dumps of all databases have GTIDs at the end, unread until now in a compressed dump.
         source.gtids = source.gtids or position_in_dump("", text.tail).gtids

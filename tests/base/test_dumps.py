@@ -217,6 +217,7 @@ def test_only_tables_that_are_asked_for_are_taken(tmp_path: Path) -> None:
         ("INTO `orders`", 'INTO "orders"', "--compatible"),
         ("-- Dump completed", "", "cut off"),
         ("CREATE TABLE", "CREATE VIEW", "--no-create-info"),
+        ("-- Host: localhost    Database: shop", "", "with --databases"),
     ],
 )
 def test_what_cannot_be_taken_is_refused_as_a_whole(
@@ -232,6 +233,7 @@ def test_what_cannot_be_taken_is_refused_as_a_whole(
     [
         ("(-- Dumping data for table `orders`\n--\n)", r"\1-- WHERE:  id < 10\n", "WHERE:  id < 10"),
         ("-- Dumping data for table `orders`|INSERT INTO `orders` .*?;\n", "", "only its CREATE TABLE"),
+        ("-- MySQL dump|INSERT INTO `orders` .*?;\n|-- Dumping data for table `orders`", "-- ", "only its"),
         (r"\(`id`, (`note`, `at`\) VALUES \()\d,", r"(\1", "lacks columns of its key"),
     ],
 )

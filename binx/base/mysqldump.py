@@ -111,7 +111,7 @@ class SqlRows:
             return
         if not db:
             raise RefusedError(
-                f"expected the database of the table {insert.table} (USE, or mysqldump's comments), found none:"
+                f"expected the database of the table {insert.table} (USE, or comments), found none:"
                 " make the dump with --databases, or without --skip-comments and --compact",
                 path=text.path,
                 offset=insert.offset,
@@ -136,13 +136,12 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
     """Import a dump that is one file."""
     with open_text(source.backup.path) as text:
         SqlRows(source, database_of(head)).read(text, progress)
-        if _COMMENTED.search(head):
-            if _COMPLETED not in text.tail:
-                raise DamagedError(
-                    "expected -- Dump completed at the end, found none: the dump is cut off; make it again",
-                    path=text.path,
-                    offset=text.position,
-                )
+        if _COMMENTED.search(head) and _COMPLETED not in text.tail:
+            raise DamagedError(
+                "expected -- Dump completed at the end, found none: the dump is cut off; make it again",
+                path=text.path,
+                offset=text.position,
+            )
         source.leave_out_unfilled()
         source.sha256 = text.sha256
         # MariaDB's dumps of all databases have GTIDs at the end, unread until now in a compressed dump.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from binx.rows.ddl.parse import lead_end
+
 _DELIMITER_LINE = re.compile(r"^[ \t]*DELIMITER[ \t]+(\S+)[^\n]*$", re.IGNORECASE | re.MULTILINE)
 _LINE_COMMENT = re.compile(r"(?:--(?=\s|$)|#)[^\n]*")
 _QUOTED = {
@@ -12,7 +14,7 @@ _QUOTED = {
     '"': re.compile(r'"[^"\\]*(?:(?:\\.|"")[^"\\]*)*"(?!")', re.DOTALL),
     "`": re.compile(r"`[^`]*`"),
 }
-_USE = re.compile(r"\s*use\s+(?:`((?:[^`]|``)+)`|([^\s;`]+))\s*;?\s*$", re.IGNORECASE)
+_USE = re.compile(r"use\s+(?:`((?:[^`]|``)+)`|([^\s;`]+))\s*;?\s*$", re.IGNORECASE)
 
 
 class StatementEnds:
@@ -85,7 +87,7 @@ def _edge(delimiter: str) -> re.Pattern[str]:
 
 def used_database(statement: str) -> str | None:
     """Return the database that a USE statement names; None for any other statement."""
-    match = _USE.match(statement)
+    match = _USE.match(statement, lead_end(statement))
     if match is None:
         return None
     quoted, plain = match.groups()

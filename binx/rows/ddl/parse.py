@@ -56,7 +56,7 @@ def is_schema_statement(sql: str) -> bool:
 
     True for some that change none (CREATE VIEW); never False for one that does.
     """
-    match = _FIRST_WORD.match(sql, _lead_end(sql))
+    match = _FIRST_WORD.match(sql, lead_end(sql))
     if match is None:
         return False
     # What an executable comment holds depends on the server, so every word counts.
@@ -68,7 +68,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
 
     Empty where it begins with no word, as with an executable comment.
     """
-    match = _WORD.match(sql, _lead_end(sql))
+    match = _WORD.match(sql, lead_end(sql))
     word = "" if match is None else match[0].lower()
     if word != "set":
         return word
@@ -80,7 +80,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
     return reader.current.upper.lower()
 
 
-def _lead_end(sql: str) -> int:
+def lead_end(sql: str) -> int:
     """Return where a statement begins, after white space, parentheses and comments that no server executes.
 
     One expression for all of them would need possessive quantifiers, to be linear where nothing follows, and

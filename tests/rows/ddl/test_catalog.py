@@ -355,6 +355,9 @@ FOR EACH ROW BEGIN
   SET @a = 1; DROP TABLE orders;
 END */;;
 DELIMITER ;
+--
+-- Current Database: `other`
+--
 use other
 ;
 create table t (a int)"""

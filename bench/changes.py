@@ -248,7 +248,7 @@ def _write_changes(place: Path, rows: pa.Table) -> None:
         compression="zstd",
         compression_level=1,
         write_statistics=with_statistics(rows.schema),
-        **writer_settings(rows.schema, rows, ("_transaction",)),
+        **writer_settings(rows.schema, rows),
     ) as writer:
         writer.write_table(rows, row_group_size=_ROW_GROUP)
 

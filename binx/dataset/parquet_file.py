@@ -29,7 +29,7 @@ _IDENTIFIERS = {
     TRANSACTIONS: ("transaction", "gtid"),
     STATEMENTS: ("transaction",),
 }
-"""Text columns whose values mostly ascend."""
+"""Columns of transaction ids, which are text in files, as their dictionaries may have a GTID twice."""
 
 _SAMPLE_ROWS = 4_096
 """Rows written in each encoding to compare sizes; enough to show repetition in a large table's text."""
@@ -50,24 +50,17 @@ _WORTH = 0.85
 """A dictionary takes longer to write than differences, and may grow with later rows: it must be smaller."""
 
 
-def writer_settings(
-    schema: pa.Schema, first: pa.Table | None, identifiers: Collection[str] = ()
-) -> dict[str, Any]:
+def writer_settings(schema: pa.Schema, first: pa.Table | None) -> dict[str, Any]:
     """Return the encoding arguments for ``pyarrow.parquet.ParquetWriter``.
 
-    By default, integers, times and short decimals use ``DELTA_BINARY_PACKED``, identifiers use
-    ``DELTA_BYTE_ARRAY``, and text uses a dictionary, unless a sample is smaller in another encoding.
+    By default, integers, times and short decimals use ``DELTA_BINARY_PACKED``, and text uses a dictionary,
+    unless a sample is smaller in another encoding. Arrow's dictionaries are always written as such.
 
     Args:
         first: the first rows, or None.
-        identifiers: text columns whose values mostly ascend, such as GTIDs.
     """
-    deltas = {
-        field.name: "DELTA_BYTE_ARRAY" if field.name in identifiers else "DELTA_BINARY_PACKED"
-        for field in schema
-        if field.name in identifiers or _is_integer(field.type)
-    }
-    texts = [path for field in schema for path in _texts(field.name, field.type) if path not in deltas]
+    deltas = {field.name: "DELTA_BINARY_PACKED" for field in schema if _is_integer(field.type)}
+    texts = [path for field in schema for path in _texts(field.name, field.type)]
     if first is not None and first.num_rows >= _FEWEST_ROWS:
         texts, deltas = _smallest(_sample(first), deltas)
     return {
@@ -89,10 +82,11 @@ def _smallest(sample: pa.Table, deltas: dict[str, str]) -> tuple[list[str], dict
     """Return the columns to dictionary-encode and those to delta-encode; the others are plain."""
     with_dictionary = _sizes(sample, use_dictionary=True)
     without = _sizes(sample, use_dictionary=False, column_encoding=deltas or None)
+    words = {field.name for field in sample.schema if pa.types.is_dictionary(field.type)}
     chosen = [
         path
         for path, size in with_dictionary.items()
-        if size < without[path] * (_WORTH if path in deltas else 1)
+        if path in words or size < without[path] * (_WORTH if path in deltas else 1)
     ]
     return chosen, {path: encoding for path, encoding in deltas.items() if path not in chosen}
 
@@ -307,7 +301,7 @@ class ParquetFile:
             compression_level=options.level,
             write_statistics=with_statistics(self._schema, self._keys),
             write_batch_size=ENCODED_ROWS,
-            **writer_settings(self._schema, first, self._identifiers),
+            **writer_settings(self._schema, first),
         )
         self._shared.open_files += 1
         return self._writer
@@ -327,10 +321,7 @@ def _with_text_columns(schema: pa.Schema, identifiers: Collection[str]) -> pa.Sc
 
 
 def _with_text(batch: pa.RecordBatch, identifiers: Collection[str], schema: pa.Schema) -> pa.RecordBatch:
-    """Return the batch with identifiers as text, as in the file's schema.
-
-    A GTID can occur twice in a log, but Arrow's writer assumes that dictionary values are distinct.
-    """
+    """Return the batch with identifiers as text, as in the file's schema."""
     for name in identifiers:
         column = batch.column(name)
         if pa.types.is_dictionary(column.type):

@@ -173,7 +173,7 @@ def write(path: Path, *batches: pa.RecordBatch) -> Path:
     return path
 
 
-def written(*batches: pa.RecordBatch, **options: Any) -> bytes:
+def written(*batches: pa.RecordBatch) -> bytes:
     """A file's bytes."""
     stream = io.BytesIO()
     first = pa.Table.from_batches(batches[:1])
@@ -182,7 +182,7 @@ def written(*batches: pa.RecordBatch, **options: Any) -> bytes:
         first.schema,
         compression="zstd",
         compression_level=1,
-        **writer_settings(first.schema, first, **options),
+        **writer_settings(first.schema, first),
     ) as writer:
         for batch in batches:
             writer.write_batch(batch)

@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 GROUP_ROWS = 32_768
 """Minimum number of transactions in a row group."""
 
-_TEXTS = ("transaction", "gtid")
 _LISTED_NUMBERS = (
     *(f"tables.list.element.{name}" for name in ("inserts", "updates", "deletes")),
     "table_numbers.list.element",
@@ -137,8 +136,7 @@ def write_index_to(file: BinlogFile, sink: Sink, *, verify: bool = True) -> tupl
         write_statistics=list(_PRUNED),
         use_dictionary=False,
         write_batch_size=ENCODED_ROWS,
-        column_encoding=dict.fromkeys([*numbers, *_LISTED_NUMBERS], "DELTA_BINARY_PACKED")
-        | dict.fromkeys(_TEXTS, "DELTA_BYTE_ARRAY"),
+        column_encoding=dict.fromkeys([*numbers, *_LISTED_NUMBERS], "DELTA_BINARY_PACKED"),
     ) as writer:
         for table in _row_groups(scan):
             rows = TransactionRows(file, scan, table, int(file.format.at_startup), seqno)

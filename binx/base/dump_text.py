@@ -24,7 +24,7 @@ _MOST_BYTES = 1 << 31
 """Maximum size of a row or statement; a value of 1 GB can take 2 GB as text."""
 _STATEMENT_BYTES = 64 * 1024
 _TAIL_BYTES = 64 * 1024
-_BLANK = re.compile(rb"(?:\s+|--[^\n]*\n|#[^\n]*\n|/\*(?!M?!).*?\*/)+", re.DOTALL)
+_BLANK = re.compile(rb"(?:\s+|\xef\xbb\xbf|--[^\n]*\n|#[^\n]*\n|/\*(?!M?!).*?\*/)+", re.DOTALL)
 _MAY_BE_BLANK = re.compile(rb"\Z|-\Z|--|#|/\Z|/\*(?!M?!)")
 _NAME = rb"(?:`((?:[^`]|``)+)`|([^\s(`;,.\"']+))"
 _INSERT = re.compile(

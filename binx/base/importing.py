@@ -83,7 +83,7 @@ def import_bases(
     text = None
     if schema is not None:
         with reading_backup(schema):
-            text = Path(schema).read_text("utf-8", "surrogateescape")
+            text = Path(schema).read_text("utf-8-sig", "surrogateescape")
     further: dict[str, Any] = {} if table is None else {"as": list(table)}
     if text is not None:
         further["schema"] = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
@@ -155,7 +155,7 @@ def _dump_input(path: str, position: BackupPosition | None) -> _Input:
         with open_text(path) as text:
             head = text.head(_HEAD_BYTES)
         size = Path(path).stat().st_size
-        return _Input(Backup(path, "mysqldump", position, size, head), head.decode("utf-8", "replace"))
+        return _Input(Backup(path, "mysqldump", position, size, head), head.decode("utf-8-sig", "replace"))
     tools = {_METADATA: MYDUMPER, mysqlshell.NOTES: MYSQL_SHELL}
     notes = next((Path(path, name) for name in tools if Path(path, name).is_file()), None)
     if notes is None:

@@ -56,6 +56,7 @@ CREATE TABLE `log` (`id` int PRIMARY KEY);
 def imported(tmp_path: Path, text: str | bytes, *tables: str) -> dict[str, Any]:
     """The manifest of a dump that is taken in."""
     dump = tmp_path / "dump.sql"
+    dump.parent.mkdir(exist_ok=True)
     dump.write_bytes(text.encode() if isinstance(text, str) else text)
     (report,) = import_bases([str(dump)], str(tmp_path / "lake"), ParquetOptions(), tables=tables)
     return report.manifest
@@ -260,8 +261,10 @@ def test_a_sequence_is_no_table(tmp_path: Path) -> None:
     assert not imported(tmp_path, text)["losses"]
 
 
-def test_a_dump_that_is_cut_off_is_refused(tmp_path: Path) -> None:
-    text = DUMP.encode()
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_dump_that_is_cut_off_is_refused(tmp_path: Path, mark: str) -> None:
+    text = f"{mark}{DUMP}".encode()
+    assert imported(tmp_path / "whole", text)["losses"] == []
     for size in range(text.index(b"DROP TABLE"), text.index(b"-- Dump completed"), 3):
         with pytest.raises(BinxError):
             imported(tmp_path, text[:size])

@@ -123,7 +123,7 @@ def read_dump(path: str) -> SchemaDump:
     if sign and name and not Path(path).exists():
         path, known_moment = name, parse_moment(moment)
     try:
-        text = Path(path).read_text("utf-8", "surrogateescape")
+        text = Path(path).read_text("utf-8-sig", "surrogateescape")
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
     dump = dump_of(text, path, known_moment)

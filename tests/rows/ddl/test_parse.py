@@ -322,7 +322,8 @@ def test_why_a_definition_is_not_taken_is_said() -> None:
 
 def test_the_moment_is_behind_the_files_name_or_in_the_dumps_comments(tmp_path: Path) -> None:
     path = tmp_path / "a@b.sql"
-    path.write_text(AT_START)
+    path.write_text(AT_START, "utf-8-sig")
+    assert {table.db for table in read_dump(str(path)).tables} == {"small"}
     assert read_dump(str(path)).moment == UNKNOWN
     assert read_dump(f"{path}@start").moment == START
     assert read_dump(f"{path}@END").moment == END

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -250,6 +250,11 @@ class ChangeDecoder:
     def widths(self) -> Mapping[bytes, list[int | None]]:
         """See :class:`~binx.rows.resolving.TableResolver`."""
         return self._resolver.widths
+
+    @property
+    def sequences(self) -> Set[bytes]:
+        """See :class:`~binx.rows.resolving.TableResolver`."""
+        return self._resolver.sequences
 
     def _gtid(self, table: TransactionTable) -> str | None:
         """Return the current transaction's GTID, or None."""

@@ -35,6 +35,7 @@ class TableResolver:
         tables: every table and schema version seen so far.
         widths: column widths from the definition of the latest rows, by the table map's bytes after table ID
             and flags; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
+        sequences: the same bytes of the sequences' table maps.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class TableResolver:
         self._last_columns: dict[_TableKey, tuple[Column, ...]] = {}
         self.tables: list[TableChanges] = []
         self.widths: dict[bytes, list[int | None]] = {}
+        self.sequences: set[bytes] = set()
 
     def name(self, number: int) -> tuple[str, str]:
         """Return (db, table) by the table's number."""
@@ -77,6 +79,8 @@ class TableResolver:
         changes = TableChanges(table_map.columns, resolved, self._arrow, valid_from)
         if description.flavour is Flavour.MARIADB:
             self._set_widths(number, table_map, changes)
+            if changes.resolved.is_sequence:
+                self.sequences.add(map_body)
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))

@@ -230,7 +230,7 @@ class _Extraction:
         from binx.slices.sql.lost_rows import UNTOLD, lost_rows
 
         report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
-        self._warnings = _without_changes(report.nothing)
+        self._warnings = [*report.warnings, *_without_changes(report.nothing)]
         if report.unlogged:
             selected = self._new_search(tells=False).selected()
             self._unknown = lost_rows(selected, self._known_tables())

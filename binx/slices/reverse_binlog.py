@@ -14,7 +14,7 @@ written.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import pairwise
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,6 +41,7 @@ from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.slice_writer import SliceWriter
 from binx.slices.sql.refusals import Obstacles
+from binx.slices.sql.tables import TableWarnings
 from binx.storage.output import Sink
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class ReverseReport(NamedTuple):
     """The result of writing a reversed binary log.
 
     Attributes:
+        warnings: about sequences, which are not undone.
         unlogged: whether it has updates or deletes that foreign keys may have followed without their being
             logged; see :func:`~binx.slices.sql.lost_rows.lost_rows`.
     """
@@ -74,22 +76,29 @@ class ReverseReport(NamedTuple):
     undone: int
     nothing: int
     unlogged: bool
+    warnings: list[str]
 
 
 class ReversePart(NamedTuple):
-    """A part of the transactions to undo."""
+    """A part of the transactions to undo.
+
+    Attributes:
+        widths, sequences: see :class:`~binx.rows.resolving.TableResolver`.
+    """
 
     file: BinlogFile
     table: TransactionTable
     indexes: Iterable[int]
     widths: Mapping[bytes, list[int | None]]
+    sequences: Set[bytes] = frozenset()
 
 
 def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
     """Yield the transactions that a search finds.
 
-    The lengths of MariaDB's old temporal types are only known from table definitions, so MariaDB logs are
-    read as for SQL. Others need no definitions, and logs before the selected transactions are skipped.
+    The lengths of MariaDB's old temporal types, and which tables are sequences, are only known from
+    definitions, so MariaDB logs are read as for SQL. Others need no definitions, and logs before the selected
+    transactions are skipped.
 
     Raises:
         DamagedError, UnsupportedError: a file cannot be read.
@@ -109,7 +118,8 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
         facts=("gtid",),
     ):
         if isinstance(item, Begin):
-            yield ReversePart(item.file, item.table, (item.index,), decoders[-1].widths)
+            decoder = decoders[-1]
+            yield ReversePart(item.file, item.table, (item.index,), decoder.widths, decoder.sequences)
 
 
 def write_reversed(
@@ -141,6 +151,7 @@ class _Reversing:
         self._databases = databases
         self._unlogged = False
         self._obstacles = Obstacles()
+        self._warnings = TableWarnings()
         self._like: FileRanges | None = None
         self._undone = 0
         self._nothing = 0
@@ -169,6 +180,10 @@ class _Reversing:
         counter = RowCounter(description.flavour is Flavour.MARIADB, part.widths.get)
         transaction = _Transaction(self._events, name, description, counter, self._databases)
         for raw in events:
+            event = raw.event
+            if isinstance(event, TableMap) and bytes(raw.body[_POST_HEADER:]) in part.sequences:
+                self._warnings.take_sequence(event.name)
+                continue
             obstacle = transaction.take(raw)
             if obstacle is not None:
                 self._obstacles.add(obstacle, [name])
@@ -182,7 +197,7 @@ class _Reversing:
         if not self._undone or self._like is None:
             raise AbsentError("none of the requested transactions has row changes")
         _ReverseWriter(self._like, output).write_events(self._events)
-        return ReverseReport(self._undone, self._nothing, self._unlogged)
+        return ReverseReport(self._undone, self._nothing, self._unlogged, self._warnings.sentences())
 
 
 def _of_server(description: FormatDescription) -> tuple[Flavour, tuple[int, int, int], bytes]:
@@ -234,8 +249,11 @@ class _Transaction:
             content = bytearray(raw.data[:HEADER_SIZE]) + raw.body
             rename_table_map(content, self._databases, self._description)
             self._maps[event.table_id] = bytes(content)
-        elif isinstance(event, RowsHeader) and event.table_id in self._tables:
-            return self._take_rows(raw, event)
+        elif isinstance(event, RowsHeader):
+            obstacle = self._take_rows(raw, event) if event.table_id in self._tables else None
+            if event.flags & RowsFlag.STATEMENT_END and not self._ends:
+                self._end_statement()
+            return obstacle
         elif isinstance(event, Query):
             sql = event.sql.upper()
             if sql not in _PASSED_OVER and not sql.startswith(_SAVEPOINTS):
@@ -267,8 +285,6 @@ class _Transaction:
         self._followers = self._followers + 1 if followers else 0
         self.unlogged |= rows.kind is not RowsKind.INSERT and not rows.flags & UNFOLLOWED
         self._ends = False
-        if rows.flags & RowsFlag.STATEMENT_END:
-            self._end_statement()
         return None
 
     def _reversed(self, raw: RawEvent, rows: RowsHeader, flags: int) -> bytes:

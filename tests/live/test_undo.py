@@ -14,9 +14,10 @@ from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
+from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractOptions, extract
+from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.options import OnConflict
 from binx.slices.reverse_binlog import ReversePart, write_reversed
 from binx.slices.sql.undo import write_undo
@@ -356,3 +357,31 @@ def test_a_reversed_log_undoes_in_a_database_of_another_name(server: Server, tmp
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.script(server.mysqlbinlog(undo, *options))
     assert server.query("SELECT * FROM another.t ORDER BY 1") == before
+
+
+SEQUENCE = """
+CREATE DATABASE small; USE small; CREATE SEQUENCE s NOCACHE;
+CREATE TABLE t (id INT DEFAULT NEXTVAL(s) PRIMARY KEY, v INT CHECK (v > 0));
+SET check_constraint_checks = 0; INSERT INTO t (v) VALUES (-1), (2);
+"""
+TAKEN = """
+USE small; BEGIN; INSERT INTO t (v) VALUES (3), (4); UPDATE t SET v = v + 10; COMMIT; SELECT SETVAL(s, 100);
+DELETE FROM t WHERE id = 1;
+"""
+
+
+@pytest.mark.parametrize("form", [SliceFormat.SQL, SliceFormat.BINLOG])
+def test_sequences_are_not_undone_and_rows_that_no_constraint_admits_come_back(
+    mariadb: MariaDBServer, form: SliceFormat, tmp_path: Path
+) -> None:
+    logs = logs_of(mariadb, SEQUENCE)
+    before = rows_document(mariadb)["tables"]
+    logs += [log_of(mariadb, TAKEN)]
+    undo = tmp_path / "undo"
+    with open_chain([str(log) for log in logs]) as chain:
+        options = ExtractOptions(form, reverse=True)
+        report = extract(chain, Selection(start=Position(logs[1].name, 4)), str(undo), options)
+    assert report.warnings[0].startswith("values taken from small.s stay taken")
+    mariadb.script(undo.read_bytes() if form is SliceFormat.SQL else mariadb.mysqlbinlog(undo))
+    assert rows_document(mariadb)["tables"] == before
+    assert mariadb.query("SELECT NEXTVAL(small.s)") == [("101",)]

@@ -15,7 +15,7 @@ from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.absent import Absent, absent_value, added_value
-from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
+from binx.rows.columns.schema import SEQUENCE_COLUMNS, ColumnDefinition, Provenance, TableDefinition
 from binx.rows.columns.stored import compatible, logical_type
 from binx.rows.columns.types import LogicalType, mysql_name
 
@@ -118,6 +118,11 @@ class ResolvedTable(NamedTuple):
         """Why names and keys that are not in the log are unknown, and what to do."""
         reason = self.unfit or "they are neither in the log nor in an earlier CREATE TABLE"
         return f"{reason}. {TO_KNOW_NAMES}"
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is a sequence of MariaDB; false if its columns' names are unknown."""
+        return tuple(column.source_name for column in self.columns) == SEQUENCE_COLUMNS
 
     @property
     def primary_key(self) -> tuple[str, ...]:

@@ -139,6 +139,13 @@ _HASHED = ("text", "blob", "geometry", "point", "linestring", "polygon", "geomet
 """Suffixes of the names of types with values of any length."""
 
 
+SEQUENCE_COLUMNS = (
+    *("next_not_cached_value", "minimum_value", "maximum_value", "start_value"),
+    *("increment", "cache_size", "cycle_option", "cycle_count"),
+)
+"""The columns of MariaDB's sequences, whose one row is logged as an insert when a session takes values."""
+
+
 class TableDefinition(NamedTuple):
     """A table at one point of the log.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from binx.rows.columns.schema import DEFAULT_CONTEXT, StatementContext
+from binx.rows.columns.schema import DEFAULT_CONTEXT, SEQUENCE_COLUMNS, StatementContext
 from binx.rows.ddl.alter import alter_table, column_keys, dropped_key
 from binx.rows.ddl.clauses import (
     charset_option,
@@ -305,12 +305,12 @@ def _create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
     if reader.accept("AS"):
         written = data_type(reader)
         value = value._replace(base=written.base, unsigned=written.unsigned or reader.accept("UNSIGNED"))
-    names = ("next_not_cached_value", "minimum_value", "maximum_value", "start_value")
-    columns = (
-        *(value._replace(name=name) for name in names),
-        ColumnSpec("increment", "bigint", nullable=False),
-        ColumnSpec("cache_size", "bigint", unsigned=True, nullable=False),
-        ColumnSpec("cycle_option", "tinyint", (1,), unsigned=True, nullable=False),
-        ColumnSpec("cycle_count", "bigint", nullable=False),
+    specs = (
+        *[value] * 4,
+        ColumnSpec("", "bigint", nullable=False),
+        ColumnSpec("", "bigint", unsigned=True, nullable=False),
+        ColumnSpec("", "tinyint", (1,), unsigned=True, nullable=False),
+        ColumnSpec("", "bigint", nullable=False),
     )
+    columns = tuple(spec._replace(name=name) for spec, name in zip(specs, SEQUENCE_COLUMNS, strict=True))
     return CreateTable(table, columns, temporary=temporary, if_not_exists=if_not_exists)

@@ -62,6 +62,8 @@ _TYPED_DOCUMENTS = (
     " mysqldump does, and --format binlog keeps them"
 )
 
+_SEQUENCES = "values taken from {tables} stay taken, as behind ROLLBACK: sequences are not undone"
+
 
 class TableWarnings:
     """Warnings about tables that SQL is written for, for those who run it.
@@ -77,7 +79,9 @@ class TableWarnings:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[str, dict[str, None]] = {_UNKNOWN_GENERATED: {}, _TYPED_DOCUMENTS: {}}
+        self._tables: dict[str, dict[str, None]] = {
+            sentence: {} for sentence in (_UNKNOWN_GENERATED, _TYPED_DOCUMENTS, _SEQUENCES)
+        }
 
     def take_table(self, resolved: ResolvedTable) -> None:
         """Check a table."""
@@ -88,6 +92,10 @@ class TableWarnings:
         """Check the documents of some rows."""
         if changes.typed_documents:
             self._tables[_TYPED_DOCUMENTS][f"{changes.table.db}.{changes.table.name}"] = None
+
+    def take_sequence(self, name: str) -> None:
+        """Record a sequence whose changes are not undone."""
+        self._tables[_SEQUENCES][name] = None
 
     def sentences(self) -> list[str]:
         """Return the warnings."""

@@ -50,6 +50,9 @@ class UndoRows(SqlRows):
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:
         """Return one statement for each row change of a batch, empty if it cannot be undone."""
+        if changes.table.resolved.is_sequence:
+            self.warnings.take_sequence(f"{changes.table.db}.{changes.table.name}")
+            return []
         table, images = self.table(changes), BatchImages(changes)
         again = rows_logged_again(images, table.key)
         if again is not None:

@@ -166,6 +166,7 @@ class _Extraction:
         missing = self._search.selector.missing()
         if missing:
             yield f"not in these files: {missing}"
+        yield from self._search.warnings
         yield from self._search.damage
 
     def _new_search(self, *, tells: bool = True) -> Search:

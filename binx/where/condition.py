@@ -5,11 +5,12 @@ A row change passes if its before image or its after image matches the condition
 literals, ``= <> < <= > >= <=>``, ``AND OR XOR NOT``, ``IS [NOT] NULL | TRUE | FALSE``, ``[NOT] IN``,
 ``[NOT] BETWEEN``, ``[NOT] LIKE`` and ``[NOT] REGEXP``; anything else is rejected with an error that names it.
 
-A comparison with NULL, or with a column that is absent from an image, is neither true nor false, as in SQL.
-A column absent from an update's after image kept its value from the before image, if that has it. Text
-comparison is exact: case, accents and trailing spaces count. Compared with a number, text counts as its
-leading number, and ENUM and SET values as their numbers, as in servers. Zero and partial dates sort among the
-others by year, month and day; LIKE and REGEXP see each value as servers print it, a TIMESTAMP in UTC.
+A comparison with NULL, or with a column that is absent from an image, is neither true nor false, as in SQL;
+a warning names absent columns without which the condition decides nothing. A column absent from an update's
+after image kept its value from the before image, if that has it. Text comparison is exact: case, accents and
+trailing spaces count. Compared with a number, text counts as its leading number, and ENUM and SET values as
+their numbers, as in servers. Zero and partial dates sort among the others by year, month and day; LIKE and
+REGEXP see each value as servers print it, a TIMESTAMP in UTC.
 """
 
 from __future__ import annotations
@@ -62,13 +63,18 @@ class ColumnName(NamedTuple):
 
 
 class Frame:
-    """Row changes of one group, as input of a condition."""
+    """Row changes of one group, as input of a condition.
+
+    Attributes:
+        lacking: the columns asked for that an image of these changes lacks.
+    """
 
     def __init__(self, images: BatchImages, group: ChangeGroup, default: str) -> None:
         self._images = images
         self._group = group
         self._default = default
         self._indexes = {column.source_name.casefold(): index for index, column in enumerate(images.columns)}
+        self.lacking: set[str] = set()
         changed = group.images
         self.size = images.changes.rows if changed.rows is None else len(changed.rows)
 
@@ -79,6 +85,7 @@ class Frame:
             return None
         source = self._source(index, column.image or self._default)
         if source is None:
+            self._note_lacking(column)
             return None
         resolved = self._images.columns[index]
         misfits = self._images.misfits.get(resolved.name, [])
@@ -89,6 +96,11 @@ class Frame:
             misfit_texts = source.pick(pa.array([text_by_row.get(row) for row in rows], pa.string()))
         values = _as_decoded(source.pick(self._images.column(index)), resolved.type)
         return Operand(values, resolved.type, misfit_texts)
+
+    def _note_lacking(self, column: ColumnName) -> None:
+        is_before = (column.image or self._default) == BEFORE
+        if (self._group.before if is_before else self._group.after) is not None:
+            self.lacking.add(column.name)
 
     def _source(self, index: int, image: str) -> Images | None:
         """Return the image that has a column's value, or None."""
@@ -175,8 +187,14 @@ class Condition:
         """Return a mask of the rows that match the condition, without nulls."""
         return pc.fill_null(self._evaluate(frame), False)
 
-    def passing(self, images: BatchImages) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
+    def passing(
+        self, images: BatchImages, lacking: set[str] | None = None
+    ) -> Iterator[tuple[ChangeGroup, pa.BooleanArray]]:
         """Yield the changes of a batch by group, each with a mask of those that pass, without nulls.
+
+        Args:
+            lacking: receives the columns that images lack, and without which it is unknown of some changes
+                whether they pass.
 
         Raises:
             IncomparableError: a literal is not valid for its column's type; it may be for another table's.
@@ -185,12 +203,10 @@ class Condition:
         for group in images.groups():
             sides = [AFTER] if group.after is not None or not self._either_image else []
             sides += [BEFORE] if group.before is not None and self._either_image else []
-            mask = self._evaluate(Frame(images, group, sides[0]))
-            for side in sides[1:]:
-                mask = pc.or_(
-                    pc.fill_null(mask, False),
-                    pc.fill_null(self._evaluate(Frame(images, group, side)), False),
-                )
+            frames = [Frame(images, group, side) for side in sides]
+            mask = reduce(pc.or_kleene, map(self._evaluate, frames))
+            if lacking is not None and mask.null_count:
+                lacking.update(*(frame.lacking for frame in frames))
             yield group, pc.fill_null(mask, False)
 
     def _compiled(self, node: exp.Expr) -> Evaluate:

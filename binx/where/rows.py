@@ -31,13 +31,13 @@ class RowsSeen:
 
     Attributes:
         applied: whether the condition applies to any of them.
-        incomparable: name and reason, each once, of tables that have the condition's columns in a version
-            whose types cannot be compared with its literals.
+        skipped: name and reason, each once, of tables with rows that the condition could not be evaluated on:
+            their types cannot be compared with its literals, or their images lack its columns.
     """
 
     tables: tuple[str, ...] = ()
     applied: bool = False
-    incomparable: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
 
 
 class TrackedCondition:
@@ -47,7 +47,7 @@ class TrackedCondition:
         self._condition = condition
         self._tables: dict[str, None] = {}
         self._applied = False
-        self._incomparable: dict[tuple[str, str], None] = {}
+        self._skipped: dict[tuple[str, str], None] = {}
         self._unreported: dict[str, None] = {}
 
     def note_table(self, images: BatchImages) -> None:
@@ -58,31 +58,38 @@ class TrackedCondition:
         """Return the changes of a batch with masks of matches; None if the condition does not apply."""
         if not self._condition.applies(images):
             return None
+        lacking: set[str] = set()
         try:
-            changes = list(self._condition.passing(images))
+            changes = list(self._condition.passing(images, lacking))
         except IncomparableError as error:
-            why = _name_of(images), error.message
-            self._incomparable[why] = None
-            self._unreported[_warning(*why)] = None
+            self._note_skipped(images, error.message)
             return None
+        if lacking:
+            self._note_skipped(
+                images, f"their images lack {', '.join(sorted(lacking))} (binlog_row_image was not FULL)"
+            )
         self._applied = True
         return changes
+
+    def _note_skipped(self, images: BatchImages, why: str) -> None:
+        self._skipped[_name_of(images), why] = None
+        self._unreported[_warning(_name_of(images), why)] = None
 
     @property
     def seen(self) -> RowsSeen:
         """The tables that the condition was evaluated on."""
-        return RowsSeen(tuple(self._tables), self._applied, tuple(self._incomparable))
+        return RowsSeen(tuple(self._tables), self._applied, tuple(self._skipped))
 
     def take_seen(self, seen: RowsSeen) -> None:
         """Add the tables that the same condition was evaluated on elsewhere."""
         self._tables.update(dict.fromkeys(seen.tables))
         self._applied |= seen.applied
-        self._incomparable.update(dict.fromkeys(seen.incomparable))
+        self._skipped.update(dict.fromkeys(seen.skipped))
 
     @property
     def warnings(self) -> list[str]:
         """Warnings about table versions to which the condition does not apply."""
-        return [_warning(table, why) for table, why in self._incomparable]
+        return [_warning(table, why) for table, why in self._skipped]
 
     def take_warnings(self) -> dict[str, None]:
         """Return the warnings since the last call, each once."""
@@ -98,7 +105,7 @@ class TrackedCondition:
         """
         if self._applied:
             return
-        for _, why in self._incomparable:
+        for _, why in self._skipped:
             raise IncomparableError(why)
         if self._tables:
             raise self._condition.absent_error(self._tables)

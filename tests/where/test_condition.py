@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -170,6 +171,16 @@ def test_a_column_that_an_image_lacks_kept_its_value_or_is_unknown(tmp_path: Pat
     assert set(update["after"]) == {"a"}
     for condition in ("after.b IS NULL", "after.b IS NOT NULL"):
         assert update["transaction"] not in chosen(condition, tmp_path, table, paths=log)
+    warning = f"{table}: rows to which the condition does not apply were skipped: their images lack b (bin"
+    for key_condition in (f"id = {key}", "id IS NULL"):
+        options = ExtractOptions(where=Condition(f"after.b = 'no such' OR {key_condition}"))
+        with open_chain([str(path) for path in log]) as chain:
+            selection, target = Selection(tables=(table,)), str(tmp_path / "slice")
+            if key_condition == "id IS NULL":
+                with pytest.raises(AbsentError, match=re.escape(warning)):
+                    extract(chain, selection, target, options)
+            else:
+                assert extract(chain, selection, target, options).warnings[0].startswith(warning)
 
 
 def json_rows(paths: Sequence[Path], tmp_path: Path) -> list[str]:
@@ -362,9 +373,13 @@ NUMBERS = ("expected a number to compare c with, found 'zz'", ["no_key", "unique
 
 
 def warned(texts: Sequence[str]) -> list[str]:
-    """The tables that warnings name, as rows of theirs were passed over."""
+    """The tables whose numbers a warning names; another one is of updates that did not log ``c``."""
+    texts = sorted(texts)
+    assert texts.pop(0).startswith(
+        "small.keyed: rows to which the condition does not apply were skipped: their"
+    )
     assert all(text.endswith(f"were skipped: {NUMBERS[0]}") for text in texts)
-    return sorted(text.partition(":")[0].rpartition(".")[2] for text in texts)
+    return [text.partition(":")[0].rpartition(".")[2] for text in texts]
 
 
 def test_tables_whose_column_cannot_be_compared_are_passed_over_and_told(tmp_path: Path) -> None:

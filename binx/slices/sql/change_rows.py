@@ -22,9 +22,8 @@ from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
-from binx.slices.sql.changed_values import changed_rows
+from binx.slices.sql.compared_rows import changed_rows, replaced_rows
 from binx.slices.sql.literals import SqlValues, has_unknown_charset, text_literal
-from binx.slices.sql.replaced_rows import replaced_rows
 from binx.slices.sql.session import RowMark, marked, row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable, TableWarnings
 from binx.slices.values import TEXT
@@ -98,18 +97,18 @@ class BatchSql:
         """Return the text around the rows of an INSERT; None for changes that need a statement each."""
         if group.before is not None or group.after is None:
             return None
-        names = ", ".join(self._table.names[place] for place in self._inserted(group.after))
+        names = ", ".join(self._table.names[index] for index in self._inserted(group.after))
         return f"INSERT INTO {self._table.name} ({names}) VALUES ".encode(), b";\n", b""
 
     def _inserted(self, images: Images) -> list[int]:
-        return [place for place in self._table.writable if place in images.columns]
+        return [index for index in self._table.writable if index in images.columns]
 
     def _marks(self, group: ChangeGroup, marks: pa.Array) -> pa.Array:
         picked = group.images.pick(marks)
-        absent = [place for place in self._table.writable if place not in group.images.columns]
-        columns = [self._table.columns[place] for place in absent]
+        absent = [index for index in self._table.writable if index not in group.images.columns]
+        columns = [self._table.columns[index] for index in absent]
         # A strict session does not give a NOT NULL column its implicit default.
-        if group.before is None and any(not one.nullable and one.default is None for one in columns):
+        if group.before is None and any(not column.nullable and column.default is None for column in columns):
             return pc.bit_wise_or(picked, pa.scalar(int(RowMark.LENIENT), pa.uint8()))
         return self._unchecked_deletes(group, picked) if group.after is None else picked
 
@@ -136,32 +135,32 @@ class BatchSql:
 
     def _insert(self, after: Images) -> Parts:
         yield b"("
-        for number, place in enumerate(self._inserted(after)):
-            self._refuse_empty_values(place, after, None)
-            yield from self._literals(b", " if number else b"", place, after)
+        for number, index in enumerate(self._inserted(after)):
+            self._refuse_empty_values(index, after, None)
+            yield from self._literals(b", " if number else b"", index, after)
         yield b")"
 
     def _assignments(self, before: Images, after: Images) -> Iterator[Part]:
         """Assign the columns whose values changed; all if none did, as an UPDATE must set something."""
         table, count = self._table, self._images.size_of(after)
-        places = [place for place in table.writable if place in after.columns]
-        changed = {place: changed_rows(self._images, place, before, after) for place in places}
+        indexes = [index for index in table.writable if index in after.columns]
+        changed = {index: changed_rows(self._images, index, before, after) for index in indexes}
         differences = self._differences(after)
         any_changed = None if differences is None else differences.is_valid()
-        for which in changed.values():
-            any_changed = which if any_changed is None else pc.or_(any_changed, which)
+        for mask in changed.values():
+            any_changed = mask if any_changed is None else pc.or_(any_changed, mask)
         if any_changed is not None and not pc.all(any_changed).as_py():
-            changed = {place: pc.or_(which, pc.invert(any_changed)) for place, which in changed.items()}
+            changed = {index: pc.or_(mask, pc.invert(any_changed)) for index, mask in changed.items()}
         self.changed = any_changed
         listed = False
-        for place in table.writable:
-            name = table.names[place]
-            unchanged = f"{name}={name}".encode() if place in table.guarded else b""
-            which = changed.get(place)
-            if which is not None and which.true_count:
-                self._refuse_empty_values(place, after, which)
-                mask = None if which.true_count == count else which
-                for number, spelled in enumerate(self._values(place)):
+        for index in table.writable:
+            name = table.names[index]
+            unchanged = f"{name}={name}".encode() if index in table.guarded else b""
+            mask = changed.get(index)
+            if mask is not None and mask.true_count:
+                self._refuse_empty_values(index, after, mask)
+                mask = None if mask.true_count == count else mask
+                for number, spelled in enumerate(self._values(index)):
                     lead, otherwise = (b"", b"") if number else (f"{name}=".encode(), unchanged)
                     yield Part(lead, spelled, after.rows, mask, otherwise, listed=not number)
             elif unchanged:
@@ -175,21 +174,21 @@ class BatchSql:
         elif not listed:
             yield Part(f"{table.names[0]}={table.names[0]}".encode())
 
-    def _refuse_empty_values(self, place: int, images: Images, which: pa.Array | None) -> None:
+    def _refuse_empty_values(self, index: int, images: Images, mask: pa.Array | None) -> None:
         """Raise RefusedError for an empty geometry or vector: servers store these but accept none."""
-        kind = self._table.columns[place].type.kind
+        kind = self._table.columns[index].type.kind
         if kind not in _NEVER_EMPTY:
             return
-        values = images.pick(self._images.column(place))
+        values = images.pick(self._images.column(index))
         if kind is Kind.VECTOR:
             lengths = pc.list_value_length(values)
         else:
             _, wkb = values.flatten()
             lengths = pc.binary_length(wkb)
         empty = pc.equal(lengths, 0)
-        if pc.any(empty if which is None else pc.and_(empty, which)).as_py():
+        if pc.any(empty if mask is None else pc.and_(empty, mask)).as_py():
             raise RefusedError(
-                f"a row of {self._table.name} has an empty value in {self._table.names[place]} (from"
+                f"a row of {self._table.name} has an empty value in {self._table.names[index]} (from"
                 " adding a NOT NULL column), which no statement can write; leave out the transaction,"
                 " or use --format binlog"
             )
@@ -200,33 +199,33 @@ class BatchSql:
         if table.key and {*table.key} <= {*before.columns}:
             yield from self._has_key(dict.fromkeys(table.key, before))
             return
-        places = [place for place in before.columns if table.columns[place].generated is None]
-        if not places:
+        indexes = [index for index in before.columns if table.columns[index].generated is None]
+        if not indexes:
             raise RefusedError(
                 f"a row of {table.name} was changed, and the log has none of its columns to find it by;"
                 " use --format binlog"
             )
-        yield from joined(places, lambda place: self._equal(place, before))
+        yield from joined(indexes, lambda index: self._equal(index, before))
         yield b" LIMIT 1"
 
     def _has_key(self, rows: Mapping[int, Images]) -> Parts:
         """A condition on the key, with the values of some images."""
         key = self._table.key
-        return self._has_values([self._table.names[place] for place in key], key, rows)
+        return self._has_values([self._table.names[index] for index in key], key, rows)
 
-    def _has_values(self, names: Iterable[str], places: Iterable[int], rows: Mapping[int, Images]) -> Parts:
+    def _has_values(self, names: Iterable[str], indexes: Iterable[int], rows: Mapping[int, Images]) -> Parts:
         """A condition that columns of a table have the values of columns of this one."""
-        pairs = zip(names, places, strict=True)
+        pairs = zip(names, indexes, strict=True)
         return joined(pairs, lambda pair: self._compared(f"{pair[0]}=".encode(), pair[1], rows[pair[1]]))
 
-    def _equal(self, place: int, before: Images) -> Parts:
+    def _equal(self, index: int, before: Images) -> Parts:
         """A condition that a column has exactly its logged value, which may be NULL."""
-        column = self._table.columns[place]
-        name = self._table.names[place].encode()
+        column = self._table.columns[index]
+        name = self._table.names[index].encode()
         kind, rows = column.type.kind, before.rows
         collation = f" COLLATE {self._dialect.exact_collation}".encode()
-        literals = self._values(place, compared=kind in {Kind.TEXT, Kind.FLOAT32})
-        if has_unknown_charset(self._images, place) or kind in _NEVER_EMPTY:
+        literals = self._values(index, compared=kind in {Kind.TEXT, Kind.FLOAT32})
+        if has_unknown_charset(self._images, index) or kind in _NEVER_EMPTY:
             yield from columns(b"CAST(" + name + b" AS BINARY) <=> ", literals, rows)
         elif kind is Kind.TEXT:
             (literal,) = literals
@@ -242,42 +241,44 @@ class BatchSql:
         else:
             yield from columns(name + b" <=> ", literals, rows)
             if kind in _FLOATS and self._dialect.flavour is Flavour.MYSQL:
-                yield from self._sign_of_zero(place, before)
+                yield from self._sign_of_zero(index, before)
 
-    def _sign_of_zero(self, place: int, before: Images) -> Iterator[Part]:
+    def _sign_of_zero(self, index: int, before: Images) -> Iterator[Part]:
         """Compare the sign of a zero: 0 and -0 are equal, but MySQL (not MariaDB) prints them apart."""
-        values = before.pick(self._images.column(place))
+        values = before.pick(self._images.column(index))
         zeros = pc.fill_null(pc.equal(values, pa.scalar(0.0, values.type)), False)
         if not zeros.true_count:
             return
         bits = values.view(pa.int32() if values.type == pa.float32() else pa.int64())
-        name = self._table.names[place].encode()
+        name = self._table.names[index].encode()
         negative = pa.scalar(b" AND " + name + b" LIKE '-%'", TEXT)
         positive = pa.scalar(b" AND " + name + b" NOT LIKE '-%'", TEXT)
         texts = pc.if_else(pc.less(bits, pa.scalar(0, bits.type)), negative, positive)
         yield Part(b"", Spelled(Spelling.SPELL_TEXT, texts), None, zeros)
 
-    def _literals(self, lead: bytes, place: int, images: Images) -> Iterator[Part]:
-        return columns(lead, self._values(place), images.rows)
+    def _literals(self, lead: bytes, index: int, images: Images) -> Iterator[Part]:
+        return columns(lead, self._values(index), images.rows)
 
-    def _compared(self, lead: bytes, place: int, images: Images) -> Iterator[Part]:
+    def _compared(self, lead: bytes, index: int, images: Images) -> Iterator[Part]:
         """Return the value to compare a column with."""
-        kind = self._table.columns[place].type.kind
-        return columns(lead, self._values(place, compared=kind is Kind.FLOAT32), images.rows)
+        kind = self._table.columns[index].type.kind
+        return columns(lead, self._values(index, compared=kind is Kind.FLOAT32), images.rows)
 
-    def _values(self, place: int, *, compared: bool = False) -> tuple[Spelled, ...]:
-        found = self._spelled.get((place, compared))
-        if found is None:
-            found = (_COMPARED_VALUES if compared else _VALUES).column(self._images, place)
-            self._spelled[place, compared] = found
-        return found
+    def _values(self, index: int, *, compared: bool = False) -> tuple[Spelled, ...]:
+        spelled = self._spelled.get((index, compared))
+        if spelled is None:
+            spelled = (_COMPARED_VALUES if compared else _VALUES).column(self._images, index)
+            self._spelled[index, compared] = spelled
+        return spelled
 
     def _differences(self, after: Images) -> pa.Array | None:
         """Return assignments for the JSON columns that were logged in part; null if there are none."""
         column = self._images.system("_json_diff")
         if column is None or column.null_count == len(column):
             return None
-        names = {one.name: name for one, name in zip(self._table.columns, self._table.names, strict=True)}
+        names = {
+            column.name: name for column, name in zip(self._table.columns, self._table.names, strict=True)
+        }
         texts = [
             None if text is None else _json_assignments(text, names) or None
             for text in after.pick(column).to_pylist()

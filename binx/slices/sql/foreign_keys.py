@@ -55,14 +55,14 @@ _OF_THESE = re.compile("roman|lithuanian|latvian|_l[atv]_|macce")
 """Collations in which some ASCII letters are equal: i and j, i and y, u and v."""
 
 
-def may_be_equal(one: str, other: str, collation: str | None) -> bool:
+def may_be_equal(text: str, other: str, collation: str | None) -> bool:
     """Whether a collation may treat texts with the same fold as equal.
 
     Most keys are ASCII, where nearly all collations ignore only case.
     """
-    if not (one + other).isascii() or (collation is not None and _OF_THESE.search(collation)):
+    if not (text + other).isascii() or (collation is not None and _OF_THESE.search(collation)):
         return True
-    texts = ["".join(filter(str.isprintable, text)).casefold().rstrip(" ") for text in (one, other)]
+    texts = ["".join(filter(str.isprintable, text)).casefold().rstrip(" ") for text in (text, other)]
     if collation is None:
         texts = [text.translate(_ASCII_ALIKE) for text in texts]
     return texts[0] == texts[1]
@@ -154,9 +154,9 @@ class Child(NamedTuple):
         parts = zip(value.split(BETWEEN), self.collations, strict=False)
         return BETWEEN.join(fold(part, collation) for part, collation in parts)
 
-    def may_be_same(self, one: str, other: str) -> bool:
+    def may_be_same(self, value: str, other: str) -> bool:
         """Whether the server may treat values with the same fold as equal."""
-        parts = zip(one.split(BETWEEN), other.split(BETWEEN), self.collations, strict=False)
+        parts = zip(value.split(BETWEEN), other.split(BETWEEN), self.collations, strict=False)
         return all(may_be_equal(*part) for part in parts)
 
 
@@ -258,26 +258,26 @@ def gone_rows(child: Child, images: BatchImages) -> Iterator[Gone]:
         now = [None] * len(values) if after is None else values
         if after is not None and {*columns} <= {*after.columns}:
             now = key_texts(images, columns, after).to_pylist()
-        for place, value, other in zip(images.places(before), values, now, strict=True):
-            if value is not None and value != other:
-                yield Gone(place, value, other, after is None)
+        for place, value, new in zip(images.places(before), values, now, strict=True):
+            if value is not None and value != new:
+                yield Gone(place, value, new, after is None)
 
 
 def columns_of(columns: Sequence[ResolvedColumn], names: Iterable[str]) -> tuple[int, ...] | None:
     """Return the indexes of columns; None if one does not exist."""
-    places = {column.source_name.casefold(): place for place, column in enumerate(columns)}
-    found = [places.get(name.casefold()) for name in names]
-    return None if None in found else tuple(place for place in found if place is not None)
+    indexes = {column.source_name.casefold(): index for index, column in enumerate(columns)}
+    found = [indexes.get(name.casefold()) for name in names]
+    return None if None in found else tuple(index for index in found if index is not None)
 
 
 def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
     """Join the values of some columns to one text, separated by :data:`BETWEEN`; null if one is null."""
-    return pc.binary_join_element_wise(*(_texts(images, place, rows) for place in columns), BETWEEN)
+    return pc.binary_join_element_wise(*(_texts(images, index, rows) for index in columns), BETWEEN)
 
 
-def _texts(images: BatchImages, place: int, rows: Images) -> pa.Array:
+def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
     """Return a distinct text for each value of a column, as servers print it; bytes as hexadecimal digits."""
-    column, values = images.columns[place], rows.pick(images.column(place))
+    column, values = images.columns[index], rows.pick(images.column(index))
     if column.type.kind is Kind.BINARY:
         texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
     elif pa.types.is_binary(values.type):

@@ -70,11 +70,11 @@ class SqlValues(ValueWriter):
     def __init__(self, *, compared: bool = False) -> None:
         self._compared = compared
 
-    def column(self, images: BatchImages, place: int) -> tuple[Spelled, ...]:
+    def column(self, images: BatchImages, index: int) -> tuple[Spelled, ...]:
         """Write a column; text of an unknown character set as bytes, which servers accept unchanged."""
-        if not has_unknown_charset(images, place):
-            return super().column(images, place)
-        array = images.column(place)
+        if not has_unknown_charset(images, index):
+            return super().column(images, index)
+        array = images.column(index)
         if is_long(array):
             return (self.binary(array)._replace(null=self.null),)
         literals = array.cast(pa.binary()).dictionary_encode()
@@ -187,9 +187,9 @@ class SqlValues(ValueWriter):
         )
 
 
-def has_unknown_charset(images: BatchImages, place: int) -> bool:
+def has_unknown_charset(images: BatchImages, index: int) -> bool:
     """Whether neither the log nor a definition gives the character set of a text column."""
-    column = images.columns[place]
+    column = images.columns[index]
     return column.type.kind is Kind.TEXT and column.provenance.charset is Provenance.NONE
 
 
@@ -208,6 +208,6 @@ def _enum_literal(number: int, members: tuple[str, ...]) -> str:
 
 
 def _set_literal(number: int, members: tuple[str, ...]) -> str:
-    names = [member for place, member in enumerate(members) if number >> place & 1]
+    names = [member for bit, member in enumerate(members) if number >> bit & 1]
     is_clear = names and all(name and members.count(name) == 1 for name in names)
     return text_literal(",".join(names)) if is_clear else str(number)

@@ -69,15 +69,15 @@ def without_rolled_back(every: Callable[[], Iterable[Selected]]) -> Callable[[],
 def _rolled_back(selected: Iterable[Selected]) -> set[tuple[str, int]]:
     """Return file and offset of the XA PREPARE of transactions that were rolled back."""
     prepared: dict[str, tuple[str, int]] = {}
-    found: set[tuple[str, int]] = set()
+    rolled_back: set[tuple[str, int]] = set()
     for part in selected:
         for index in XaEnds.steps(part.table, part.mask):
             kind, xid = part.table.value("kind", index), xid_of(part.file, part.table, index)
             if kind == Kind.KIND_XA_PREPARE:
                 prepared[xid] = part.file.path, part.table.value("start", index)
-            elif (place := prepared.pop(xid, None)) is not None and kind == Kind.KIND_XA_ROLLBACK:
-                found.add(place)
-    return found
+            elif (preparation := prepared.pop(xid, None)) is not None and kind == Kind.KIND_XA_ROLLBACK:
+                rolled_back.add(preparation)
+    return rolled_back
 
 
 @dataclass(slots=True)
@@ -164,7 +164,7 @@ class ChangedAgain:
 
 
 def _key_names(table: SqlTable) -> tuple[str, ...]:
-    return tuple(table.columns[place].source_name for place in table.key)
+    return tuple(table.columns[index].source_name for index in table.key)
 
 
 def _images_with_key(table: SqlTable, images: BatchImages) -> Iterator[Images]:
@@ -184,9 +184,9 @@ def _keys_of(table: SqlTable, images: BatchImages, rows: Images) -> pa.Table:
 
 def _later(keys: pa.Table, undone: pa.Array, known: pa.Array, first: pa.Array) -> list[tuple[str, str]]:
     """Return key and transaction of later changes of undone rows that are not undone themselves."""
-    places = pc.index_in(keys["key"], value_set=known).combine_chunks()
+    indexes = pc.index_in(keys["key"], value_set=known).combine_chunks()
     versions = keys["version"].combine_chunks()
-    later = pc.fill_null(pc.greater(versions, first.take(places)), False)
+    later = pc.fill_null(pc.greater(versions, first.take(indexes)), False)
     if not later.true_count:
         return []
     chosen = keys.filter(pc.and_(later, pc.invert(pc.is_in(versions, value_set=undone))))

@@ -145,7 +145,7 @@ class SqlScript:
             self._prepared.take(item)
         if isinstance(item, RowTexts):
             before = self._introduction() + self._begin() + self._session.for_rows(item.mark)
-            return _behind(before, item.text()) if before else item.text()
+            return _prefixed(before, item.text()) if before else item.text()
         if isinstance(item, End):
             return (encoded(self._end()),)
         if isinstance(item, Begin):
@@ -172,27 +172,27 @@ class SqlScript:
         return frame
 
     @property
-    def _at_hand(self) -> _Open:
+    def _current(self) -> _Open:
         assert self._open is not None
         return self._open
 
     def _introduction(self) -> str:
         """Return the text before a transaction's first statement; empty if it is already written."""
-        at_hand = self._at_hand
-        if at_hand.introduced:
+        current = self._current
+        if current.introduced:
             return ""
-        at_hand.introduced = True
+        current.introduced = True
         self.transactions += 1
-        remark = self._remarks.text(at_hand.begin).decode()
-        return remark + self._session.at(at_hand.begin.facts["begin_timestamp"])
+        remark = self._remarks.text(current.begin).decode()
+        return remark + self._session.at(current.begin.facts["begin_timestamp"])
 
     def _claim(self) -> str:
         """Set the GTID before the first statement that runs under it."""
-        at_hand = self._at_hand
-        if at_hand.written:
+        current = self._current
+        if current.written:
             return ""
-        at_hand.written = True
-        return self._set_gtid(at_hand.begin)
+        current.written = True
+        return self._set_gtid(current.begin)
 
     def _set_gtid(self, begin: Begin) -> str:
         if self._partial:
@@ -208,24 +208,24 @@ class SqlScript:
                 f"SET @@session.gtid_domain_id={domain}, @@session.server_id={server},"
                 f" @@session.gtid_seq_no={sequence};\n"
             )
-        wanted = f"'{gtid}'" if kind == GtidKind.GTID_MYSQL else "'AUTOMATIC'"
+        value = f"'{gtid}'" if kind == GtidKind.GTID_MYSQL else "'AUTOMATIC'"
         if self._flavour is Flavour.MARIADB or (self._gtid is None and kind != GtidKind.GTID_MYSQL):
             return ""
-        self._gtid = wanted
-        return f"SET @@session.gtid_next={wanted};\n"
+        self._gtid = value
+        return f"SET @@session.gtid_next={value};\n"
 
     def _begin(self) -> str:
-        at_hand = self._at_hand
-        if at_hand.begun:
+        current = self._current
+        if current.begun:
             return ""
-        at_hand.begun = True
-        if at_hand.loose:
-            at_hand.written = True
-            return f"{self._unlogged(at_hand.begin)}BEGIN;\n"
+        current.begun = True
+        if current.loose:
+            current.written = True
+            return f"{self._unlogged(current.begin)}BEGIN;\n"
         claim = self._claim()
-        if self._flavour is Flavour.MARIADB and at_hand.begin.facts["kind"] == "xa_prepare":
-            at_hand.xid = _mariadb_xid(at_hand.begin)
-            return f"{claim}XA START {at_hand.xid};\n"
+        if self._flavour is Flavour.MARIADB and current.begin.facts["kind"] == "xa_prepare":
+            current.xid = _mariadb_xid(current.begin)
+            return f"{claim}XA START {current.xid};\n"
         return f"{claim}BEGIN;\n"
 
     def _unlogged(self, begin: Begin) -> str:
@@ -238,29 +238,29 @@ class SqlScript:
             return self._without_effect(statement)
         if statement.kind == "other":
             return encoded(self._marker(statement))
-        at_hand = self._at_hand
+        current = self._current
         alone = (
-            statement.kind == "ddl" and not at_hand.begun and _CREATE_TABLE.match(statement.sql) is not None
+            statement.kind == "ddl" and not current.begun and _CREATE_TABLE.match(statement.sql) is not None
         )
-        if at_hand.begin.facts["kind"] != "ddl" and alone:
+        if current.begin.facts["kind"] != "ddl" and alone:
             return self._table_with_rows(statement)
-        begin = self._claim() if at_hand.begin.facts["kind"] == "ddl" else self._begin()
+        begin = self._claim() if current.begin.facts["kind"] == "ddl" else self._begin()
         return encoded(begin) + self._with_session(statement, statement.sql)
 
     def _without_effect(self, statement: Statement) -> bytes:
         """Comment out the START or ROLLBACK of a two-phase ALTER; a server running it assigns no number."""
-        self._at_hand.done = True
+        self._current.done = True
         phase = "failed" if statement.error_code else "begins, and takes effect where it is committed"
         return encoded(f"-- {phase}: {comment_text(statement.sql)}\n")
 
     def _marker(self, statement: Statement) -> str:
         """Write savepoints and the start and end of XA transactions."""
-        at_hand, sql = self._at_hand, statement.sql
+        current, sql = self._current, statement.sql
         if sql.startswith("XA START "):
-            at_hand.begun, at_hand.xid = True, sql.removeprefix("XA START ")
+            current.begun, current.xid = True, sql.removeprefix("XA START ")
         elif sql.startswith(_XA_WORDS):
-            at_hand.done, at_hand.xid = True, None
-        begin = self._claim() if at_hand.done or at_hand.begun else self._begin()
+            current.done, current.xid = True, None
+        begin = self._claim() if current.done or current.begun else self._begin()
         # In a session with ANSI_QUOTES the server logged the savepoint's name in double quotes.
         return begin + (self._session.for_statement(statement) if '"' in sql else "") + _terminated(sql)
 
@@ -270,7 +270,7 @@ class SqlScript:
         Statements cannot be one transaction. The table is created first, without being logged by the server
         that runs the script.
         """
-        begin = self._at_hand.begin
+        begin = self._current.begin
         text = self._with_session(statement, _without_start_transaction(statement))
         return encoded(self._unlogged(begin)) + text + encoded(_LOGGED)
 
@@ -280,23 +280,23 @@ class SqlScript:
             text += f"-- ended with error {statement.error_code} on its server\n"
         if statement.raw is None:
             return encoded(text + _terminated(sql))
-        before, behind = self._session.for_bytes(statement.charset)
+        before, after = self._session.for_bytes(statement.charset)
         # Latin-1 maps each byte to a character, and delimiters to themselves.
         raw = _terminated(statement.raw.decode("latin-1")).encode("latin-1")
-        return encoded(text + before) + raw + encoded(behind)
+        return encoded(text + before) + raw + encoded(after)
 
     def _end(self) -> str:
-        at_hand, self._open = self._at_hand, None
-        if at_hand.xid is not None:
-            return f"XA COMMIT {at_hand.xid} ONE PHASE;\n"
-        if at_hand.done:
+        current, self._open = self._current, None
+        if current.xid is not None:
+            return f"XA COMMIT {current.xid} ONE PHASE;\n"
+        if current.done:
             return ""
-        if at_hand.begun:
-            rolled_back = at_hand.begin.facts["kind"] == "rollback"
+        if current.begun:
+            rolled_back = current.begin.facts["kind"] == "rollback"
             text = "ROLLBACK;\n" if rolled_back else "COMMIT;\n"
-            text += _LOGGED if at_hand.loose else ""
-            return text + self._empty(at_hand.begin) if rolled_back or at_hand.loose else text
-        return "" if at_hand.written else self._empty(at_hand.begin)
+            text += _LOGGED if current.loose else ""
+            return text + self._empty(current.begin) if rolled_back or current.loose else text
+        return "" if current.written else self._empty(current.begin)
 
     def _empty(self, begin: Begin) -> str:
         """Write an empty transaction, so that the GTID counts as executed; nothing if there is no GTID."""
@@ -343,6 +343,6 @@ def _has_mysql_gtid(begin: Begin) -> bool:
     return begin.table.value("gtid_kind", begin.index) == GtidKind.GTID_MYSQL
 
 
-def _behind(before: str, text: Iterator[bytes]) -> Iterator[bytes]:
+def _prefixed(before: str, text: Iterator[bytes]) -> Iterator[bytes]:
     yield encoded(before)
     yield from text

@@ -131,8 +131,8 @@ class SqlSession:
         collation = self._values.pop("collation_connection", None)
         self._values.pop("character_set_connection", None)
         self._rows_mark = None
-        told = "" if collation is None else f", @@session.collation_connection={_value(collation)}"
-        before = f"/*!\\C {charset} */;\nSET @@session.character_set_client='{charset}'{told};\n"
+        connection = "" if collation is None else f", @@session.collation_connection={_value(collation)}"
+        before = f"/*!\\C {charset} */;\nSET @@session.character_set_client='{charset}'{connection};\n"
         return before, f"/*!\\C {DEFAULT_CHARSET} */;\nSET NAMES {DEFAULT_CHARSET};\n"
 
     def at(self, moment: int) -> str:
@@ -225,9 +225,9 @@ def row_marks(images: BatchImages) -> pa.Array | None:
     """Return the session settings that each row requires; None if no row requires any."""
     unchecked = unchecked_rows(images)
     marks = None if unchecked is None else marked(unchecked, RowMark.NO_FOREIGN_KEY_CHECKS)
-    for place, column in enumerate(images.columns):
+    for index, column in enumerate(images.columns):
         if column.type.kind is Kind.ENUM and column.type.members is not None:
-            values = images.column(place)
+            values = images.column(index)
             codes = values if pa.types.is_integer(values.type) else values.indices
             errors = pc.fill_null(pc.equal(codes, pa.scalar(_ERROR_VALUE, codes.type)), False)
             if pc.any(errors).as_py():

@@ -127,12 +127,12 @@ class SqlTable:
         self.name = f"{identifier(self.db)}.{identifier(self.table)}"
         self.columns = resolved.columns
         self.names = [identifier(column.source_name) for column in resolved.columns]
-        self.writable = [place for place, column in enumerate(self.columns) if column.generated is None]
+        self.writable = [index for index, column in enumerate(self.columns) if column.generated is None]
         self.key = key_positions(self.columns)
         ddl = "" if resolved.definition is None else resolved.definition.ddl
         explicit = _CREATE.match(ddl) is not None and not _ON_UPDATE.search(ddl)
         kinds = _DATES_WITH_CLOCKS - {Kind.DATETIME} if explicit else _DATES_WITH_CLOCKS
-        self.guarded = frozenset(place for place in self.writable if self.columns[place].type.kind in kinds)
+        self.guarded = frozenset(index for index in self.writable if self.columns[index].type.kind in kinds)
 
 
 def refuse_table(resolved: ResolvedTable) -> None:

@@ -53,7 +53,7 @@ class UndoCheck:
 
     def compared(self, table: SqlTable, columns: Container[int]) -> None:
         """Record which columns of a table's rows are compared with what the log left."""
-        lacking = [table.names[place] for place in table.writable if place not in columns]
+        lacking = [table.names[index] for index in table.writable if index not in columns]
         if lacking:
             self._not_compared.setdefault(table.name, {}).update(dict.fromkeys(lacking))
 
@@ -182,9 +182,9 @@ class TableCheck:
         yield from done
         yield f" OR LENGTH(@keys)>{KEYS_BYTES}, @keys, CONCAT(@keys".encode()
         lead = f"{self._table.db}.{self._table.table}"
-        for place, literals in values.items():
-            opening, closing = _readable(self._table, place)
-            yield f", {text_literal(f'{lead} {self._table.columns[place].source_name}=')}, {opening}".encode()
+        for index, literals in values.items():
+            opening, closing = _readable(self._table, index)
+            yield f", {text_literal(f'{lead} {self._table.columns[index].source_name}=')}, {opening}".encode()
             yield from literals
             yield closing.encode()
             lead = ""
@@ -199,19 +199,19 @@ class TableCheck:
         names = self._table.names
         alias = self._dialect.flavour is Flavour.MYSQL and self._dialect.version >= _ROW_ALIAS_SINCE
         given = [f"{_ALIAS}.{name}" if alias else f"VALUES({name})" for name in names]
-        head = f"INSERT INTO {self._table.name} ({', '.join(names[place] for place in columns)}) VALUES "
+        head = f"INSERT INTO {self._table.name} ({', '.join(names[index] for index in columns)}) VALUES "
         if not columns:
             return head.encode(), f";\nSET {self._undone}={self._undone}+".encode(), b";\n"
         tail = f"\nAS {_ALIAS}\n" if alias else "\n"
         if self._force:
-            sets = ", ".join(f"{names[place]}={given[place]}" for place in columns)
+            sets = ", ".join(f"{names[index]}={given[index]}" for index in columns)
             tail += f"ON DUPLICATE KEY UPDATE {sets}"
             return head.encode(), f"{tail};\nSET {self._undone}={self._undone}+".encode(), b";\n"
         shown = "".join(
-            f", {text_literal(f' {self._table.columns[place].source_name}=')}"
-            f", {given[place].join(_readable(self._table, place))}"
-            for place in self.shown
-            if place in columns
+            f", {text_literal(f' {self._table.columns[index].source_name}=')}"
+            f", {given[index].join(_readable(self._table, index))}"
+            for index in self.shown
+            if index in columns
         )
         key = f"CONCAT(@keys, {text_literal(f'{self._table.db}.{self._table.table}')}{shown}, '; ')"
         first = names[columns[0]]
@@ -227,13 +227,13 @@ class TableCheck:
 
 def _shown_without_key(table: SqlTable) -> tuple[int, ...]:
     """Return some columns by which people can find a row of a table without key."""
-    plain = [place for place in table.writable if table.columns[place].type.kind not in _NOT_SHOWN]
+    plain = [index for index in table.writable if table.columns[index].type.kind not in _NOT_SHOWN]
     return tuple(plain[:_SHOWN_COLUMNS])
 
 
-def _readable(table: SqlTable, place: int) -> tuple[str, str]:
+def _readable(table: SqlTable, index: int) -> tuple[str, str]:
     """Return SQL around a value to make it readable: bytes as digits; outside keys NULL, long values cut."""
-    kind, key = table.columns[place].type.kind, place in table.key
+    kind, key = table.columns[index].type.kind, index in table.key
     opening, closing = ("", "") if key else ("LEFT(", f", {_SHOWN_CHARACTERS})")
     if kind is Kind.BINARY:
         opening, closing = f"CONCAT('0x', HEX({opening}", f"{closing}))"

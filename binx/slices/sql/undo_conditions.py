@@ -18,10 +18,9 @@ from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.options import OnConflict
 from binx.slices.rendering import Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
-from binx.slices.sql.changed_values import changed_rows
+from binx.slices.sql.compared_rows import changed_rows, keeping_rows
 from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
 from binx.slices.sql.referring_rows import MarkedText
-from binx.slices.sql.replaced_rows import keeping_rows
 from binx.slices.sql.session import row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import TableCheck, UndoCheck
@@ -46,7 +45,7 @@ class ConditionsSql(BatchSql):
         super().__init__(table, images, dialect)
         self._check = check
         self._ties = ties
-        check.know(written for written, _ in ties.to)
+        check.know(script_name for script_name, _ in ties.to)
         self._checked = checked
 
     def _table_check(self, operation: str | None = None) -> TableCheck:
@@ -54,54 +53,54 @@ class ConditionsSql(BatchSql):
 
     def _shown(self, check: TableCheck, rows: Mapping[int, Images]) -> dict[int, Iterator[Part]]:
         """Return the values that identify a row to people."""
-        return {place: self._literals(b"", place, rows[place]) for place in check.shown if place in rows}
+        return {index: self._literals(b"", index, rows[index]) for index in check.shown if index in rows}
 
-    def deletable(self, known: Mapping[int, Images]) -> Parts:
+    def deletable(self, image_of: Mapping[int, Images]) -> Parts:
         """A condition that no row refers to the one to delete, which the foreign key would change or protect.
 
         Args:
-            known: for each column of the row, the image that has its value.
+            image_of: for each column of the row, the image that has its value.
         """
-        rows = next(iter(known.values()))
-        for written, child in self._ties.to:
-            parts, which = self._unless_referred_to(written, child, known), None
-            places = columns_of(self._table.columns, child.key.referenced)
-            if self._replaced is not None and places is not None:
+        rows = next(iter(image_of.values()))
+        for script_name, child in self._ties.to:
+            parts, mask = self._unless_referred_to(script_name, child, image_of), None
+            indexes = columns_of(self._table.columns, child.key.referenced)
+            if self._replaced is not None and indexes is not None:
                 # Those that refer to the row refer to the one that it replaced when that is back.
-                kept = pc.and_(self._replaced, keeping_rows(self._images, places))
-                which = pc.invert(rows.pick(kept))
-                parts = _where(which, parts)
+                kept = pc.and_(self._replaced, keeping_rows(self._images, indexes))
+                mask = pc.invert(rows.pick(kept))
+                parts = _where(mask, parts)
             if child.key.on_delete == CHANGES_NOTHING:
-                parts = self._where_checked(rows, parts, which)
+                parts = self._where_checked(rows, parts, mask)
             yield from parts
 
-    def updatable(self, group: ChangeGroup, known: Mapping[int, Images]) -> Parts:
+    def updatable(self, group: ChangeGroup, image_of: Mapping[int, Images]) -> Parts:
         """A condition that an update neither duplicates a key nor leaves a row without its parent."""
         before = group.before
         assert before is not None
-        for places in self._unique_keys():
-            which = self._changed_keys(group, places)
-            if which is not None and {*self._table.key} <= {*known}:
-                yield from _where(which, self._unless_taken(places, before, known))
-        for written, child in self._ties.to:
-            which = self._changed_keys(group, columns_of(self._table.columns, child.key.referenced))
-            if which is not None and child.key.on_update != CASCADE:
-                parts = self._unless_referred_to(written, child, known)
-                yield from self._where_checked(before, _where(which, parts), which)
-        for written, child in self._ties.of:
-            own = columns_of(self._table.columns, child.key.columns)
-            which = self._changed_keys(group, own)
-            if which is not None and own is not None:
-                parts = self._if_there(written, child, own, before)
-                yield from self._where_checked(before, _where(which, parts), which)
+        for key in self._unique_keys():
+            mask = self._changed_keys(group, key)
+            if mask is not None and {*self._table.key} <= {*image_of}:
+                yield from _where(mask, self._unless_taken(key, before, image_of))
+        for script_name, child in self._ties.to:
+            mask = self._changed_keys(group, columns_of(self._table.columns, child.key.referenced))
+            if mask is not None and child.key.on_update != CASCADE:
+                parts = self._unless_referred_to(script_name, child, image_of)
+                yield from self._where_checked(before, _where(mask, parts), mask)
+        for script_name, child in self._ties.of:
+            indexes = columns_of(self._table.columns, child.key.columns)
+            mask = self._changed_keys(group, indexes)
+            if mask is not None and indexes is not None:
+                parts = self._if_there(script_name, child, indexes, before)
+                yield from self._where_checked(before, _where(mask, parts), mask)
 
-    def _where_checked(self, rows: Images, parts: Parts, which: pa.BooleanArray | None = None) -> Parts:
+    def _where_checked(self, rows: Images, parts: Parts, mask: pa.BooleanArray | None = None) -> Parts:
         """Restrict parts to the rows that are undone with foreign key checks."""
         if self._checked is None:
             yield from parts
             return
         checked = rows.pick(self._checked)
-        checked = checked if which is None else pc.and_(which, checked)
+        checked = checked if mask is None else pc.and_(mask, checked)
         if checked.true_count:
             yield from _where(checked, parts)
 
@@ -113,15 +112,15 @@ class ConditionsSql(BatchSql):
     def _insert_if_there(self, before: Images) -> Parts:
         """An INSERT of a row that does nothing if its parent is gone or its key is taken."""
         table, inserted, check = self._table, self._inserted(before), self._table_check("insert")
-        names = ", ".join(table.names[place] for place in inserted)
+        names = ", ".join(table.names[index] for index in inserted)
         yield f"INSERT INTO {table.name} ({names}) SELECT ".encode()
-        for number, place in enumerate(inserted):
-            yield from self._literals(b", " if number else b"", place, before)
+        for number, index in enumerate(inserted):
+            yield from self._literals(b", " if number else b"", index, before)
         yield b" FROM DUAL WHERE TRUE"
-        for written, child in self._ties.of:
-            places = columns_of(table.columns, child.key.columns)
-            if places is not None and {*places} <= {*before.columns}:
-                yield from self._where_checked(before, self._if_there(written, child, places, before))
+        for script_name, child in self._ties.of:
+            indexes = columns_of(table.columns, child.key.columns)
+            if indexes is not None and {*indexes} <= {*before.columns}:
+                yield from self._where_checked(before, self._if_there(script_name, child, indexes, before))
         first = table.names[inserted[0]]
         yield f" ON DUPLICATE KEY UPDATE {first}={table.name}.{first}".encode()
         shown = self._shown(check, dict.fromkeys(before.columns, before))
@@ -132,68 +131,72 @@ class ConditionsSql(BatchSql):
             return
         yield self._table.key
         definition = self._images.changes.table.resolved.definition
-        for index in definition.indexes if definition is not None else ():
-            places = columns_of(self._table.columns, index.columns)
-            if index.unique and index.whole and not any(index.prefixes) and places:
-                yield places
+        for unique in definition.indexes if definition is not None else ():
+            indexes = columns_of(self._table.columns, unique.columns)
+            if unique.unique and unique.whole and not any(unique.prefixes) and indexes:
+                yield indexes
 
-    def _changed_keys(self, group: ChangeGroup, places: tuple[int, ...] | None) -> pa.BooleanArray | None:
+    def _changed_keys(self, group: ChangeGroup, indexes: tuple[int, ...] | None) -> pa.BooleanArray | None:
         """Return which updates changed any of some columns; None if none did."""
         before, after = group.before, group.after
         assert before is not None
         assert after is not None
-        if not places or not {*places} <= {*before.columns} & {*after.columns}:
+        if not indexes or not {*indexes} <= {*before.columns} & {*after.columns}:
             return None
-        which = reduce(pc.or_, [changed_rows(self._images, place, before, after) for place in places])
-        return which if which.true_count else None
+        mask = reduce(pc.or_, [changed_rows(self._images, index, before, after) for index in indexes])
+        return mask if mask.true_count else None
 
-    def _unless_taken(self, places: tuple[int, ...], before: Images, known: Mapping[int, Images]) -> Parts:
-        names = [self._table.names[place] for place in places]
+    def _unless_taken(
+        self, indexes: tuple[int, ...], before: Images, image_of: Mapping[int, Images]
+    ) -> Parts:
+        names = [self._table.names[index] for index in indexes]
         yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {self._table.name} WHERE ".encode()
-        yield from self._has_values(names, places, dict.fromkeys(places, before))
-        yield from self._not_itself(known)
+        yield from self._has_values(names, indexes, dict.fromkeys(indexes, before))
+        yield from self._not_itself(image_of)
         yield b" LIMIT 1) AS taken)"
 
-    def _not_itself(self, known: Mapping[int, Images]) -> Parts:
+    def _not_itself(self, image_of: Mapping[int, Images]) -> Parts:
         yield b" AND NOT ("
-        yield from self._has_key(known)
+        yield from self._has_key(image_of)
         yield b")"
 
-    def _unless_referred_to(self, written: Name, child: Child, known: Mapping[int, Images]) -> Parts:
-        places = columns_of(self._table.columns, child.key.referenced)
-        if places is None or len(places) != len(child.key.columns) or not {*places} <= {*known}:
+    def _unless_referred_to(self, script_name: Name, child: Child, image_of: Mapping[int, Images]) -> Parts:
+        indexes = columns_of(self._table.columns, child.key.referenced)
+        if indexes is None or len(indexes) != len(child.key.columns) or not {*indexes} <= {*image_of}:
             return
-        name = ".".join(map(identifier, written))
+        name = ".".join(map(identifier, script_name))
         yield f" AND NOT EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
-        yield from self._has_values(map(identifier, child.key.columns), places, known)
+        yield from self._has_values(map(identifier, child.key.columns), indexes, image_of)
         if child.name == self._table.logged:
-            yield from self._not_itself(known)
+            yield from self._not_itself(image_of)
         yield b" LIMIT 1) AS referring)"
 
-    def _if_there(self, written: Name, child: Child, places: tuple[int, ...], before: Images) -> Parts:
+    def _if_there(self, script_name: Name, child: Child, indexes: tuple[int, ...], before: Images) -> Parts:
         """A condition that the row's parent exists; a NULL in its foreign key refers to nothing."""
-        name = ".".join(map(identifier, written))
+        name = ".".join(map(identifier, script_name))
         yield b" AND ("
-        for place in places:
-            yield from self._compared(b"", place, before)
+        for index in indexes:
+            yield from self._compared(b"", index, before)
             yield b" IS NULL OR "
-        own = columns_of(self._table.columns, child.key.referenced) if child.name == child.parent else None
-        if own is not None and {*own} <= {*before.columns}:
+        targets = (
+            columns_of(self._table.columns, child.key.referenced) if child.name == child.parent else None
+        )
+        if targets is not None and {*targets} <= {*before.columns}:
             # A row may refer to itself.
-            for number, (place, referred) in enumerate(zip(places, own, strict=True)):
-                yield from self._compared(b" AND " if number else b"", place, before)
+            for number, (index, referred) in enumerate(zip(indexes, targets, strict=True)):
+                yield from self._compared(b" AND " if number else b"", index, before)
                 yield from self._compared(b"=", referred, before)
             yield b" OR "
         yield f"EXISTS (SELECT 1 FROM (SELECT 1 FROM {name} WHERE ".encode()
         referenced = map(identifier, child.key.referenced)
-        yield from self._has_values(referenced, places, dict.fromkeys(places, before))
+        yield from self._has_values(referenced, indexes, dict.fromkeys(indexes, before))
         yield b" LIMIT 1) AS referred_to))"
 
 
-def _where(which: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Part]:
+def _where(mask: pa.BooleanArray, parts: Iterable[bytes | Part]) -> Iterator[Part]:
     """Restrict parts to some of the statements."""
     for part in parts:
-        yield Part(part, mask=which) if isinstance(part, bytes) else part._replace(mask=which)
+        yield Part(part, mask=mask) if isinstance(part, bytes) else part._replace(mask=mask)
 
 
 class RestoringSql(ConditionsSql):
@@ -206,20 +209,22 @@ class RestoringSql(ConditionsSql):
         around = self._table_check("insert").around_insert(self._inserted(rows))
         return self._texts(rows, self._insert(rows), around)
 
-    def sets(self, rows: Images, columns: tuple[int, ...], written: Name, child: Child) -> list[MarkedText]:
+    def sets(
+        self, rows: Images, columns: tuple[int, ...], script_name: Name, child: Child
+    ) -> list[MarkedText]:
         """Return an UPDATE for each row that restores a foreign key's columns if they are NULL."""
         check, names = self._table_check("update"), self._table.names
 
         def parts() -> Parts:
             yield f"UPDATE {self._table.name} SET ".encode()
-            for number, place in enumerate(columns):
-                yield from self._literals(f"{', ' if number else ''}{names[place]}=".encode(), place, rows)
+            for number, index in enumerate(columns):
+                yield from self._literals(f"{', ' if number else ''}{names[index]}=".encode(), index, rows)
             yield b" WHERE "
             key = self._table.key
-            yield from joined(key, lambda place: self._literals(f"{names[place]}=".encode(), place, rows))
-            for place in columns:
-                yield f" AND {names[place]} IS NULL".encode()
-            yield from self._if_there(written, child, columns, rows)
+            yield from joined(key, lambda index: self._literals(f"{names[index]}=".encode(), index, rows))
+            for index in columns:
+                yield f" AND {names[index]} IS NULL".encode()
+            yield from self._if_there(script_name, child, columns, rows)
             yield from check.behind_row([b"ROW_COUNT()>0"], self._shown(check, dict.fromkeys(key, rows)))
 
         return self._texts(rows, parts())
@@ -231,9 +236,9 @@ class RestoringSql(ConditionsSql):
         def parts() -> Parts:
             yield f"SET @found=EXISTS (SELECT 1 FROM {self._table.name} WHERE ".encode()
             yield from self._has_key(key)
-            for place in columns:
+            for index in columns:
                 yield b" AND "
-                yield from self._equal(place, rows)
+                yield from self._equal(index, rows)
             yield b")"
             yield from check.behind_row([b"@found"], self._shown(check, key))
 
@@ -251,6 +256,6 @@ class RestoringSql(ConditionsSql):
             [*parts],
             statement=statement,
         )
-        piece, marks = Piece([changes]), row_marks(self._images)
-        numbers = [0] * count if marks is None else rows.pick(marks).to_pylist()
-        return [(mark, b"".join(piece.text(index, index + 1))) for index, mark in enumerate(numbers)]
+        piece, every = Piece([changes]), row_marks(self._images)
+        marks = [0] * count if every is None else rows.pick(every).to_pylist()
+        return [(mark, b"".join(piece.text(number, number + 1))) for number, mark in enumerate(marks)]

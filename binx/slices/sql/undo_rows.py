@@ -20,10 +20,10 @@ from binx.slices.options import DatabaseNames, OnConflict
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
+from binx.slices.sql.compared_rows import rows_logged_again
 from binx.slices.sql.foreign_keys import Ties
 from binx.slices.sql.passes import ChangedAgain
 from binx.slices.sql.refusals import EXAMPLES, Obstacles
-from binx.slices.sql.replaced_rows import rows_logged_again
 from binx.slices.sql.session import flagged_rows, unchecked_rows
 from binx.slices.sql.tables import SqlDialect, SqlTable
 from binx.slices.sql.undo_check import UndoCheck
@@ -102,27 +102,27 @@ class _BatchUndo(ConditionsSql):
             assert group.before is not None
             yield from self._insert_if_there(group.before) if self._may_lack() else self._insert(group.before)
             return
-        table, known = self._table, _known(group)
+        table, image_of = self._table, _latest_images(group)
         check = self._table_check(_UNDONE_BY[group.operation])
-        self._check.compared(table, known)
+        self._check.compared(table, image_of)
         done: list[bytes | Part] = [b"ROW_COUNT()>=0" if self._force else b"ROW_COUNT()>0"]
         if group.before is None:
             yield f"DELETE FROM {table.name} WHERE ".encode()
         else:
             # A column that is only in the before image kept its value.
-            changed = tuple(place for place in group.before.columns if place in group.after.columns)
+            changed = tuple(index for index in group.before.columns if index in group.after.columns)
             yield f"UPDATE {table.name} SET ".encode()
             yield from self._assignments(group.after, Images(group.before.rows, changed))
             done = [self._updated(), *self._is_as_before(group.before)]
             yield b" WHERE "
-        yield from self._is(known)
+        yield from self._is(image_of)
         if group.before is not None:
-            yield from self.updatable(group, known)
+            yield from self.updatable(group, image_of)
         elif table.key:
-            yield from self.deletable(known)
+            yield from self.deletable(image_of)
         if self._force and group.before is not None:
             yield f" AND (@found:={table.names[table.key[0]]}) IS NOT NULL".encode()
-        yield from check.behind_row(done, self._shown(check, known))
+        yield from check.behind_row(done, self._shown(check, image_of))
 
     def _is_as_before(self, before: Images) -> Parts:
         """A condition that the row is already as before, as its foreign key may have changed it back."""
@@ -151,10 +151,10 @@ class _BatchUndo(ConditionsSql):
         return self._table_check("insert").around_insert(self._inserted(group.before))
 
     def _obstacle(self, group: ChangeGroup) -> str | None:
-        table, known = self._table, _known(group)
+        table, image_of = self._table, _latest_images(group)
         writable = set(table.writable)
         if group.after is None:
-            lacks = not writable.issubset(known)
+            lacks = not writable.issubset(image_of)
             return f"deletes in {table.name} whose images lack columns ({_NOT_FULL})" if lacks else None
         changed = writable.intersection(group.after.columns)
         if group.before is not None and not changed.issubset(group.before.columns):
@@ -162,37 +162,37 @@ class _BatchUndo(ConditionsSql):
         differences = self._images.system("_json_diff")
         if differences is not None and group.after.pick(differences).is_valid().true_count:
             return f"updates in {table.name} of which the log has parts of JSON documents only"
-        if not {*table.key} <= {*known}:
+        if not {*table.key} <= {*image_of}:
             return f"changes in {table.name} whose images lack the key"
-        if not table.key and not writable.issubset(known):
+        if not table.key and not writable.issubset(image_of):
             return f"inserts in {table.name}, which has no key, whose images lack columns ({_NOT_FULL})"
         return None
 
-    def _is(self, known: dict[int, Images]) -> Parts:
+    def _is(self, image_of: dict[int, Images]) -> Parts:
         """A condition that only the row as the change left it matches, or rows equal to it."""
         table = self._table
-        yield from self._has_key(known)
+        yield from self._has_key(image_of)
         if self._force:
             return
         # `=` compares a key's text only as exactly as its collation.
         compared = [
-            place
-            for place in known
-            if table.columns[place].generated is None
-            and (place not in table.key or table.columns[place].type.kind is Kind.TEXT)
+            index
+            for index in image_of
+            if table.columns[index].generated is None
+            and (index not in table.key or table.columns[index].type.kind is Kind.TEXT)
         ]
         if table.key and compared:
             yield b" AND "
-        yield from joined(compared, lambda place: self._equal(place, known[place]))
+        yield from joined(compared, lambda index: self._equal(index, image_of[index]))
         if not table.key:
             # Rows of nothing but generated columns are all the same.
             yield b" LIMIT 1" if compared else b"TRUE LIMIT 1"
 
 
-def _known(group: ChangeGroup) -> dict[int, Images]:
+def _latest_images(group: ChangeGroup) -> dict[int, Images]:
     """Return the row as the change left it: for each column the image that has its value."""
-    known: dict[int, Images] = {}
+    image_of: dict[int, Images] = {}
     for images in (group.before, group.after):
         if images is not None:
-            known.update(dict.fromkeys(images.columns, images))
-    return dict(sorted(known.items()))
+            image_of.update(dict.fromkeys(images.columns, images))
+    return dict(sorted(image_of.items()))

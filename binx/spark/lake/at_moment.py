@@ -45,15 +45,15 @@ def definition_of(life: Life, texts: Mapping[tuple[str, int, int], Any]) -> tupl
     ``texts`` are all schema statements, by chain, commit version and number in the transaction.
     """
     lines, why = [], ""
-    for one in life.made_by:
-        if not isinstance(one, Statement):
-            lines.append(f"RENAME TABLE {_called(one[0])} TO {_called(one[1])}")
+    for definition in life.made_by:
+        if not isinstance(definition, Statement):
+            lines.append(f"RENAME TABLE {_quoted(definition[0])} TO {_quoted(definition[1])}")
             continue
-        row = texts.get((one.chain, one.scn, one.ordinal))
+        row = texts.get((definition.chain, definition.scn, definition.ordinal))
         if row is None or not (row["sql"] and row["sql_is_text"]):
             return lines, "the text of a statement about it is not in the data set"
-        lines.append(_told(row))
-        for effect in one.effects:
+        lines.append(_with_session(row))
+        for effect in definition.effects:
             is_made = effect["action"] == "created"
             if is_made and (effect["from_query"] or effect["columns"] is None or _is_like(row["sql"])):
                 why = "its CREATE TABLE takes its columns from another table"
@@ -64,14 +64,14 @@ def _is_like(sql: str) -> bool:
     return " LIKE " in f" {sql.partition('(')[0].upper()} " or "(LIKE" in sql.upper().replace(" ", "")
 
 
-def _called(name: TableName) -> str:
+def _quoted(name: TableName) -> str:
     return f"{identifier(name.db)}.{identifier(name.table)}"
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _with_session(row: Mapping[str, Any]) -> str:
     """Return a statement, preceded by the session settings that it needs."""
     modes = str(dict(row["options"] or ()).get("sql_mode", "")).split(",")
-    mode = ",".join(one for one in modes if one in _MEANING)
+    mode = ",".join(word for word in modes if word in _MEANING)
     used = f"USE {identifier(row['db'])};\n" if row["db"] else ""
     return f"SET SESSION sql_mode = '{mode}';\n{used}{row['sql'].rstrip().rstrip(';')}"
 
@@ -126,14 +126,14 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     """
     place, state = Place(lake), State()
     name = TableName.parse(table)
-    found = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
-    moment, ranks = found.moment.told, state.ranks
-    lives = plan_load(state, found.files, keys={name: keys} if keys else {}).lives
+    arrivals = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
+    moment, ranks = arrivals.moment.told, state.ranks
+    lives = plan_load(state, arrivals.files, keys={name: keys} if keys else {}).lives
     life = next((life for life in lives if life.name == name), None)
-    if found.wrong:
-        raise BinxError(next(iter(found.wrong.values())), path=lake)
+    if arrivals.wrong:
+        raise BinxError(next(iter(arrivals.wrong.values())), path=lake)
     if life is None:
-        listed = listed_tables(one.name for one in lives if one.name)
+        listed = listed_tables(life.name for life in lives if life.name)
         raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
@@ -144,36 +144,38 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     epoch = epochs[-1]
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))
-    missing = _missing(life, lives, found, state) + lacking_of(life, state.chains, ranks)
+    missing = _missing(life, lives, arrivals, state) + lacking_of(life, state.chains, ranks)
     if lost:
         missing.append(f"values that {', '.join(sorted(lost))} had before another type are not known")
     if unknown := len(stored) - stored.column("_unknown").null_count:
         missing.append(f"{unknown:,} rows have values that only the server knows (NULL, see _unknown)")
     facts = {
-        number: one.generated
+        number: column.generated
         for unit in life.units
-        for number, one in zip(unit.ids, unit.version.columns, strict=True)
+        for number, column in zip(unit.ids, unit.version.columns, strict=True)
     }
-    definition, refused = definition_of(life, found.texts)
+    definition, refused = definition_of(life, arrivals.texts)
     generated = frozenset(name for number, name in names.items() if facts.get(number))
     key = tuple(names[number] for number in epoch.key)
     return TableAt(name, stored, moment, missing, definition, refused, generated, key)
 
 
-def _missing(life: Life, lives: Sequence[Life], found: Arrivals, state: State) -> list[str]:
+def _missing(life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State) -> list[str]:
     """Return the reasons why the table may be incomplete at the moment."""
     missing = [] if life.whole else [NO_BEGINNING]
     missing += life.reasons
-    missing += [text for number, text in unlogged(lives, found.causes).items() if number == life.id]
+    missing += [text for number, text in unlogged(lives, arrivals.causes).items() if number == life.id]
     since = life.epochs[0].since or Position(0, 0)
     changes = 0
     for rank, chain in enumerate(state.order[since.rank :], since.rank):
         begun = since.scn if rank == since.rank else 0
         # Of any table: triggers may change others.
-        changes += sum(scn > begun for scn in found.changes[chain])
+        changes += sum(scn > begun for scn in arrivals.changes[chain])
         first = begun >> FILE_BITS
-        missing += state.chains[chain].gaps(first, found.moment.last[chain] >> FILE_BITS)
-        missing += _losses(one for one, of in found.logs if of == chain and one.source.number >= first)
+        missing += state.chains[chain].gaps(first, arrivals.moment.last[chain] >> FILE_BITS)
+        missing += _losses(
+            manifest for manifest, of in arrivals.logs if of == chain and manifest.source.number >= first
+        )
     if changes:
         missing.append(
             f"changes of this table or others were logged as statements: {changes:,}; they are not done"
@@ -188,4 +190,4 @@ def _losses(manifests: Iterable[Manifest]) -> Iterator[str]:
         by_log[manifest.source.number].append(manifest)
     for listed in by_log.values():
         if not any(manifest.whole for manifest in listed):
-            yield from (f"{one.source.name}: {loss}" for one in listed for loss in one.losses)
+            yield from (f"{manifest.source.name}: {loss}" for manifest in listed for loss in manifest.losses)

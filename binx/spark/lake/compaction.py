@@ -61,8 +61,8 @@ def _groups(history: Sequence[ChangesFile]) -> Iterator[list[ChangesFile]]:
         return file.table, file.chain, file.path.rpartition("/")[0]
 
     group: list[ChangesFile] = []
-    for file in sorted(history, key=lambda one: (one.table, one.chain, one.first, one.last)):
-        size = sum(one.bytes for one in group) + file.bytes
+    for file in sorted(history, key=lambda file: (file.table, file.chain, file.first, file.last)):
+        size = sum(other.bytes for other in group) + file.bytes
         if group and (where(file) != where(group[0]) or file.bytes > _SMALL_BYTES or size > _MOST_BYTES):
             if len(group) > 1:
                 yield group

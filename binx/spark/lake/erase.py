@@ -95,16 +95,18 @@ class _Erasing:
         replaced: dict[str, ChangesFile] = {}
         for life in self._lives:
             own = state.lives.get(life.id)
-            found = self._matching(life, own)
-            if not found:
+            matching = self._matching(life, own)
+            if not matching:
                 continue
-            keys += len(found)
-            for path, file in {one.file.path: one.file for one in life.units if not one.file.gone}.items():
+            keys += len(matching)
+            for path, file in {
+                unit.file.path: unit.file for unit in life.units if not unit.file.gone
+            }.items():
                 before = replaced.get(path, file)
-                replaced[path] = self._history(life, before, found)
+                replaced[path] = self._history(life, before, matching)
                 rows["history"] += before.rows - replaced[path].rows
             if own is not None:
-                state.lives[life.id] = self._current(life, own, found, rows)
+                state.lives[life.id] = self._current(life, own, matching, rows)
         if not keys:
             return Erased(0, **rows)
         state.history = [replaced.get(file.path, file) for file in state.history]
@@ -123,24 +125,26 @@ class _Erasing:
 
     def _matching(self, life: Life, own: LifeState | None) -> set[_Key]:
         """Return the matching keys, and the keys that their rows moved to or from."""
-        found: set[_Key] = set()
+        matching: set[_Key] = set()
         moves: list[tuple[_Key, _Key]] = []
-        for unit in [one for one in life.units if not one.file.gone]:
+        for unit in [unit for unit in life.units if not unit.file.gone]:
             for images in self._images(life, _whole(unit)):
                 keys = _tuples(images, life.epochs[-1])
-                found |= {keys[place] for place in np.flatnonzero(self._marks(images, life.epochs[-1]))}
+                matching |= {keys[row] for row in np.flatnonzero(self._marks(images, life.epochs[-1]))}
                 afters = np.flatnonzero(pairs_of(images))
-                moves += [(keys[one - 1], keys[one]) for one in afters if keys[one - 1] != keys[one]]
+                moves += [
+                    (keys[after - 1], keys[after]) for after in afters if keys[after - 1] != keys[after]
+                ]
         if own is not None:
             for file in (*own.ranges, *own.versions):
                 for rows in self._rows(life, own, file):
                     keys = _tuples(rows, life.epochs[-1])
-                    found |= {keys[place] for place in np.flatnonzero(self._marks(rows, life.epochs[-1]))}
+                    matching |= {keys[row] for row in np.flatnonzero(self._marks(rows, life.epochs[-1]))}
         before = -1
-        while before != len(found):
-            before = len(found)
-            found |= {one for pair in moves if found & set(pair) for one in pair}
-        return found
+        while before != len(matching):
+            before = len(matching)
+            matching |= {key for pair in moves if matching & set(pair) for key in pair}
+        return matching
 
     def _images(self, life: Life, unit: Unit) -> Iterator[pa.Table]:
         for images in unit_images(unit, life.epochs[unit.epoch], self._place.uri):
@@ -166,16 +170,16 @@ class _Erasing:
         marks = self._condition.matching(TableFrame(operands, len(rows)))
         return np.asarray(marks.to_numpy(zero_copy_only=False), bool)
 
-    def _history(self, life: Life, file: ChangesFile, found: set[_Key]) -> ChangesFile:
+    def _history(self, life: Life, file: ChangesFile, erased: set[_Key]) -> ChangesFile:
         """Return the file without the rows of these keys; the same file if it has none of them."""
         rows = self._place.table(file.path)
         kept = np.ones(len(rows), bool)
         for unit in [
-            _whole(replace(one, file=file)) for one in life.units if one.file.identity == file.identity
+            _whole(replace(unit, file=file)) for unit in life.units if unit.file.identity == file.identity
         ]:
             places = np.flatnonzero(np.asarray(counts(rows.column("_commit_version"), unit).to_numpy(), bool))
             keys = [key for images in self._images(life, unit) for key in _tuples(images, life.epochs[-1])]
-            kept[places] &= np.array([key not in found for key in keys], bool)
+            kept[places] &= np.array([key not in erased for key in keys], bool)
         if kept.all():
             return file
         gone = events_of(rows.select(EVENTS).filter(pa.array(~kept)), file)
@@ -184,27 +188,27 @@ class _Erasing:
         size = self._place.write(path, _filtered(rows, kept))
         return replace(file, path=path, rows=int(kept.sum()), bytes=size)
 
-    def _current(self, life: Life, own: LifeState, found: set[_Key], rows: dict[str, int]) -> LifeState:
+    def _current(self, life: Life, own: LifeState, erased: set[_Key], rows: dict[str, int]) -> LifeState:
         """Return a life's state without these keys."""
-        made = {}
+        rewritten = {}
         firsts: dict[str, pa.Table] = {}
         before = own.stored
         for file in (*own.ranges, *own.versions):
             kind = "current" if file in own.ranges else "scd2"
             [forward] = self._rows(life, own, file)
-            kept = np.array([key not in found for key in _tuples(forward, life.epochs[-1])], bool)
+            kept = np.array([key not in erased for key in _tuples(forward, life.epochs[-1])], bool)
             rows[kind] += len(kept) - int(kept.sum())
-            made[file.path] = file if kept.all() else self._range(file, kept)
-            plain, _ = state_rows(self._place, [made[file.path].path], before, before)
+            rewritten[file.path] = file if kept.all() else self._range(file, kept)
+            plain, _ = state_rows(self._place, [rewritten[file.path].path], before, before)
             firsts[file.path] = key_of(plain, before).slice(0, 1)
-        full = [place for place, file in enumerate(own.ranges) if made[file.path].rows] or [0]
-        begins = [firsts[own.ranges[place].path] for place in full[1:]]
+        full = [index for index, file in enumerate(own.ranges) if rewritten[file.path].rows] or [0]
+        begins = [firsts[own.ranges[index].path] for index in full[1:]]
         return replace(
             own,
-            ranges=tuple(made[own.ranges[place].path] for place in full),
+            ranges=tuple(rewritten[own.ranges[index].path] for index in full),
             lows=to_text(pa.concat_tables(begins).combine_chunks()) if begins else "",
-            closed=tuple(made[one.path] for one in own.closed if made[one.path].rows),
-            held=tuple(made[own.held[place].path] for place in full) if own.held else (),
+            closed=tuple(rewritten[file.path] for file in own.closed if rewritten[file.path].rows),
+            held=tuple(rewritten[own.held[index].path] for index in full) if own.held else (),
         )
 
     def _range(self, file: RangeFile, kept: Any) -> RangeFile:
@@ -217,13 +221,13 @@ class _Erasing:
 
     def _drop_delta(self, folder: str) -> bool:
         """Remove Delta's logs, which contain minimum and maximum values of removed files."""
-        found = [
+        paths = [
             file.path
             for kind in ("current", "scd2")
             for file in self._place.files(f"{folder}/{kind}/_delta_log", recursive=True)
         ]
-        self._place.remove(found)
-        return bool(found)
+        self._place.remove(paths)
+        return bool(paths)
 
 
 def _whole(unit: Unit) -> Unit:
@@ -233,12 +237,12 @@ def _whole(unit: Unit) -> Unit:
 
 def _filtered(rows: pa.Table, kept: Any) -> pa.Table:
     """Filter rows; values used only by removed rows also leave the dictionaries."""
-    found = rows.filter(pa.array(kept))
-    for place, field in enumerate(found.schema):
+    kept_rows = rows.filter(pa.array(kept))
+    for index, field in enumerate(kept_rows.schema):
         if pa.types.is_dictionary(field.type):
-            plain = found.column(place).cast(field.type.value_type)
-            found = found.set_column(place, field, plain.dictionary_encode().cast(field.type))
-    return found
+            plain = kept_rows.column(index).cast(field.type.value_type)
+            kept_rows = kept_rows.set_column(index, field, plain.dictionary_encode().cast(field.type))
+    return kept_rows
 
 
 def _forward(life: Life, rows: pa.Table, epoch: int) -> pa.Table:
@@ -250,7 +254,7 @@ def _forward(life: Life, rows: pa.Table, epoch: int) -> pa.Table:
 
 def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
     """Return the keys of rows; without a key, all their values."""
-    keyed = epoch if epoch.key else replace(epoch, key=tuple(one.id for one in epoch.columns))
+    keyed = epoch if epoch.key else replace(epoch, key=tuple(column.id for column in epoch.columns))
     keys = key_of(rows, keyed)
     return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
 

@@ -103,9 +103,9 @@ class Place:
             with self.parquet(path) as file:
                 yield file
         except (OSError, pa.ArrowException) as error:
-            told = str(error).splitlines()[0]
+            message = str(error).splitlines()[0]
             raise SourceError(
-                f"cannot be read ({told}): of a data set, export that log again with --force",
+                f"cannot be read ({message}): of a data set, export that log again with --force",
                 path=self.shown(path),
             ) from error
 
@@ -143,13 +143,13 @@ class Place:
 
         selector = fs.FileSelector(self.inside(folder), allow_not_found=True, recursive=recursive)
         try:
-            found = self.filesystem.get_file_info(selector)
+            infos = self.filesystem.get_file_info(selector)
         except OSError as error:
             raise SourceError(f"cannot be read: {shortened(error)}", path=self.shown(folder)) from error
         beginning = len(self.inside("")) + 1
         return sorted(
             Listed(info.path[beginning:], info.size, info.mtime_ns or 0)
-            for info in found
+            for info in infos
             if info.type == fs.FileType.File
         )
 
@@ -190,13 +190,13 @@ class Place:
             with self._store.locked():
                 yield
             return
-        mine = f"{_LOCKS}/{uuid4().hex}.json"
+        own_lock = f"{_LOCKS}/{uuid4().hex}.json"
         owner = json.dumps({"host": socket.gethostname(), "process": os.getpid()}).encode()
         if broken:
             self.remove(file.path for file in self.files(_LOCKS))
-        self.put(mine, owner)
+        self.put(own_lock, owner)
         try:
-            others = [file.path for file in self.files(_LOCKS) if file.path != mine]
+            others = [file.path for file in self.files(_LOCKS) if file.path != own_lock]
             if others:
                 holder = (self.read(others[0]) or b"unknown").decode("utf-8", "replace")
                 raise OutputError(
@@ -207,4 +207,4 @@ class Place:
             yield
         finally:
             with suppress(OutputError):
-                self.remove([mine])
+                self.remove([own_lock])

@@ -66,30 +66,30 @@ def plan_load(
     timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
     lives = timeline.trace([*state.history, *arrived], once(state.statements, ranks))
     work = []
-    loaded = {one.name: one for one in state.lives.values()}
+    loaded = {life.name: life for life in state.lives.values()}
     for life in lives:
         if life.name is None:
             continue
-        given = (state.keys if keys is None else keys).get(life.name)
-        if given is not None:
-            _give_key(life, given)
+        key = (state.keys if keys is None else keys).get(life.name)
+        if key is not None:
+            _give_key(life, key)
         if not life.epochs[-1].key:
             if life.id in state.lives:
                 life.reasons.append(_KEYLESS)
             continue
         _fill_keys(life)
-        there = state.lives.get(life.id)
+        former = state.lives.get(life.id)
         # A table that replaces another of the same name inherits its options.
-        asked = there or loaded.get(life.name)
-        made = _plan(
+        predecessor = former or loaded.get(life.name)
+        life_work = _plan(
             life,
             timeline.committed,
-            None if life.name in rebuild else there,
-            scd2=scd2 or (asked is not None and asked.scd2),
-            soft_deletes=soft_deletes or (asked is not None and asked.soft_deletes),
+            None if life.name in rebuild else former,
+            scd2=scd2 or (predecessor is not None and predecessor.scd2),
+            soft_deletes=soft_deletes or (predecessor is not None and predecessor.soft_deletes),
         )
-        if made is not None:
-            work.append(made)
+        if life_work is not None:
+            work.append(life_work)
     ends = {life.id for life in lives if life.name is not None}
     empty: dict[str, tuple[Span, ...]] = {}
     for file, first, last in timeline.empty:
@@ -99,25 +99,27 @@ def plan_load(
 
 def _give_key(life: Life, names: Sequence[str]) -> None:
     """Set a life's key to these columns, by their final names, in all epochs that have them."""
-    ids = {one.name.lower(): one.id for one in life.epochs[-1].columns}
+    ids = {column.name.lower(): column.id for column in life.epochs[-1].columns}
     key = tuple(ids[name.lower()] for name in names if name.lower() in ids)
     if len(key) < len(names):
         return
-    for place, epoch in enumerate(life.epochs):
-        if set(key) <= {one.id for one in epoch.columns}:
-            life.epochs[place] = replace(epoch, key=key)
+    for number, epoch in enumerate(life.epochs):
+        if set(key) <= {column.id for column in epoch.columns}:
+            life.epochs[number] = replace(epoch, key=key)
 
 
 def _fill_keys(life: Life) -> None:
     """Give epochs without a key that of another epoch, if they have its columns."""
-    for place, epoch in enumerate(life.epochs):
+    for number, epoch in enumerate(life.epochs):
         if epoch.key:
             continue
-        ids = {one.id for one in epoch.columns}
-        others = [one.key for one in (*reversed(life.epochs[:place]), *life.epochs[place:]) if one.key]
-        key = next((key for key in others if set(key) <= ids), tuple(one.id for one in epoch.columns))
-        life.epochs[place] = replace(epoch, key=key)
-        if any(unit.epoch == place for unit in life.units):
+        ids = {column.id for column in epoch.columns}
+        others = [
+            epoch.key for epoch in (*reversed(life.epochs[:number]), *life.epochs[number:]) if epoch.key
+        ]
+        key = next((key for key in others if set(key) <= ids), tuple(column.id for column in epoch.columns))
+        life.epochs[number] = replace(epoch, key=key)
+        if any(unit.epoch == number for unit in life.units):
             life.reasons.append(_WITHOUT_KEY)
 
 
@@ -169,7 +171,7 @@ def _applied(life: Life, most: int, epochs: int) -> tuple[int, str]:
     """Return the same for the first units; files and epochs identify units, however a file was cut since."""
     named = [_name_of(group[0]) for group in _groups(life.units)[:most]]
     columns = [
-        [[asdict(one) for one in epoch.columns], epoch.key, [one[:1] for one in epoch.changes]]
+        [[asdict(column) for column in epoch.columns], epoch.key, [change[:1] for change in epoch.changes]]
         for epoch in life.epochs[:epochs]
     ]
     return len(named), hashlib.sha256(json.dumps([columns, named], default=str).encode()).hexdigest()

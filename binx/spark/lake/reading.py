@@ -19,7 +19,7 @@ from binx.spark.lake.table_name import TableName, listed_tables
 from binx.spark.lake.tables.lives import Life, Unit
 
 _SYSTEM = {
-    **{one.name: getattr(one.type, "value_type", one.type) for one in SYSTEM_FIELDS[:-1]},
+    **{field.name: getattr(field.type, "value_type", field.type) for field in SYSTEM_FIELDS[:-1]},
     # In place of ``_present``, whose bits are those of one file's columns.
     "_absent": pa.list_(pa.string()),
     "_json_diff": pa.string(),
@@ -51,15 +51,15 @@ def read_changes(lake: str, table: str, columns: Sequence[str] | None = None) ->
         )
     parts = parts_of(name, lives)
     united = unite(parts, living_columns(lives, name))
-    types = {**_SYSTEM, **{one.name: one.type for one in united}}
-    unknown = [one for one in columns or () if one not in types]
+    types = {**_SYSTEM, **{column.name: column.type for column in united}}
+    unknown = [column for column in columns or () if column not in types]
     if unknown:
         raise AbsentError(f"{table} has no column {unknown[0]}: it has {', '.join(types)}", path=lake)
-    schema = pa.schema([(one, types[one]) for one in (types if columns is None else columns)])
+    schema = pa.schema([(column, types[column]) for column in (types if columns is None else columns)])
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number, part in enumerate(parts):
-            own = {one.name: one.names[number][0] for one in united if number in one.names}
+            own = {column.name: column.names[number][0] for column in united if number in column.names}
             for unit in part.units:
                 yield from _batches(unit, part, own, schema)
 
@@ -76,19 +76,19 @@ def write_changes_views(lake: str) -> None:
 def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[TableName]]:
     """Return all lives, with files of only one table if it is given; and the existing tables."""
     state = State()
-    found = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
-    if found.wrong:
-        raise BinxError(next(iter(found.wrong.values())), path=place.uri)
-    lives = plan_load(state, found.files, keys={}).lives
-    return lives, found.tables | {life.name for life in lives if life.name}
+    arrivals = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
+    if arrivals.wrong:
+        raise BinxError(next(iter(arrivals.wrong.values())), path=place.uri)
+    lives = plan_load(state, arrivals.files, keys={}).lives
+    return lives, arrivals.tables | {life.name for life in lives if life.name}
 
 
 def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a unit in the united schema."""
     needed = {own.get(name, name) for name in schema.names} | {"_commit_version", "_present"}
     with Place(unit.file.root).reading(unit.file.path) as opened:
-        there = [name for name in opened.schema_arrow.names if name in needed]
-        for batch in opened.iter_batches(columns=there):
+        names = [name for name in opened.schema_arrow.names if name in needed]
+        for batch in opened.iter_batches(columns=names):
             rows = pa.table(batch)
             rows = rows if part.is_whole else rows.filter(counts(rows.column("_commit_version"), unit))
             arrays = []
@@ -106,7 +106,7 @@ def _batches(unit: Unit, part: Part, own: Mapping[str, str], schema: pa.Schema) 
 def _absent(rows: pa.Table, part: Part, own: Mapping[str, str]) -> pa.Array:
     """Return the names of each image's absent columns, from its presence bits."""
     shown = {name: out for out, name in own.items()}
-    names = [shown.get(one.name, one.name) for one in part.version.columns]
+    names = [shown.get(column.name, column.name) for column in part.version.columns]
     known: dict[bytes, list[str]] = {}
 
     def lacking(bits: bytes) -> list[str]:

@@ -77,16 +77,16 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
     names = [name for name in table.rows.column_names if name not in (*_OWN, *table.generated)]
     called = f"{identifier(table.name.db)}.{identifier(table.name.table)}"
     head = f"INSERT INTO {called} ({', '.join(map(identifier, names))}) VALUES\n"
-    held: list[str] = []
+    rows: list[str] = []
     size = 0
     for row in _values(table.rows):
-        held.append(f"({', '.join(_literal(row[name]) for name in names)})")
-        size += len(held[-1])
-        if len(held) >= _ROWS or size >= _STATEMENT_BYTES:
-            yield head + ",\n".join(held) + ";\n"
-            held, size = [], 0
-    if held:
-        yield head + ",\n".join(held) + ";\n"
+        rows.append(f"({', '.join(_literal(row[name]) for name in names)})")
+        size += len(rows[-1])
+        if len(rows) >= _ROWS or size >= _STATEMENT_BYTES:
+            yield head + ",\n".join(rows) + ";\n"
+            rows, size = [], 0
+    if rows:
+        yield head + ",\n".join(rows) + ";\n"
     yield "COMMIT;\n"
 
 

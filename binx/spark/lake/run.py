@@ -75,7 +75,7 @@ class _Load:
                 f"has the tables as of {state.at}: give another --at, or load into another folder",
                 path=self._place.uri,
             )
-        self._before = _noted(state)
+        self._before = _recorded(state)
         self._history = state.history
         search = Search(options.wants, verify=options.verify, chains=options.chains, at=options.at)
         self._arrivals = find_arrivals(state, [Place(path) for path in options.inputs], self._place, search)
@@ -90,7 +90,7 @@ class _Load:
         options, state, plan, arrivals = self._options, self._state, self._plan, self._arrivals
         folders = {life.folder for life in self.output.state.lives.values()}
         self.output.folders = {file.table.folder for file in arrivals.files}
-        self.output.folders |= {one.goal.folder for one in plan.work}
+        self.output.folders |= {work.goal.folder for work in plan.work}
         history: list[Taken] = []
         if self.output.folders:
             session = spark()
@@ -99,7 +99,7 @@ class _Load:
         stopped = dict(arrivals.wrong)
         self._take_history(history, stopped)
         self._take_lives(stopped)
-        self._note(stopped)
+        self._record(stopped)
         if options.keep_history is not None:
             expire(state, str(datetime.now(UTC).date() - timedelta(days=options.keep_history)))
         if options.compact:
@@ -108,7 +108,7 @@ class _Load:
         changed = (
             bool(plan.work or history or arrivals.new_manifests or plan.finished)
             or bool(options.rebuild or options.keys or options.at or options.compact or options.accept_losses)
-            or self._before != _noted(state)
+            or self._before != _recorded(state)
         )
         for name, text in stopped.items():
             self._summary(name).error = text
@@ -122,7 +122,7 @@ class _Load:
         if options.catalog is not None:
             self._merge_into(options.catalog, spark)
         self.output.tidy()
-        return self._told(changed=changed)
+        return self._summarized(changed=changed)
 
     def _merge_into(self, name: str, spark: Callable[[], SparkSession]) -> None:
         """Bring a catalog's tables up to the committed state; report failures in the summary."""
@@ -147,7 +147,9 @@ class _Load:
         stopped = {life.id for life in plan.lives if _problem_of(life, self._arrivals.wrong)}
         return replace(
             plan,
-            work=[one for one in plan.work if options.wants(one.goal.name) and one.goal.life not in stopped],
+            work=[
+                work for work in plan.work if options.wants(work.goal.name) and work.goal.life not in stopped
+            ],
             finished=[life for life in plan.finished if options.wants(state.lives[life].name)],
         )
 
@@ -155,7 +157,7 @@ class _Load:
         """Check that no new rows of a table are older than rows of which keys were erased."""
         erased = {TableName.parse(note["table"]) for note in self._state.erasures}
         new = {file.identity for file in self._arrivals.files}
-        for life in [one for one in lives if not erased.isdisjoint(name for _, name in one.names)]:
+        for life in [life for life in lives if not erased.isdisjoint(name for _, name in life.names)]:
             is_new = [unit.file.identity in new for unit in life.units]
             if any(earlier and not later for earlier, later in pairwise(is_new)):
                 raise RefusedError(
@@ -169,7 +171,9 @@ class _Load:
         """Check that the tables named in options exist."""
         options, arrivals = self._options, self._arrivals
         names = {life.name for life in lives if life.name} | arrivals.tables
-        names |= {one.file.table for one in arrivals.waiting} | {file.table for file in self._state.history}
+        names |= {waiting.file.table for waiting in arrivals.waiting} | {
+            file.table for file in self._state.history
+        }
         requested = [("--key", str(table)) for table in options.keys]
         requested += [("--table", pattern) for pattern in options.tables]
         requested += [("--rebuild", str(table)) for table in options.rebuild]
@@ -191,27 +195,27 @@ class _Load:
 
     def _take_history(self, history: Sequence[Taken], stopped: dict[TableName, str]) -> None:
         """Add new files to history, except those of tables with an unreadable file."""
-        for one in history:
-            if one.error:
-                stopped.setdefault(one.source.table, one.error)
-        for one in history:
-            summary = self._summary(one.source.table)
-            if one.source.table not in stopped:
-                self._state.history += one.files
-                summary.loaded += sum(one.counts.values())
-                summary.inserts += one.counts.get("insert", 0)
-                summary.updates += one.counts.get("update_postimage", 0)
-                summary.deletes += one.counts.get("delete", 0)
+        for taken in history:
+            if taken.error:
+                stopped.setdefault(taken.source.table, taken.error)
+        for taken in history:
+            summary = self._summary(taken.source.table)
+            if taken.source.table not in stopped:
+                self._state.history += taken.files
+                summary.loaded += sum(taken.counts.values())
+                summary.inserts += taken.counts.get("insert", 0)
+                summary.updates += taken.counts.get("update_postimage", 0)
+                summary.deletes += taken.counts.get("delete", 0)
         if stopped:
             # What the new files repeat counts there as long as these are not loaded.
-            kept = [one for one in self._state.history if one.table not in stopped]
-            self._state.history = kept + [one for one in self._history if one.table in stopped]
+            kept = [file for file in self._state.history if file.table not in stopped]
+            self._state.history = kept + [file for file in self._history if file.table in stopped]
 
     def _take_lives(self, stopped: Mapping[TableName, str]) -> None:
         """Take over the tables' new states, and record what is missing from each."""
         state, options, ranks = self._state, self._options, self._state.ranks
         plan, arrivals = self._plan, self._arrivals
-        by_life = {one.life: one for one in plan.work}
+        by_life = {work.life: work for work in plan.work}
         cascaded = unlogged(plan.lives, arrivals.causes)
         records: dict[str, LifeRecord] = {}
         for life in plan.lives:
@@ -252,13 +256,13 @@ class _Load:
             state.lives.pop(gone, None)
         state.records = records
 
-    def _note(self, stopped: Mapping[TableName, str]) -> None:
+    def _record(self, stopped: Mapping[TableName, str]) -> None:
         """Record the files that wait for another load, and losses that concern no particular table."""
         state, options, arrivals = self._state, self._options, self._arrivals
         state.waiting = [
-            one
-            for one in arrivals.waiting
-            if one.file.table in stopped or not arrivals.wanted(one.file.table)
+            waiting
+            for waiting in arrivals.waiting
+            if waiting.file.table in stopped or not arrivals.wanted(waiting.file.table)
         ]
         state.losses += arrivals.losses
         if options.accept_losses:
@@ -271,14 +275,14 @@ class _Load:
     def _summary(self, table: TableName) -> TableSummary:
         return self._summaries.setdefault(table, TableSummary(table.db, table.table))
 
-    def _told(self, *, changed: bool) -> Summary:
+    def _summarized(self, *, changed: bool) -> Summary:
         state, arrivals = self._state, self._arrivals
         for record in state.records.values():
             if self._options.wants(record.name):
                 self._summary(record.name).tell(record)
-        for one in arrivals.waiting:
-            if self._options.wants(one.file.table):
-                self._summary(one.file.table).listed += one.file.rows
+        for waiting in arrivals.waiting:
+            if self._options.wants(waiting.file.table):
+                self._summary(waiting.file.table).listed += waiting.file.rows
         return replace(
             Summary.of(state, self._place.uri, self._summaries.values()),
             changed=changed,
@@ -292,7 +296,7 @@ def _problem_of(life: Life, stopped: Mapping[TableName, str]) -> str:
     return next((stopped[name] for _, name in life.names if name in stopped), "")
 
 
-def _noted(state: State) -> tuple[int, list[str], int, bool]:
+def _recorded(state: State) -> tuple[int, list[str], int, bool]:
     """Return the parts of a state that a load without new files may change."""
     return len(state.paths()), state.order, sum(map(len, state.known.values())), state.hourly
 

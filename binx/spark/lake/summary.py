@@ -74,7 +74,7 @@ class Summary:
             changed=False,
             manifests=sum(map(len, state.known.values())),
             new_manifests=0,
-            tables=sorted(tables, key=lambda one: (one.db, one.table)),
+            tables=sorted(tables, key=lambda table: (table.db, table.table)),
             losses=[loss.reason for loss in state.losses],
             losses_seen=all(loss.seen for loss in state.losses),
             at=state.at,

@@ -96,11 +96,11 @@ def _paths(text: str) -> tuple[str, ...]:
         paths = None
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise UsageError(f"expected a list of paths in JSON, found {text!r}")
-    return tuple(one for path in paths for one in _path(path))
+    return tuple(name for path in paths for name in _path(path))
 
 
 def _several(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    return lambda text: tuple(parse(one.strip()) for one in text.split(",") if one.strip())
+    return lambda text: tuple(parse(word.strip()) for word in text.split(",") if word.strip())
 
 
 _REQUEST: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -167,8 +167,8 @@ def parse_request(options: Mapping[str, str]) -> Request:
     paths = found.pop("paths", ()) + found.pop("path", ())
     if not paths:
         raise UsageError('expected binary logs to read, as .load("/var/lib/mysql"), found none')
-    for one in (What.TRANSACTIONS, What.STATEMENTS):
-        found.pop(one.value, None)
+    for kind in (What.TRANSACTIONS, What.STATEMENTS):
+        found.pop(kind.value, None)
     return Request(paths, what, selection=Selection(**chosen), **found)
 
 
@@ -189,16 +189,16 @@ def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
         # The limit counts transactions before rows are filtered.
         return selection
     since, until, gtids = selection.since, selection.until, selection.gtids
-    for one in filters:
-        kind, column = type(one).__name__, getattr(one, "attribute", None)
+    for filter_ in filters:
+        kind, column = type(filter_).__name__, getattr(filter_, "attribute", None)
         if not isinstance(column, tuple) or len(column) != 1:
             continue
-        if column[0] in _TIMES and isinstance(getattr(one, "value", None), datetime):
-            first, behind = _span(kind, one.value)
+        if column[0] in _TIMES and isinstance(getattr(filter_, "value", None), datetime):
+            first, behind = _span(kind, filter_.value)
             since = since if first is None else max(first, since or first)
             until = until if behind is None else min(behind, until or behind)
         elif column[0] in _IDENTIFIERS and kind in ("EqualTo", "EqualNullSafe", "In"):
-            wanted = _gtids(one.value if kind == "In" else (one.value,))
+            wanted = _gtids(filter_.value if kind == "In" else (filter_.value,))
             gtids = gtids if wanted is None else wanted if gtids is None else gtids & wanted
     if (since is not None and until is not None and since >= until) or (gtids is not None and gtids.is_empty):
         return None

@@ -100,56 +100,58 @@ def find_arrivals(state: State, places: Sequence[Place], output: Place, search: 
 class _Finder:
     def __init__(self, state: State, search: Search) -> None:
         self._state, self._search = state, search
-        self._found = Arrivals(moment_of(None, (), {}))
+        self._arrivals = Arrivals(moment_of(None, (), {}))
         self._waiting: dict[str, list[Waiting]] = defaultdict(list)
-        for one in state.waiting:
-            self._waiting[one.source].append(one)
+        for waiting in state.waiting:
+            self._waiting[waiting.source].append(waiting)
 
     def find(self, places: Sequence[Place], output: Place) -> Arrivals:
-        state, found, search = self._state, self._found, self._search
+        state, arrivals, search = self._state, self._arrivals, self._search
         manifests = [
             manifest for place in places for manifest in read_manifests(place, self._unknown_of(place))
         ]
-        found.new_manifests = len(manifests)
-        found.since = min((one.first_commit for one in manifests if one.first_commit), default="")
-        found.tables = {file.table for one in manifests for file in one.changes}
+        arrivals.new_manifests = len(manifests)
+        arrivals.since = min(
+            (manifest.first_commit for manifest in manifests if manifest.first_commit), default=""
+        )
+        arrivals.tables = {file.table for manifest in manifests for file in manifest.changes}
         logs = list(zip(manifests, state.chains.assign(manifests), strict=True))
         self._look_at_logs(places, logs)
         state.order = state.chains.in_order(search.chains)
         bases = placed_bases(state.chains, state.ranks)
-        found.moment = moment_of(search.at, logs, state.ranks).with_bases(bases)
-        found.logs = [log for log in logs if found.moment.reaches(log)]
-        given = list(self._given())
-        self._take_statements(given)
-        for log, spans in given:
+        arrivals.moment = moment_of(search.at, logs, state.ranks).with_bases(bases)
+        arrivals.logs = [log for log in logs if arrivals.moment.reaches(log)]
+        contributions = list(self._contributions())
+        self._take_statements(contributions)
+        for log, spans in contributions:
             self._take_files(*log, spans)
-        found.waiting = [one for listed in self._waiting.values() for one in listed]
-        self._note()
-        wanted = found.wanted = _with_former_names(search.wanted, state.statements)
+        arrivals.waiting = [waiting for listed in self._waiting.values() for waiting in listed]
+        self._record()
+        wanted = arrivals.wanted = _with_former_names(search.wanted, state.statements)
         for statement in state.statements:
             # The position of these tables' base is unknown.
             problem = bases[statement.chain].problem if statement.chain in bases else ""
             for effect in statement.effects if problem else ():
-                found.wrong.setdefault(TableName(effect["db"], effect["table"]), problem)
-        for one in found.waiting:
-            if one.error:
-                found.wrong.setdefault(one.file.table, one.error)
-        self._take_versions([one for one in found.waiting if wanted(one.file.table)])
+                arrivals.wrong.setdefault(TableName(effect["db"], effect["table"]), problem)
+        for waiting in arrivals.waiting:
+            if waiting.error:
+                arrivals.wrong.setdefault(waiting.file.table, waiting.error)
+        self._take_versions([waiting for waiting in arrivals.waiting if wanted(waiting.file.table)])
         if search.verify:
             self._check(wanted)
         arrived = [
-            one.file
-            for one in found.waiting
-            if one.file.rows and wanted(one.file.table) and one.file.table not in found.wrong
+            waiting.file
+            for waiting in arrivals.waiting
+            if waiting.file.rows and wanted(waiting.file.table) and waiting.file.table not in arrivals.wrong
         ]
-        found.files, wrong = without_repeated(arrived, state, output)
-        found.wrong = {name: why for name, why in (found.wrong | wrong).items() if wanted(name)}
-        return found
+        arrivals.files, wrong = without_repeated(arrived, state, output)
+        arrivals.wrong = {name: why for name, why in (arrivals.wrong | wrong).items() if wanted(name)}
+        return arrivals
 
     def _unknown_of(self, place: Place) -> list[Listed]:
         """Return a data set's manifests that no load has read; forget those that were removed."""
         listed = list_manifests(place)
-        self._found.manifests += len(listed)
+        self._arrivals.manifests += len(listed)
         former = self._state.known.get(place.uri, {})
         known = self._state.known[place.uri] = {
             file.path: former[file.path]
@@ -162,11 +164,13 @@ class _Finder:
         """Show new logs to the bases, and all logs if a base is new."""
         chains = self._state.chains
         if self._state.version and any(manifest.base is not None for manifest, _ in logs):
-            listed = [one for place in places for one in read_manifests(place, list_manifests(place))]
+            listed = [
+                manifest for place in places for manifest in read_manifests(place, list_manifests(place))
+            ]
             logs = list(zip(listed, chains.assign(listed), strict=True))
         look_at_logs(chains, logs)
 
-    def _given(self) -> Iterator[tuple[Log, tuple[Span, ...]]]:
+    def _contributions(self) -> Iterator[tuple[Log, tuple[Span, ...]]]:
         """Yield new logs with the spans that each contributes: whole exports first, longer before shorter."""
 
         def order(log: Log) -> tuple[bool, int, int, str]:
@@ -174,10 +178,10 @@ class _Finder:
             first, last = manifest.span or (0, 0)
             return (not manifest.whole, first, -last, manifest.listed.path)
 
-        for manifest, chain in sorted(self._found.logs, key=order):
+        for manifest, chain in sorted(self._arrivals.logs, key=order):
             spans: tuple[Span, ...] = ()
             if manifest.span is not None:
-                first, last = manifest.span[0], min(manifest.span[1], self._found.moment.last[chain])
+                first, last = manifest.span[0], min(manifest.span[1], self._arrivals.moment.last[chain])
                 taken = self._state.chains[chain].logs[manifest.source.number].taken
                 spans = without((first, last), taken) if first <= last else ()
                 if manifest.whole:
@@ -190,41 +194,41 @@ class _Finder:
         path = manifest.place.shown(manifest.listed.path)
         opened: dict[TableName, list[Span]] = defaultdict(lambda: list(spans))
         kept = []
-        for one in self._waiting[source]:
+        for former in self._waiting[source]:
             # Replace waiting files of the same log if this export has their spans.
-            if one.manifest == path or (manifest.whole and _covers(manifest.span, one.spans)):
-                opened[one.file.table] += one.spans
+            if former.manifest == path or (manifest.whole and _covers(manifest.span, former.spans)):
+                opened[former.file.table] += former.spans
             else:
-                kept.append(one)
+                kept.append(former)
         for file in manifest.changes:
-            mine = united_spans(opened[file.table])
-            part = clipped(replace(file, chain=chain), mine) if file.rows else None
+            own_spans = united_spans(opened[file.table])
+            part = clipped(replace(file, chain=chain), own_spans) if file.rows else None
             if part is not None:
                 schema = manifest.schemas.get((file.table, file.version), "")
-                kept.append(Waiting(part, source, path, tuple(mine), schema))
+                kept.append(Waiting(part, source, path, tuple(own_spans), schema))
                 if not manifest.whole:
                     self._state.partial.add((file.table, chain))
         for table, error in manifest.wrong.items():
-            mine = united_spans(opened[table])
+            own_spans = united_spans(opened[table])
             nothing = ChangesFile("", table, "", chain, "", "", 0, 0, 0, 0)
-            kept.append(Waiting(nothing, source, path, tuple(mine), "", error))
+            kept.append(Waiting(nothing, source, path, tuple(own_spans), "", error))
         self._waiting[source] = kept
 
-    def _take_statements(self, given: Sequence[tuple[Log, tuple[Span, ...]]]) -> None:
-        for (manifest, chain), spans in given:
+    def _take_statements(self, contributions: Sequence[tuple[Log, tuple[Span, ...]]]) -> None:
+        for (manifest, chain), spans in contributions:
             for path in manifest.others["statements"] if spans else ():
                 if self._search.verify:
                     problem = wrong_hash(manifest.place.uri, path, manifest.hashes[path])
                     if problem:
                         raise BinxError(problem)
                 self._read_statements(manifest, path, chain, spans)
-        changed = sum(map(len, self._found.changes.values()))
+        changed = sum(map(len, self._arrivals.changes.values()))
         if changed:
-            self._found.losses.append(
+            self._arrivals.losses.append(
                 Loss(
                     f"changes logged as statements: {changed:,}; they are only in statements/ of the"
                     " data set, and missing from the tables",
-                    self._found.since,
+                    self._arrivals.since,
                 )
             )
 
@@ -243,11 +247,11 @@ class _Finder:
             if not any(first <= scn <= last for first, last in spans):
                 continue
             if row["kind"] == "ddl" and texts:
-                self._found.texts[chain, scn, row["ordinal"]] = row
+                self._arrivals.texts[chain, scn, row["ordinal"]] = row
                 row["effects"] = row["effects"] or _mentioned(row)
             if not row["effects"]:
                 if row["kind"] == "dml":
-                    self._found.changes[chain].append(scn)
+                    self._arrivals.changes[chain].append(scn)
                 continue
             options = dict(row["options"] or ())
             mode = str(options.get("sql_mode", ""))
@@ -268,39 +272,39 @@ class _Finder:
     def _take_versions(self, waiting: Sequence[Waiting]) -> None:
         """Read the unknown schema records of these files, each once."""
         versions = self._state.versions
-        new = {(one.file.table, one.file.version): one for one in waiting if one.file.rows}
-        listed = [one for name, one in new.items() if name not in versions]
+        new = {(entry.file.table, entry.file.version): entry for entry in waiting if entry.file.rows}
+        listed = [entry for name, entry in new.items() if name not in versions]
         with ThreadPoolExecutor(32) as pool:
-            contents = pool.map(lambda one: Place(one.file.root).read(one.schema), listed)
-            for one, content in zip(listed, contents, strict=True):
-                table, name = one.file.table, one.file.version
+            contents = pool.map(lambda entry: Place(entry.file.root).read(entry.schema), listed)
+            for entry, content in zip(listed, contents, strict=True):
+                table, name = entry.file.table, entry.file.version
                 try:
                     versions[table, name] = read_version(name, content)
                 except NOT_UNDERSTOOD as error:
-                    self._found.wrong[table] = (
-                        f"{Place(one.file.root).shown(one.schema)} is not a schema record of binx:"
+                    self._arrivals.wrong[table] = (
+                        f"{Place(entry.file.root).shown(entry.schema)} is not a schema record of binx:"
                         f" {type(error).__name__} {error}"
                     )
 
-    def _note(self) -> None:
+    def _record(self) -> None:
         """Record in the state what was read, and what is missing according to the manifests."""
-        state, found = self._state, self._found
-        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in found.logs if m.whole}
+        state, arrivals = self._state, self._arrivals
+        mended = {f"{m.source.name}.{m.source.identity}" for m, _ in arrivals.logs if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
         known = {(loss.source, loss.reason) for loss in state.losses}
         followed = followed_columns(state.statements)
-        for manifest, chain in found.logs:
+        for manifest, chain in arrivals.logs:
             name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
             state.chains[chain].logs[manifest.source.number].take(manifest)
             state.chains[chain].gtids |= manifest.gtids
-            found.causes |= {(table, "") for table, has_deletes in manifest.unlogged.items() if has_deletes}
+            arrivals.causes |= {(table, "") for table, has_deletes in manifest.unlogged.items() if has_deletes}
             for file in manifest.changes:
                 columns = followed.get(file.table) if file.table in manifest.unlogged else None
                 if columns:
-                    found.causes |= {(file.table, one) for one in changed_columns(file, columns)}
-            found.losses += [
+                    arrivals.causes |= {(file.table, column) for column in changed_columns(file, columns)}
+            arrivals.losses += [
                 Loss(text, manifest.first_commit, name)
                 for text in manifest.losses
                 if (name, text) not in known
@@ -308,21 +312,27 @@ class _Finder:
         # A log that arrives later closes its gap.
         gaps = [
             text
-            for name, last in found.moment.last.items()
+            for name, last in arrivals.moment.last.items()
             for text in state.chains[name].gaps(last=last >> FILE_BITS)
         ]
         state.losses = [loss for loss in state.losses if loss.source != _GAP or loss.reason in gaps]
         noted = {loss.reason for loss in state.losses}
-        found.losses += [Loss(text, found.since, _GAP) for text in gaps if text not in noted]
+        arrivals.losses += [Loss(text, arrivals.since, _GAP) for text in gaps if text not in noted]
 
     def _check(self, wanted: Callable[[TableName], bool]) -> None:
-        files = [one.file for one in self._found.waiting if one.file.rows and wanted(one.file.table)]
+        files = [
+            waiting.file
+            for waiting in self._arrivals.waiting
+            if waiting.file.rows and wanted(waiting.file.table)
+        ]
         with ThreadPoolExecutor(4) as pool:
             for file, problem in zip(
-                files, pool.map(lambda one: wrong_hash(one.root, one.path, one.identity), files), strict=True
+                files,
+                pool.map(lambda file: wrong_hash(file.root, file.path, file.identity), files),
+                strict=True,
             ):
                 if problem:
-                    self._found.wrong[file.table] = problem
+                    self._arrivals.wrong[file.table] = problem
 
 
 def _mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -43,9 +43,9 @@ def without_repeated(
         chain: {other for other, theirs in gtids.items() if other != chain and not own.isdisjoint(theirs)}
         for chain, own in gtids.items()
     }
-    there: dict[TableName, list[ChangesFile]] = defaultdict(list)
+    files_of: dict[TableName, list[ChangesFile]] = defaultdict(list)
     for file in state.history:
-        there[file.table].append(file)
+        files_of[file.table].append(file)
     known: dict[tuple[TableName, str], set[_Event]] = {}
     wrong: dict[TableName, str] = {}
 
@@ -56,47 +56,54 @@ def without_repeated(
 
     def of_chain(table: TableName, chain: str) -> set[_Event]:
         if (table, chain) not in known:
-            files = (events(one) for one in there[table] if one.chain == chain)
+            files = (events(other) for other in files_of[table] if other.chain == chain)
             known[table, chain] = erased[table, chain].union(*files)
         return known[table, chain]
 
     def left_of(file: ChangesFile) -> ChangesFile | None:
-        listed = there[file.table]
-        foreign = [one for one in listed if one.chain in others[file.chain]]
+        listed = files_of[file.table]
+        foreign = [other for other in listed if other.chain in others[file.chain]]
         is_compared = (file.table, file.chain) in state.partial
         own = [
-            one
-            for one in listed
-            if is_compared and one.chain == file.chain and one.first <= file.last and one.last >= file.first
+            other
+            for other in listed
+            if is_compared
+            and other.chain == file.chain
+            and other.first <= file.last
+            and other.last >= file.first
         ]
         if not foreign and not own:
             return file
-        earlier = [one for one in others[file.chain] if ranks[one] < ranks[file.chain]]
-        there_already = [*map(events, own), *(of_chain(file.table, one) for one in earlier)]
-        there_already += [erased[file.table, file.chain]] if own else []
-        mine = events(file)
-        first = datetime.fromtimestamp(min((time for _, time in mine), default=0) / 1_000_000, UTC)
-        if any(one.gone and one.day >= str(first.date()) for one in (*own, *foreign)):
+        earlier = [chain for chain in others[file.chain] if ranks[chain] < ranks[file.chain]]
+        earlier_events = [*map(events, own), *(of_chain(file.table, chain) for chain in earlier)]
+        earlier_events += [erased[file.table, file.chain]] if own else []
+        own_events = events(file)
+        first = datetime.fromtimestamp(min((time for _, time in own_events), default=0) / 1_000_000, UTC)
+        if any(other.gone and other.day >= str(first.date()) for other in (*own, *foreign)):
             raise RefusedError(
                 f"{file.path} may repeat transactions of history that was removed (--keep-history): load it"
                 " into a folder of its own"
             )
-        gone = {scn for event, scn in mine.items() if any(event in some for some in there_already)}
-        taken = mine.keys() - set().union(*there_already)
+        gone = {
+            scn
+            for event, scn in own_events.items()
+            if any(event in known_events for known_events in earlier_events)
+        }
+        taken = own_events.keys() - set().union(*earlier_events)
         later = {
-            one.path: {scn for event, scn in events(one).items() if event in taken}
-            for one in foreign
-            if ranks[one.chain] > ranks[file.chain]
+            other.path: {scn for event, scn in events(other).items() if event in taken}
+            for other in foreign
+            if ranks[other.chain] > ranks[file.chain]
         }
         if not gone and not any(later.values()):
             return file
-        if file.by_rows or any(one.by_rows for one in (*own, *foreign)):
+        if file.by_rows or any(other.by_rows for other in (*own, *foreign)):
             raise RefusedError(
                 f"{file.path} repeats transactions of another export, and one of both was made with --where:"
                 " export that log without a condition, or load it into a folder of its own"
             )
-        there[file.table] = [
-            left for one in listed if (left := lacking(one, later.get(one.path, set()))) is not None
+        files_of[file.table] = [
+            left for other in listed if (left := lacking(other, later.get(other.path, set()))) is not None
         ]
         return lacking(file, gone)
 
@@ -107,22 +114,22 @@ def without_repeated(
         dropped = tuple(sorted({*file.dropped, *gone}))
         return replace(file, first=min(left), last=max(left), dropped=dropped) if left else None
 
-    found = []
-    for file in sorted(arrived, key=lambda one: (ranks[one.chain], one.first)):
+    kept = []
+    for file in sorted(arrived, key=lambda file: (ranks[file.chain], file.first)):
         try:
             left = left_of(file)
         except (BinxError, OSError, pa.ArrowInvalid) as error:
             wrong[file.table] = str(error)
             continue
         if left is not None:
-            found.append(left)
-            there[file.table].append(left)
+            kept.append(left)
+            files_of[file.table].append(left)
             if (file.table, file.chain) in known:
                 known[file.table, file.chain].update(events(left))
     state.history = [
-        one for table, listed in there.items() for one in listed if not one.root and table not in wrong
-    ] + [one for one in state.history if one.table in wrong]
-    return [file for file in found if file.table not in wrong], wrong
+        file for table, listed in files_of.items() for file in listed if not file.root and table not in wrong
+    ] + [file for file in state.history if file.table in wrong]
+    return [file for file in kept if file.table not in wrong], wrong
 
 
 EVENTS = ["_transaction", "_event_timestamp", "_commit_version"]

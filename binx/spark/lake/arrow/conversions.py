@@ -20,18 +20,18 @@ def converted(rows: pa.Table, before: Epoch, after: Epoch) -> tuple[pa.Table, se
     changes = {change.id: change for change in after.changes}
     ids = {column.id for column in before.columns}
     heads = [name for name in rows.column_names if not name[1:].isdigit()]
-    found: dict[str, Any] = {name: rows.column(name) for name in heads}
+    columns: dict[str, Any] = {name: rows.column(name) for name in heads}
     lost = set()
     for column in after.columns:
         change = changes.get(column.id)
         if change is None and column.id not in ids:
             change = Change(column.id, None)
-        made = _kept(rows, column) if change is None else _changed(rows, column, change, after)
-        found |= made
-        known = made.get(f"p{column.id}")
+        values = _kept(rows, column) if change is None else _changed(rows, column, change, after)
+        columns |= values
+        known = values.get(f"p{column.id}")
         if len(rows) and known is not None and change is not None and _lost(rows, column, known):
             lost.add(column.name)
-    return pa.table(found), lost
+    return pa.table(columns), lost
 
 
 def _lost(rows: pa.Table, column: Column, known: Any) -> bool:
@@ -54,9 +54,9 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
         misfit = None if change.value is None else change.value.misfit
         if not change.known or (value is None and misfit is None):
             return {name: pa.nulls(count, kind), f"p{column.id}": pa.repeat(pa.scalar(False), count)}
-        given = pa.nulls(count, kind) if value is None else pa.repeat(value, count)
+        constants = pa.nulls(count, kind) if value is None else pa.repeat(value, count)
         texts = {} if misfit is None else {f"m{column.id}": pa.repeat(pa.scalar(misfit), count)}
-        return {name: given, **texts}
+        return {name: constants, **texts}
     rule = rule_of(change.former, column, epoch)
     kept = _kept(rows, column)
     takes_null = column.nullable or not change.former.nullable
@@ -67,32 +67,32 @@ def _changed(rows: pa.Table, column: Column, change: Change, epoch: Epoch) -> di
     texts_before = kept.get(f"m{column.id}")
     misfits = [None] * count if texts_before is None else texts_before.to_pylist()
     filled = change.value or Value(None)
-    given = None if filled.value is None else constant(filled.value, kind)
+    constants = None if filled.value is None else constant(filled.value, kind)
     of_null = (
-        None if given is None else given.as_py(),
+        None if constants is None else constants.as_py(),
         filled.misfit,
         (takes_null or change.value is not None) and not change.numbers,
     )
-    rule = rule or (lambda one: one)
+    rule = rule or (lambda value: value)
     outcome = _Outcome(_numbering(rule, of_null[0]) if change.numbers else rule, kind, of_null)
     values = [
         outcome.of(value, misfit, is_known)
         for value, misfit, is_known in zip(_plain_values(kept[name]), misfits, present, strict=True)
     ]
-    made: dict[str, Any] = {name: _array([value for value, _, _ in values], kind)}
+    result: dict[str, Any] = {name: _array([value for value, _, _ in values], kind)}
     if any(misfit is not None for _, misfit, _ in values):
-        made[f"m{column.id}"] = pa.array([misfit for _, misfit, _ in values], pa.string())
+        result[f"m{column.id}"] = pa.array([misfit for _, misfit, _ in values], pa.string())
     if not all(is_known for _, _, is_known in values):
-        made[f"p{column.id}"] = pa.array([is_known for _, _, is_known in values])
-    return made
+        result[f"p{column.id}"] = pa.array([is_known for _, _, is_known in values])
+    return result
 
 
 def _numbering(rule: Rule, number: Any) -> Rule:
     """Return a rule whose result is not known if it is this number."""
 
     def numbering(value: Any) -> Any:
-        found = rule(value)
-        return unknown(value) if found == number else found
+        result = rule(value)
+        return unknown(value) if result == number else result
 
     return numbering
 
@@ -100,8 +100,8 @@ def _numbering(rule: Rule, number: Any) -> Rule:
 def _plain_values(column: pa.ChunkedArray) -> list[Any]:
     """Return values as Python objects; times as µs, without a zone."""
     if pa.types.is_timestamp(column.type):
-        found = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
-        return [None if one is None else _EPOCH + timedelta(microseconds=one) for one in found]
+        micros = column.cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+        return [None if value is None else _EPOCH + timedelta(microseconds=value) for value in micros]
     return list(column.to_pylist())
 
 
@@ -127,17 +127,17 @@ class _Outcome:
             return self._of_null
         if isinstance(value, (list, dict)):
             return self._made(value, misfit)
-        place = (value, misfit)
-        if place not in self._found:
-            self._found[place] = self._made(value, misfit)
-        return self._found[place]
+        case = (value, misfit)
+        if case not in self._found:
+            self._found[case] = self._made(value, misfit)
+        return self._found[case]
 
     def _made(self, value: Any, misfit: str | None) -> tuple[Any, str | None, bool]:
         try:
-            found = self._rule(Misfit(misfit) if value is None and misfit is not None else value)
-            if isinstance(found, Misfit):
-                return None, str(found), True
-            _array([found], self._kind)
+            result = self._rule(Misfit(misfit) if value is None and misfit is not None else value)
+            if isinstance(result, Misfit):
+                return None, str(result), True
+            _array([result], self._kind)
         except (UnknownError, ValueError, ArithmeticError, OverflowError, pa.ArrowException, TypeError):
             return None, None, False
-        return found, None, True
+        return result, None, True

@@ -47,7 +47,7 @@ HEAD = pa.schema(
 
 def schema_of(epoch: Epoch) -> pa.Schema:
     """Return the columns that all images of an epoch have."""
-    return pa.schema([*HEAD, *((f"v{one.id}", arrow_type(one.arrow_type)) for one in epoch.columns)])
+    return pa.schema([*HEAD, *((f"v{column.id}", arrow_type(column.arrow_type)) for column in epoch.columns)])
 
 
 def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
@@ -59,17 +59,17 @@ def united(parts: list[pa.Table], epoch: Epoch) -> pa.Table:
         if name[0] in "mpd" or name == "_until"
     }
     schema = schema_of(epoch)
-    found = []
+    tables = []
     for part in parts:
         columns = {name: part.column(name) for name in schema.names}
         for name, kind in optional.items():
-            there = name in part.column_names
+            is_present = name in part.column_names
             missing = pa.scalar(True) if name[0] == "p" else pa.scalar(None, kind)
-            columns[name] = part.column(name) if there else pa.repeat(missing, len(part))
-        found.append(pa.table(columns))
-    if not found:
+            columns[name] = part.column(name) if is_present else pa.repeat(missing, len(part))
+        tables.append(pa.table(columns))
+    if not tables:
         return schema.empty_table()
-    return pa.concat_tables(found)
+    return pa.concat_tables(tables)
 
 
 def read_images(
@@ -79,30 +79,30 @@ def read_images(
 
     If ``names`` lacks ``_change_type``, only the values of columns are returned.
     """
-    held: pa.Table | None = None
+    preimage: pa.Table | None = None
     for group in range(file.metadata.num_row_groups):
         if not _reaches(file, group, unit):
             continue
         rows = file.read_row_group(group, columns=names, use_threads=False)
         rows = rows.filter(counts(rows.column("_commit_version"), unit))
-        rows = rows if held is None else pa.concat_tables([held, rows]).unify_dictionaries()
-        held = None
+        rows = rows if preimage is None else pa.concat_tables([preimage, rows]).unify_dictionaries()
+        preimage = None
         is_whole = "_change_type" not in rows.column_names
         if len(rows) and not is_whole and rows.column("_change_type")[-1].as_py() == "update_preimage":
-            held, rows = rows.slice(len(rows) - 1), rows.slice(0, len(rows) - 1)
+            preimage, rows = rows.slice(len(rows) - 1), rows.slice(0, len(rows) - 1)
         if len(rows):
             yield _images(rows, unit, epoch)
-    if held is not None:
-        yield _images(held, unit, epoch)
+    if preimage is not None:
+        yield _images(preimage, unit, epoch)
 
 
 def _reaches(file: pq.ParquetFile, group: int, unit: Unit) -> bool:
     """Whether a row group may have rows of the unit, by its statistics."""
-    place = file.schema_arrow.get_field_index("_commit_version")
-    found = file.metadata.row_group(group).column(place).statistics if place == 1 else None
-    if found is None or not found.has_min_max:
+    index = file.schema_arrow.get_field_index("_commit_version")
+    statistics = file.metadata.row_group(group).column(index).statistics if index == 1 else None
+    if statistics is None or not statistics.has_min_max:
         return True
-    return bool(found.min <= unit.last and found.max >= unit.first)
+    return bool(statistics.min <= unit.last and statistics.max >= unit.first)
 
 
 def counts(scns: pa.ChunkedArray, unit: Unit) -> pa.ChunkedArray:
@@ -125,7 +125,7 @@ def all_of(file: ChangesFile) -> Unit:
 
 
 def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
-    places = {number: place for place, number in enumerate(unit.ids)}
+    indexes = {number: index for index, number in enumerate(unit.ids)}
     known = set(rows.column_names)
     columns: dict[str, Any] = {}
     if "_change_type" in known:
@@ -138,14 +138,14 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
             "_time": rows.column("_commit_timestamp"),
         }
     for column in epoch.columns:
-        place, kind = places.get(column.id), arrow_type(column.arrow_type)
-        if place is None:
+        index, kind = indexes.get(column.id), arrow_type(column.arrow_type)
+        if index is None:
             columns[f"v{column.id}"] = pa.nulls(len(rows), kind)
             columns[f"p{column.id}"] = pa.repeat(pa.scalar(False), len(rows))
         else:
-            columns[f"v{column.id}"] = plain(rows.column(unit.version.columns[place].name), kind)
+            columns[f"v{column.id}"] = plain(rows.column(unit.version.columns[index].name), kind)
     wanted = {column.id for column in epoch.columns}
-    ids = {unit.version.columns[place].name: one for one, place in places.items() if one in wanted}
+    ids = {unit.version.columns[index].name: number for number, index in indexes.items() if number in wanted}
     if "_misfits" in known and rows.column("_misfits").null_count < len(rows):
         columns |= _misfits(rows.column("_misfits"), ids)
     if "_json_diff" in known and rows.column("_json_diff").null_count < len(rows):
@@ -163,39 +163,39 @@ def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
         values = columns.get(f"v{number}")
         # Tables versioned by transaction number are logged only as statements.
         if column.generated == "row_end" and values is not None and values.type == _ROW_END:
-            there = pc.is_in(values, pa.array(_NO_ROW_END, _ROW_END))
-            ended = pc.and_not(values.is_valid(), pc.or_(there, pc.equal(columns["_kind"], BEFORE)))
+            is_current = pc.is_in(values, pa.array(_NO_ROW_END, _ROW_END))
+            ended = pc.and_not(values.is_valid(), pc.or_(is_current, pc.equal(columns["_kind"], BEFORE)))
             columns["_kind"] = pc.if_else(ended, pa.scalar(DELETE, pa.int8()), columns["_kind"])
 
 
 def _misfits(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
     """Return a column of misfit texts for each column that has misfits."""
     texts: dict[str, list[str | None]] = {}
-    for place in np.flatnonzero(np.asarray(column.is_valid().to_numpy(), bool)):
-        for name, text in column[int(place)].as_py():
-            texts.setdefault(name, [None] * len(column))[int(place)] = text
+    for row in np.flatnonzero(np.asarray(column.is_valid().to_numpy(), bool)):
+        for name, text in column[int(row)].as_py():
+            texts.setdefault(name, [None] * len(column))[int(row)] = text
     return {f"m{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids}
 
 
 def _differences(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
     """Return a column of differences for each JSON column that has any."""
     texts: dict[str, list[str | None]] = {}
-    for place, text in enumerate(column.to_pylist()):
+    for row, text in enumerate(column.to_pylist()):
         for name, difference in (json.loads(text) if text else {}).items():
-            texts.setdefault(name, [None] * len(column))[place] = json.dumps(difference)
+            texts.setdefault(name, [None] * len(column))[row] = json.dumps(difference)
     return {f"d{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids}
 
 
 def _bits(column: pa.ChunkedArray, count: int) -> Numbers:
     """Return for each row and column whether the image has it."""
-    found = np.ones((len(column), count), bool)
+    masks = np.ones((len(column), count), bool)
     known = np.asarray(column.is_valid().to_numpy(zero_copy_only=False), bool)
     if known.any():
         width = (count + 7) // 8
-        data = b"".join(one.as_py()[:width].ljust(width, b"\0") for one in column.filter(pa.array(known)))
+        data = b"".join(value.as_py()[:width].ljust(width, b"\0") for value in column.filter(pa.array(known)))
         bits = np.frombuffer(data, np.uint8).reshape(-1, width)
-        found[known] = np.unpackbits(bits, axis=1, bitorder="little")[:, :count].astype(bool)
-    return found
+        masks[known] = np.unpackbits(bits, axis=1, bitorder="little")[:, :count].astype(bool)
+    return masks
 
 
 def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoch: Epoch) -> None:
@@ -203,43 +203,43 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
     bits = _bits(present, len(unit.ids))
     kinds = np.asarray(columns["_kind"])
     pairs = pairs_of(pa.table({name: columns[name] for name in HEAD.names}))
-    for place, number in enumerate(unit.ids):
-        known = bits[:, place]
+    for index, number in enumerate(unit.ids):
+        known = bits[:, index]
         if f"v{number}" not in columns or known.all():
             continue
         name, kind = f"v{number}", arrow_type(epoch.column(number).arrow_type)
         lacking = (kinds == INSERT) & ~known
-        told = unit.version.columns[place].absent
-        if lacking.any() and told is not None:
-            value = constant(told.value, kind)
-            if value is not None or told.misfit is not None:
-                given = pa.scalar(None, kind) if value is None else value
-                columns[name] = pc.if_else(pa.array(lacking), given, columns[name])
+        default = unit.version.columns[index].absent
+        if lacking.any() and default is not None:
+            value = constant(default.value, kind)
+            if value is not None or default.misfit is not None:
+                filled = pa.scalar(None, kind) if value is None else value
+                columns[name] = pc.if_else(pa.array(lacking), filled, columns[name])
                 known = known | lacking
-                if told.misfit is not None:
+                if default.misfit is not None:
                     texts = columns.get(f"m{number}", pa.nulls(len(known), pa.string()))
-                    columns[f"m{number}"] = pc.if_else(pa.array(lacking), told.misfit, texts)
+                    columns[f"m{number}"] = pc.if_else(pa.array(lacking), default.misfit, texts)
         if number in epoch.key:
             before = np.where(pairs & ~known, np.arange(len(known)) - 1, np.arange(len(known)))
-            for one in (name, f"m{number}"):
-                if one in columns:
-                    columns[one] = columns[one].take(pa.array(before))
+            for part in (name, f"m{number}"):
+                if part in columns:
+                    columns[part] = columns[part].take(pa.array(before))
             known = known | (pairs & known[before])
-        lapsed = ~known & (kinds == AFTER) & unit.version.columns[place].changes_unlogged
+        lapsed = ~known & (kinds == AFTER) & unit.version.columns[index].changes_unlogged
         columns[f"p{number}"] = pa.array(known, mask=lapsed)
 
 
 def pairs_of(rows: pa.Table) -> Numbers:
     """Return a mask of after images whose before image is the previous row."""
-    found = np.zeros(len(rows), bool)
+    mask = np.zeros(len(rows), bool)
     if len(rows) < 2:
-        return found
+        return mask
     kinds = rows.column("_kind").to_numpy()
-    found[1:] = (kinds[1:] == AFTER) & (kinds[:-1] == BEFORE)
+    mask[1:] = (kinds[1:] == AFTER) & (kinds[:-1] == BEFORE)
     for name in ("_row", "_scn", "_rank"):
         values = rows.column(name).to_numpy()
-        found[1:] &= values[1:] == values[:-1]
-    return found
+        mask[1:] &= values[1:] == values[:-1]
+    return mask
 
 
 def is_partial(rows: pa.Table) -> bool:
@@ -251,7 +251,7 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
     """Return the rows of a file of ``current/`` or ``scd2/`` as images."""
     count = len(rows)
     time = "_commit_timestamp" if "_commit_timestamp" in rows.column_names else "valid_from"
-    found: dict[str, Any] = {
+    images: dict[str, Any] = {
         "_rank": pa.repeat(pa.scalar(-1, pa.int32()), count),
         "_scn": rows.column("_commit_version"),
         "_row": pa.repeat(pa.scalar(0, pa.int64()), count),
@@ -259,40 +259,40 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
         "_time": rows.column(time),
     }
     if "_deleted" in rows.column_names:
-        found["_kind"] = pc.if_else(
+        images["_kind"] = pc.if_else(
             rows.column("_deleted"), pa.scalar(DELETE, pa.int8()), pa.scalar(BASE, pa.int8())
         )
     if "valid_to" in rows.column_names:
-        found["_until"] = rows.column("valid_to")
+        images["_until"] = rows.column("valid_to")
     for column in columns:
-        found[f"v{column.id}"] = plain(rows.column(names[column.id]), arrow_type(column.arrow_type))
+        images[f"v{column.id}"] = plain(rows.column(names[column.id]), arrow_type(column.arrow_type))
     ids = {name: number for number, name in names.items()}
     if "_misfits" in rows.column_names and rows.column("_misfits").null_count < count:
-        found |= _misfits(rows.column("_misfits"), ids)
+        images |= _misfits(rows.column("_misfits"), ids)
     unknown = rows.column("_unknown")
     if unknown.null_count < count:
         missing: dict[str, Numbers] = {}
-        for place, listed in enumerate(unknown.to_pylist()):
+        for row, listed in enumerate(unknown.to_pylist()):
             for name in listed or ():
-                missing.setdefault(name, np.ones(count, bool))[place] = False
-        found |= {f"p{ids[name]}": pa.array(known) for name, known in missing.items() if name in ids}
-    return pa.table(found)
+                missing.setdefault(name, np.ones(count, bool))[row] = False
+        images |= {f"p{ids[name]}": pa.array(known) for name, known in missing.items() if name in ids}
+    return pa.table(images)
 
 
 def stored_rows(rows: pa.Table, epoch: Epoch, names: Mapping[int, str], misfits: bool) -> pa.Table:
     """Return images as a file of ``current/`` has them: the table's columns, then the loader's own."""
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     for column in epoch.columns:
         values, known = rows.column(f"v{column.id}"), f"p{column.id}"
         if known in rows.column_names:
             values = pc.if_else(rows.column(known), values, pa.scalar(None, values.type))
-        found[names[column.id]] = values
-    found["_commit_version"] = rows.column("_scn")
-    found["_commit_timestamp"] = rows.column("_time")
+        arrays[names[column.id]] = values
+    arrays["_commit_version"] = rows.column("_scn")
+    arrays["_commit_timestamp"] = rows.column("_time")
     if misfits:
-        found["_misfits"] = _by_row(rows, {f"m{number}": name for number, name in names.items()}, pairs=True)
-    found["_unknown"] = _by_row(rows, {f"p{number}": name for number, name in names.items()}, pairs=False)
-    return pa.table(found)
+        arrays["_misfits"] = _by_row(rows, {f"m{number}": name for number, name in names.items()}, pairs=True)
+    arrays["_unknown"] = _by_row(rows, {f"p{number}": name for number, name in names.items()}, pairs=False)
+    return pa.table(arrays)
 
 
 def _by_row(rows: pa.Table, wanted: Mapping[str, str], *, pairs: bool) -> pa.Array:
@@ -304,13 +304,13 @@ def _by_row(rows: pa.Table, wanted: Mapping[str, str], *, pairs: bool) -> pa.Arr
         if name not in rows.column_names:
             continue
         values = rows.column(name)
-        told = values.is_valid() if pairs else pc.invert(values)
-        for place in np.flatnonzero(np.asarray(told.to_numpy(), bool)):
+        mask = values.is_valid() if pairs else pc.invert(values)
+        for row in np.flatnonzero(np.asarray(mask.to_numpy(), bool)):
             any_found = True
-            entry = (column, values[int(place)].as_py()) if pairs else column
-            there = listed[int(place)]
-            if there is None:
-                listed[int(place)] = [entry]
+            entry = (column, values[int(row)].as_py()) if pairs else column
+            entries = listed[int(row)]
+            if entries is None:
+                listed[int(row)] = [entry]
             else:
-                there.append(entry)
+                entries.append(entry)
     return pa.array(listed, kind) if any_found else pa.nulls(len(rows), kind)

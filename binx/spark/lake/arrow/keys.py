@@ -27,15 +27,15 @@ _PACKED_BITS = 63
 
 def key_of(rows: pa.Table, epoch: Epoch) -> pa.Table:
     """Return the keys of rows: ``k<n>`` for each key column, ``t<n>`` for its misfit text."""
-    found = {}
-    for place, number in enumerate(epoch.key):
+    arrays = {}
+    for index, number in enumerate(epoch.key):
         column = epoch.column(number)
-        found[f"k{place}"] = sortable(rows.column(f"v{number}"))
+        arrays[f"k{index}"] = sortable(rows.column(f"v{number}"))
         if can_misfit(column):
             name = f"m{number}"
             known = name in rows.column_names
-            found[f"t{place}"] = rows.column(name) if known else pa.nulls(len(rows), pa.string())
-    return pa.table(found)
+            arrays[f"t{index}"] = rows.column(name) if known else pa.nulls(len(rows), pa.string())
+    return pa.table(arrays)
 
 
 def order_of(keys: pa.Table) -> Numbers:
@@ -44,8 +44,8 @@ def order_of(keys: pa.Table) -> Numbers:
     if packed is not None:
         return packed
     wanted = [(name, "ascending") for name in keys.column_names]
-    found: Numbers = pc.sort_indices(keys.combine_chunks(), sort_keys=wanted).to_numpy().astype(np.int64)
-    return found
+    order: Numbers = pc.sort_indices(keys.combine_chunks(), sort_keys=wanted).to_numpy().astype(np.int64)
+    return order
 
 
 def _packed(keys: pa.Table) -> Numbers | None:
@@ -61,8 +61,8 @@ def _packed(keys: pa.Table) -> Numbers | None:
     packed = (column.to_numpy().astype(wide) - wide(span["min"])).astype(np.int64) << places
     packed |= np.arange(len(packed))
     packed.sort()
-    found: Numbers = packed & ((1 << places) - 1)
-    return found
+    order: Numbers = packed & ((1 << places) - 1)
+    return order
 
 
 def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
@@ -75,13 +75,13 @@ def begins_of(keys: pa.Table, order: Numbers) -> Numbers:
 
 def same(keys: pa.Table, others: pa.Table) -> Numbers:
     """Return a mask of keys that equal the others'; null equals itself."""
-    found = np.ones(len(keys), bool)
-    for one, other in zip(keys.columns, others.columns, strict=True):
-        equal = pc.fill_null(pc.equal(one, other), False)
-        if one.null_count:
-            equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
-        found &= np.asarray(equal.to_numpy(), bool)
-    return found
+    mask = np.ones(len(keys), bool)
+    for column, other in zip(keys.columns, others.columns, strict=True):
+        equal = pc.fill_null(pc.equal(column, other), False)
+        if column.null_count:
+            equal = pc.or_(equal, pc.and_(pc.is_null(column), pc.is_null(other)))
+        mask &= np.asarray(equal.to_numpy(), bool)
+    return mask
 
 
 class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):
@@ -94,8 +94,8 @@ class _Tuples(Sequence[tuple[tuple[bool, Any], ...]]):
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, place: Any) -> Any:
-        values = [column[place].as_py() for column in self._columns]
+    def __getitem__(self, index: Any) -> Any:
+        values = [column[index].as_py() for column in self._columns]
         return tuple((value is None, value) for value in values)
 
 
@@ -119,9 +119,9 @@ def ranges_of(keys: pa.Table, lows: pa.Table | None) -> Numbers:
     both = pa.concat_tables([lows.cast(keys.schema), keys])
     order = order_of(both)
     is_low = order < len(lows)
-    found = np.empty(len(both), np.int64)
-    found[order] = np.cumsum(is_low)
-    return found[len(lows) :]
+    ranges = np.empty(len(both), np.int64)
+    ranges[order] = np.cumsum(is_low)
+    return ranges[len(lows) :]
 
 
 def sample_of(keys: pa.Table, most: int) -> pa.Table:
@@ -149,5 +149,5 @@ def from_text(text: str) -> pa.Table | None:
 
 def joined(parts: Sequence[pa.Table]) -> pa.Table | None:
     """Concatenate keys; None if there are none."""
-    some = [part for part in parts if len(part)]
-    return pa.concat_tables(some).combine_chunks() if some else None
+    nonempty = [part for part in parts if len(part)]
+    return pa.concat_tables(nonempty).combine_chunks() if nonempty else None

@@ -122,20 +122,20 @@ class _Lines:
         following = np.append(last[1:], -1)
         # The next row with this key is the last one of the next transaction.
         wanted = has_next & ~np.isin(self._kinds[last], (BEFORE, DELETE))
-        found = self._completed(last[wanted])
+        rows = self._completed(last[wanted])
         until = self._rows.column("_time").take(pa.array(following[wanted]))
-        return found.append_column("_until", until)
+        return rows.append_column("_until", until)
 
     def _completed(self, wanted: Numbers) -> pa.Table:
         """Return these rows, each column from the last image that has it."""
-        found = self._rows.take(pa.array(wanted))
+        rows = self._rows.take(pa.array(wanted))
         for column in self._epoch.columns:
             present, differences = f"p{column.id}", f"d{column.id}"
             if present in self._rows.column_names:
-                found = self._filled(found, wanted, column.id, differences)
-        return found
+                rows = self._filled(rows, wanted, column.id, differences)
+        return rows
 
-    def _filled(self, found: pa.Table, wanted: Numbers, number: int, differences: str) -> pa.Table:
+    def _filled(self, rows: pa.Table, wanted: Numbers, number: int, differences: str) -> pa.Table:
         present = self._rows.column(f"p{number}")
         known = np.asarray(present.fill_null(False).to_numpy(), bool)
         telling = known | np.asarray(present.is_null().to_numpy(), bool)
@@ -145,14 +145,14 @@ class _Lines:
         waiting = np.arange(len(wanted))
         while len(waiting):
             last = so_far[at]
-            told = last >= begin
-            chosen[waiting[told]] = last[told]
-            further = ~told & self._moved[begin]
+            in_reach = last >= begin
+            chosen[waiting[in_reach]] = last[in_reach]
+            further = ~in_reach & self._moved[begin]
             waiting, at = waiting[further], self._partners[begin[further]]
             begin = self._begin[at]
         missing = (chosen < 0) | ~known[chosen]
         places = pa.array(chosen, mask=missing)
-        columns = {name: found.column(name) for name in found.column_names}
+        columns = {name: rows.column(name) for name in rows.column_names}
         for name in (f"v{number}", f"m{number}"):
             if name in columns:
                 columns[name] = self._rows.column(name).take(places)
@@ -171,40 +171,40 @@ class _Lines:
         present = np.asarray(column.is_valid().to_numpy(), bool)
         missing = chosen < 0
         texts: list[str | None] | None = None
-        for place in np.flatnonzero(~missing):
-            steps = [one for one in self._way(int(chosen[place]), int(wanted[place])) if present[one]]
+        for index in np.flatnonzero(~missing):
+            steps = [row for row in self._way(int(chosen[index]), int(wanted[index])) if present[row]]
             if not steps:
                 continue
             texts = values.to_pylist() if texts is None else texts
-            document = texts[place]
+            document = texts[index]
             for step in steps:
                 document = None if document is None else applied(document, column[step].as_py())
-            texts[place] = document
-            missing[place] = document is None
+            texts[index] = document
+            missing[index] = document is None
         return (values if texts is None else pa.chunked_array([pa.array(texts, values.type)])), missing
 
     def _way(self, source: int, target: int) -> list[int]:
         """Return the indexes after ``source`` up to ``target``, in time order, across key changes."""
-        found: list[int] = []
+        way: list[int] = []
         while True:
             begin = int(self._begin[target])
             if source >= begin and source <= target:
-                return [*range(source + 1, target + 1), *found]
-            found = [*range(begin, target + 1), *found]
+                return [*range(source + 1, target + 1), *way]
+            way = [*range(begin, target + 1), *way]
             target = int(self._partners[begin])
 
 
 def applied(document: str, differences: list[dict[str, Any]] | str) -> str | None:
     """Return the document with differences applied; None if it lacks a path that one of them names."""
     try:
-        found = parsed(document)
+        tree = parsed(document)
         listed = parsed(differences) if isinstance(differences, str) else differences
-        for one in listed:
-            root = [found]
-            if not _apply(root, one["op"], one["path"], one.get("value")):
+        for difference in listed:
+            root = [tree]
+            if not _apply(root, difference["op"], difference["path"], difference.get("value")):
                 return None
-            found = root[0]
-        return printed(found)
+            tree = root[0]
+        return printed(tree)
     except (ValueError, KeyError, RecursionError):
         return None
 
@@ -220,8 +220,8 @@ def _apply(root: list[Any], action: str, path: str, value: Any) -> bool:
         last = leg
         if not isinstance(holder, dict if isinstance(leg, str) else list):
             return False
-    there = last in holder if isinstance(holder, dict) else isinstance(last, int) and last < len(holder)
-    if action == "insert" and not there:
+    exists = last in holder if isinstance(holder, dict) else isinstance(last, int) and last < len(holder)
+    if action == "insert" and not exists:
         if isinstance(holder, dict):
             holder[last] = value
         else:
@@ -230,10 +230,10 @@ def _apply(root: list[Any], action: str, path: str, value: Any) -> bool:
     if action == "insert" and isinstance(last, int) and holder is not root:
         holder.insert(last, value)
         return True
-    if action == "replace" and there:
+    if action == "replace" and exists:
         holder[last] = value
         return True
-    if action == "remove" and there and holder is not root:
+    if action == "remove" and exists and holder is not root:
         del holder[last]
         return True
     return False

@@ -93,10 +93,10 @@ def _rounded(value: Decimal, scale: int) -> Decimal:
 
 def _into_decimal(value: Decimal, case: Case) -> Decimal:
     whole = (case.new.numbers[0] if case.new.numbers else 10) - case.new.scale
-    found = _rounded(value, case.new.scale)
-    if abs(found) >= Decimal(10) ** whole or (found < 0 and "unsigned" in case.new.rest):
+    rounded = _rounded(value, case.new.scale)
+    if abs(rounded) >= Decimal(10) ** whole or (rounded < 0 and "unsigned" in case.new.rest):
         raise UnknownError
-    return found
+    return rounded
 
 
 def _to_decimal(case: Case) -> Rule:
@@ -104,8 +104,8 @@ def _to_decimal(case: Case) -> Rule:
     to_text = pa.types.is_string(arrow_type(case.column.arrow_type))
 
     def rule(value: Any) -> Any:
-        found = _into_decimal(Decimal(value), case)
-        return f"{found:f}" if to_text else found
+        number = _into_decimal(Decimal(value), case)
+        return f"{number:f}" if to_text else number
 
     return rule
 
@@ -141,17 +141,17 @@ def _limited(rule: Rule, new: SqlType, epoch: Epoch) -> Rule:
     most = _TEXT_BYTES.get(new.base)
 
     def limited(value: Any) -> str:
-        found = str(rule(value))
+        text = str(rule(value))
         if new.base == "char":
-            found = found.rstrip(" ")
-        if new.base in ("char", "varchar") and len(found) > new.size:
-            kept = found[: new.size]
-            if epoch.strict and found[new.size :].strip(" "):
+            text = text.rstrip(" ")
+        if new.base in ("char", "varchar") and len(text) > new.size:
+            kept = text[: new.size]
+            if epoch.strict and text[new.size :].strip(" "):
                 raise UnknownError
             return kept.rstrip(" ") if new.base == "char" else kept
-        if most is not None and len(found.encode()) > most:
+        if most is not None and len(text.encode()) > most:
             raise UnknownError
-        return found
+        return text
 
     return limited
 
@@ -214,7 +214,7 @@ def _text_to_member(case: Case) -> Rule:
 
 
 def _set_to_set(case: Case) -> Rule:
-    order = {name: place for place, name in enumerate(case.new.members)}
+    order = {name: index for index, name in enumerate(case.new.members)}
 
     def rule(value: str) -> str:
         names = value.split(",") if value else []
@@ -228,7 +228,7 @@ def _set_to_set(case: Case) -> Rule:
 def _member_to_integer(case: Case) -> Rule:
     # The empty text is the error value, 0; of an ENUM with an empty member it may be either.
     names = ("", *case.old.members)
-    places = {name: place for place, name in enumerate(names) if names.count(name) == 1}
+    places = {name: index for index, name in enumerate(names) if names.count(name) == 1}
     return lambda value: places[value] if value in places else unknown(value)
 
 
@@ -240,8 +240,8 @@ def _integer_to_member(case: Case) -> Rule:
 def _hashes(case: Case) -> Rule:
     """Keep hashes if the hashed values stay the same: no value may convert to another text."""
     inner = [
-        sql_type(replace(one, mysql_type=kind.arguments))
-        for one, kind in ((case.former, case.old), (case.column, case.new))
+        sql_type(replace(column, mysql_type=kind.arguments))
+        for column, kind in ((case.former, case.old), (case.column, case.new))
     ]
     old, new = inner
     if old is None or new is None or old.kind != new.kind:

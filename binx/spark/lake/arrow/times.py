@@ -22,9 +22,9 @@ _ZERO = "0000-00-00"
 
 def zone_of(epoch: Epoch) -> tzinfo | None:
     """Return the session's time zone; None if it is not in the log."""
-    if found := _OFFSET.fullmatch(epoch.time_zone):
-        offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
-        return timezone(-offset if found[1] == "-" else offset)
+    if match := _OFFSET.fullmatch(epoch.time_zone):
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return timezone(-offset if match[1] == "-" else offset)
     if epoch.time_zone.upper() in ("UTC", "GMT"):
         return UTC
     try:
@@ -54,14 +54,14 @@ def moments(case: Case) -> Rule:
                 whole = value.partition(".")[0]
                 return Misfit(whole + (f".{'0' * case.new.size}" if case.new.size else ""))
             raise UnknownError
-        found = _fraction(value, case.old, case.new, case.epoch)
+        moment = _fraction(value, case.old, case.new, case.epoch)
         if case.old.base == case.new.base:
-            return found
+            return moment
         if zone is None:
             raise UnknownError
         if case.old.base == "timestamp":
-            return found.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
-        early, late = (found.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+            return moment.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+        early, late = (moment.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         if early != late or not datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC) <= early:
             raise UnknownError
         return early.replace(tzinfo=None)
@@ -78,12 +78,12 @@ def date_to_moment(case: Case) -> Rule:
             if value != _ZERO and case.new.base == "timestamp":
                 raise UnknownError
             return Misfit(f"{value} 00:00:00" + (f".{'0' * case.new.size}" if case.new.size else ""))
-        found = datetime(value.year, value.month, value.day)
+        midnight = datetime(value.year, value.month, value.day)
         if case.new.base == "datetime":
-            return found
+            return midnight
         if zone is None:
             raise UnknownError
-        early, late = (found.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        early, late = (midnight.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
         if early != late:
             raise UnknownError
         return early.replace(tzinfo=None)
@@ -129,10 +129,9 @@ def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
             return str(value)
         if zone is None:
             raise UnknownError
-        found = value.replace(tzinfo=UTC).astimezone(zone)
-        text = f"{found:%H:%M:%S}"
-        day = f"{found.year:04}-{found.month:02}-{found.day:02}"
-        digits = f".{found.microsecond:06}"[: old.size + 1] if old.size else ""
-        return f"{day} {text}{digits}"
+        moment = value.replace(tzinfo=UTC).astimezone(zone)
+        day = f"{moment.year:04}-{moment.month:02}-{moment.day:02}"
+        digits = f".{moment.microsecond:06}"[: old.size + 1] if old.size else ""
+        return f"{day} {moment:%H:%M:%S}{digits}"
 
     return rule

@@ -45,22 +45,22 @@ def arrow_type(name: str) -> pa.DataType:
     """Return the type of values in ``current/``: as in ``changes/``, without dictionaries and JSON's mark."""
     if name in _PLAIN:
         return _PLAIN[name]
-    if found := _DECIMAL.fullmatch(name):
-        return pa.decimal128(int(found[1]), int(found[2]))
-    if found := _DICTIONARY.fullmatch(name):
-        return arrow_type(found[1])
-    if found := _LIST.fullmatch(name):
-        return pa.list_(pa.field(found[1], arrow_type(found[2])))
-    if found := _STRUCT.fullmatch(name):
-        members = [_MEMBER.fullmatch(member) for member in found[1].split(", ")]
-        return pa.struct([(one[1], arrow_type(one[2])) for one in members if one])
+    if match := _DECIMAL.fullmatch(name):
+        return pa.decimal128(int(match[1]), int(match[2]))
+    if match := _DICTIONARY.fullmatch(name):
+        return arrow_type(match[1])
+    if match := _LIST.fullmatch(name):
+        return pa.list_(pa.field(match[1], arrow_type(match[2])))
+    if match := _STRUCT.fullmatch(name):
+        members = [_MEMBER.fullmatch(member) for member in match[1].split(", ")]
+        return pa.struct([(member[1], arrow_type(member[2])) for member in members if member])
     raise BinxError(f"{name!r} is no type of the data set; export the logs again with this version of binx")
 
 
 def plain(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """Return a file's column in the type of :func:`arrow_type`."""
     if isinstance(column.type, pa.BaseExtensionType):
-        column = pa.chunked_array([one.storage for one in column.chunks], column.type.storage_type)
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
     return column if column.type == kind else column.cast(kind)
 
 
@@ -93,14 +93,14 @@ def can_misfit(column: Column) -> bool:
 def output_names(columns: Sequence[Column]) -> dict[int, str]:
     """Return the columns' names in ``current/``: their own, unless it clashes with one of the loader's."""
     taken = set(_RESERVED)
-    found = {}
+    names = {}
     for column in columns:
         name = column.name
         while name.lower() in taken:
             name += "_"
         taken.add(name.lower())
-        found[column.id] = name
-    return found
+        names[column.id] = name
+    return names
 
 
 def sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -143,12 +143,12 @@ class SqlType:
     @property
     def numbers(self) -> list[int]:
         """The numbers in parentheses."""
-        return [int(one) for one in re.findall(r"\d+", self.arguments)]
+        return [int(digits) for digits in re.findall(r"\d+", self.arguments)]
 
     @property
     def members(self) -> list[str]:
         """The members of an ENUM or SET."""
-        return [one.replace("''", "'").replace("\\\\", "\\") for one in _NAME.findall(self.arguments)]
+        return [member.replace("''", "'").replace("\\\\", "\\") for member in _NAME.findall(self.arguments)]
 
     @property
     def size(self) -> int:
@@ -174,14 +174,14 @@ class SqlType:
 
 def sql_type(column: Column) -> SqlType | None:
     """Return the SQL type of a column; None if it is not known."""
-    found = _SQL_TYPE.match(column.mysql_type)
-    if found is None:
+    match = _SQL_TYPE.match(column.mysql_type)
+    if match is None:
         return None
-    base = found["base"].lower()
+    base = match["base"].lower()
     return SqlType(
         {"integer": "int", "numeric": "decimal", "dec": "decimal"}.get(base, base),
-        found["arguments"] or "",
-        found["rest"].lower(),
+        match["arguments"] or "",
+        match["rest"].lower(),
     )
 
 

@@ -70,16 +70,16 @@ class Base:
         if manifest.source.name == self.file:
             seen.cut |= self._is_cut(manifest)
         if self.gtids:
-            held, first = self._held(manifest, seen)
-            seen.held = united_spans([*seen.held, *held])
+            held_spans, first = self._held(manifest, seen)
+            seen.held = united_spans([*seen.held, *held_spans])
             if first is not None:
                 seen.first = first if seen.first is None else min(seen.first, first)
 
     def _held(self, manifest: Manifest, seen: Seen) -> tuple[list[Span], int | None]:
         """Return the spans of a log's transactions that the base has, and the first one that it lacks."""
         assert manifest.span is not None
-        held = HeldTransactions(self.position, None)
-        lacking = held.missing(manifest.gtids)
+        transactions = HeldTransactions(self.position, None)
+        lacking = transactions.missing(manifest.gtids)
         if manifest.gtids.count == manifest.count:
             if not lacking:
                 return [manifest.span], None
@@ -91,7 +91,7 @@ class Base:
         is_open = False
         for scn, gtid in zip(*(column.to_pylist() for column in table.columns), strict=True):
             seen.anonymous |= gtid is None
-            is_held = gtid is not None and not held.missing(GtidSet.parse(gtid))
+            is_held = gtid is not None and not transactions.missing(GtidSet.parse(gtid))
             if is_held:
                 spans[-1:] = [(spans[-1][0], scn)] if is_open else [*spans[-1:], (scn, scn)]
             elif first is None:

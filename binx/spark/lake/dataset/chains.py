@@ -57,7 +57,7 @@ class Log:
             self.whole_bytes = max(self.whole_bytes, manifest.source.bytes)
         elif manifest.selected is not None:
             self.selected += (manifest.selected,)
-        self.selected = tuple(one for one in self.selected if one.log_bytes > self.whole_bytes)
+        self.selected = tuple(export for export in self.selected if export.log_bytes > self.whole_bytes)
 
     def leads_to(self, manifest: Manifest) -> bool:
         """Whether the log's end names that log as the next, whose previous GTIDs include this log's last."""
@@ -101,8 +101,8 @@ class Chain:
         linked = former is not None and former.leads_to(manifest)
         if own is not None or (source.server_id != self.server_id and not linked):
             return is_known
-        place = bisect(self._numbers, source.number)
-        before, after = self._numbers[max(place - 1, 0) : place], self._numbers[place : place + 1]
+        index = bisect(self._numbers, source.number)
+        before, after = self._numbers[max(index - 1, 0) : index], self._numbers[index : index + 1]
         return all(self.logs[number].time <= source.time for number in before) and all(
             source.time <= self.logs[number].time for number in after
         )
@@ -151,10 +151,10 @@ class Chains:
         order = sorted(
             range(len(manifests)), key=lambda at: (manifests[at].source.time, manifests[at].source.number)
         )
-        for place in order:
-            chain = self._chain_of(manifests[place])
-            chain.add(manifests[place])
-            assigned[place] = chain.name
+        for index in order:
+            chain = self._chain_of(manifests[index])
+            chain.add(manifests[index])
+            assigned[index] = chain.name
         return assigned
 
     def _chain_of(self, manifest: Manifest) -> Chain:
@@ -162,8 +162,8 @@ class Chains:
         if manifest.base is not None:
             name = f"{BASE_CHAIN}{source.name}.{source.identity}"
             file, offset, gtids, _ = manifest.base
-            made = Chain(name, source.server_id, source.base, at=Base(file, offset, gtids))
-            return self.by_name.setdefault(name, made)
+            base_chain = Chain(name, source.server_id, source.base, at=Base(file, offset, gtids))
+            return self.by_name.setdefault(name, base_chain)
         chains = self.by_name.values()
         fitting = [chain for chain in chains if chain.takes(manifest)]
         if fitting:
@@ -178,16 +178,18 @@ class Chains:
         """Return the bases, by the names of their chains."""
         return {name: chain.at for name, chain in self.by_name.items() if chain.at is not None}
 
-    def in_order(self, asked: Sequence[str]) -> list[str]:
+    def in_order(self, preferred: Sequence[str]) -> list[str]:
         """Return the chains in the order of application: those named, then by first commit time."""
 
         def place(chain: Chain) -> tuple[int, str, str]:
-            named = [index for index, name in enumerate(asked) if name in (chain.name, str(chain.server_id))]
-            return (named[0] if named else len(asked), chain.first_commit, chain.name)
+            named = [
+                index for index, name in enumerate(preferred) if name in (chain.name, str(chain.server_id))
+            ]
+            return (named[0] if named else len(preferred), chain.first_commit, chain.name)
 
         chains = self.by_name.values()
         known = set(self.by_name) | {str(chain.server_id) for chain in chains}
-        unknown = [name for name in asked if name not in known]
+        unknown = [name for name in preferred if name not in known]
         if unknown:
             raise UsageError(
                 f"--chain {unknown[0]}: the data contains only {', '.join(sorted(self.by_name))}"

@@ -109,8 +109,8 @@ def read_version(name: str, content: bytes | None) -> Version:
     document: Mapping[str, Any] = json.loads(content or b"null")
 
     def value(column: Mapping[str, Any], fact: str) -> Value | None:
-        found = column.get(fact)
-        return None if found is None else Value(found["value"], found["misfit"])
+        entry = column.get(fact)
+        return None if entry is None else Value(entry["value"], entry["misfit"])
 
     columns = (
         FileColumn(
@@ -135,12 +135,12 @@ def wrong_hash(root: str, path: str, expected: str) -> str:
     place = Place(root)
     try:
         with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         return f"{place.shown(path)} cannot be read: {error}"
-    if found == expected:
+    if digest == expected:
         return ""
     return (
-        f"{place.shown(path)} has the hash {found}, its manifest says {expected}: the file was changed after"
+        f"{place.shown(path)} has the hash {digest}, its manifest says {expected}: the file was changed after"
         " the export; export that binary log again"
     )

@@ -62,13 +62,13 @@ class Selected:
     def from_manifest(cls, document: Mapping[str, Any]) -> Selected | None:
         """Parse the selection from an export's manifest; None if it has no selection."""
         request = document.get("request", {})
-        asked = request.get("selection") or {}
+        selection = request.get("selection") or {}
         by_rows = request.get("where") is not None
-        if not asked and not by_rows:
+        if not selection and not by_rows:
             return None
         size = int(document["source"]["bytes"])
-        databases, tables = tuple(asked.get("databases", ())), tuple(asked.get("tables", ()))
-        if set(asked) <= _PATTERNS and not by_rows:
+        databases, tables = tuple(selection.get("databases", ())), tuple(selection.get("tables", ()))
+        if set(selection) <= _PATTERNS and not by_rows:
             return cls(size, databases, tables)
         takes = filter_of(databases, tables).takes
         lacking = tuple(
@@ -136,14 +136,14 @@ class Manifest:
 
 def list_manifests(place: Place) -> list[Listed]:
     """List the manifests of a data set."""
-    found = [file for file in place.files(MANIFESTS) if file.path.endswith(".json")]
-    if not found:
+    listed = [file for file in place.files(MANIFESTS) if file.path.endswith(".json")]
+    if not listed:
         raise AbsentError(
             f"has no {MANIFESTS}/*.json: expected the folder written by `binx to-parquet -o` (a killed export"
             " leaves no manifest; run it again)",
             path=place.uri,
         )
-    return found
+    return listed
 
 
 def read_manifests(place: Place, listed: Sequence[Listed]) -> Iterator[Manifest]:
@@ -184,13 +184,13 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
                 count += int(entry.get("rows") or 0) if kind == "transactions" else 0
         first, last = document.get("first_commit_version"), document.get("last_commit_version")
         selected = Selected.from_manifest(document)
-        behind, base = document.get("behind") or {}, document.get("base")
+        end, base = document.get("behind") or {}, document.get("base")
         unlogged = {
             TableName(entry["db"], entry["table"]): entry["deletes"] > 0
             for entry in document.get("tables", ())
             if entry.get("cascades_unlogged")
         }
-        next_name, ended = behind.get("next"), behind.get("ended")
+        next_name, ended = end.get("next"), end.get("ended")
         return Manifest(
             place=place,
             listed=listed,
@@ -207,7 +207,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             selected=selected,
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
-            before=GtidSet.parse(str(behind.get("gtids_before") or "")),
+            before=GtidSet.parse(str(end.get("gtids_before") or "")),
             next=None if next_name is None or ended is None else (str(next_name), int(ended)),
             wrong=dict(_wrong_sums(document, changes)),
             unlogged=unlogged,
@@ -222,13 +222,13 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
 
 def _source(entry: Mapping[str, Any]) -> Source:
     name = str(entry["name"])
-    found = _FILE_NUMBER.match(name)
+    match = _FILE_NUMBER.match(name)
     number = entry.get("file_number")
     return Source(
         name=name,
         identity=str(entry["identity"]),
-        base=found["base"] if found else name,
-        number=int(number if number is not None else (found["number"] if found else 0)),
+        base=match["base"] if match else name,
+        number=int(number if number is not None else (match["number"] if match else 0)),
         bytes=int(entry["bytes"]),
         server_id=int(entry["server_id"]),
         time=int(entry.get("header_timestamp") or entry.get("create_timestamp") or 0),

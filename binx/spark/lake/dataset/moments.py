@@ -32,7 +32,7 @@ class Moment(NamedTuple):
         """Return the same moment including the bases placed before it."""
         counts = {name: base.at.scn <= self.last[base.chain] for name, base in bases.items()}
         return self._replace(
-            last={**self.last, **{one: _LAST if in_it else -1 for one, in_it in counts.items()}}
+            last={**self.last, **{name: _LAST if in_it else -1 for name, in_it in counts.items()}}
         )
 
     def reaches(self, log: Log) -> bool:
@@ -107,5 +107,8 @@ def _at_position(position: Position, logs: Sequence[Log], ranks: Mapping[str, in
 
 def _up_to(chain: str, scn: int, ranks: Mapping[str, int], told: str) -> Moment:
     """Return the moment with all earlier chains, and this chain up to a commit version."""
-    last = {one: scn if one == chain else _LAST if rank < ranks[chain] else -1 for one, rank in ranks.items()}
+    last = {
+        other: scn if other == chain else _LAST if rank < ranks[chain] else -1
+        for other, rank in ranks.items()
+    }
     return Moment(last, told)

@@ -74,23 +74,23 @@ class _Placing:
         self._ranks = ranks
         bases = chains.bases()
         self._logs: list[Chain] = [
-            chains[one] for one in sorted(ranks, key=ranks.__getitem__) if one not in bases
+            chains[chain] for chain in sorted(ranks, key=ranks.__getitem__) if chain not in bases
         ]
 
     def place(self) -> PlacedBase:
-        problem, found = "", None
+        problem, placed = "", None
         try:
-            found = self._by_gtid() if self._can_use_gtids() else self._by_position()
+            placed = self._by_gtid() if self._can_use_gtids() else self._by_position()
         except UsageError as error:
             problem = error.message
-        if found is None:
+        if placed is None:
             chain = self._logs[-1].name if self._logs else self._name
             return PlacedBase(chain, Position(self._ranks[chain], _LAST), {}, (), problem)
-        held = {}
-        if found.by_gtid:
-            held = {chain: tuple(seen.held) for chain, seen in self._base.seen.items()}
-        doubts = tuple(self._missing_gtids() if found.by_gtid else self._missing_logs(found))
-        return PlacedBase(found.chain, Position(self._ranks[found.chain], found.scn), held, doubts)
+        held_spans = {}
+        if placed.by_gtid:
+            held_spans = {chain: tuple(seen.held) for chain, seen in self._base.seen.items()}
+        doubts = tuple(self._missing_gtids() if placed.by_gtid else self._missing_logs(placed))
+        return PlacedBase(placed.chain, Position(self._ranks[placed.chain], placed.scn), held_spans, doubts)
 
     def _can_use_gtids(self) -> bool:
         if not self._base.gtids:
@@ -127,8 +127,8 @@ class _Placing:
         if not self._logs:
             return _Found(self._name, _LAST, True)
         chain = self._logs[-1]
-        held = self._base.seen[chain.name].held
-        return _Found(chain.name, held[-1][1] if held else _LAST, True)
+        spans = self._base.seen[chain.name].held
+        return _Found(chain.name, spans[-1][1] if spans else _LAST, True)
 
     def _by_position(self) -> _Found:
         base = self._base.file.rstrip("0123456789").removesuffix(".")
@@ -151,28 +151,28 @@ class _Placing:
             )
         return _Found(named[0].name, self._base.scn, False)
 
-    def _missing_logs(self, found: _Found) -> Iterable[str]:
+    def _missing_logs(self, placed: _Found) -> Iterable[str]:
         """Yield doubts about a base placed by its position: logs never exported, and other servers' logs."""
-        if found.scn == _LAST:
+        if placed.scn == _LAST:
             return
-        number = found.scn >> FILE_BITS
-        chain = next(one for one in self._logs if one.name == found.chain)
+        number = placed.scn >> FILE_BITS
+        chain = next(log_chain for log_chain in self._logs if log_chain.name == placed.chain)
         first = min(chain.logs)
         if first > number:
             last = f"{chain.base}.{first:06d}"
             yield f"the logs from the base's {self._base.file} up to {last} were never exported"
         for other in self._logs:
-            if self._ranks[other.name] > self._ranks[found.chain]:
+            if self._ranks[other.name] > self._ranks[placed.chain]:
                 yield f"the base says no GTIDs: what it has of the logs of {other.name} is not known"
 
     def _missing_gtids(self) -> Iterable[str]:
         """Yield a doubt if GTIDs up to the logs' last one are neither in the logs nor in the base."""
         if not all(seen.whole for seen in self._base.seen.values()):
             return
-        there = GtidSet().union(*(chain.gtids for chain in self._logs))
-        lacking = HeldTransactions(self._base.position, None).missing(_up_to_last(there)) - there
+        logged = GtidSet().union(*(chain.gtids for chain in self._logs))
+        lacking = HeldTransactions(self._base.position, None).missing(_up_to_last(logged)) - logged
         if any(isinstance(source, DomainSource) for source in lacking.sources):
-            lacking = _of_no_server(lacking, there)
+            lacking = _of_no_server(lacking, logged)
         if lacking:
             text = str(lacking)
             yield f"transactions behind the base are in no log: {text[:200]}{'…' if len(text) > 200 else ''}"
@@ -186,11 +186,11 @@ def _up_to_last(gtids: GtidSet) -> Iterable[tuple[Any, int, int]]:
     return [(source, 1, last) for source, last in lasts.items()]
 
 
-def _of_no_server(lacking: GtidSet, there: GtidSet) -> GtidSet:
+def _of_no_server(lacking: GtidSet, logged: GtidSet) -> GtidSet:
     """For MariaDB: drop numbers that another server of the same domain used."""
     kept = []
     for source, first, last in lacking:
         domain = getattr(source, "domain", None)
-        others = [(source, a, b) for one, a, b in there if getattr(one, "domain", None) == domain]
+        others = [(source, a, b) for other, a, b in logged if getattr(other, "domain", None) == domain]
         kept += list(GtidSet([(source, first, last)]) - GtidSet(others))
     return GtidSet(kept)

@@ -13,20 +13,20 @@ Span = tuple[int, int]
 
 def united_spans(spans: Sequence[Span]) -> list[Span]:
     """Merge spans, sorted, without overlaps."""
-    found: list[Span] = []
+    united: list[Span] = []
     for first, last in sorted(spans):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
+        if united and first <= united[-1][1]:
+            united[-1] = (united[-1][0], max(united[-1][1], last))
         else:
-            found.append((first, last))
-    return found
+            united.append((first, last))
+    return united
 
 
-def without(span: Span, given: Iterable[Span]) -> tuple[Span, ...]:
+def without(span: Span, others: Iterable[Span]) -> tuple[Span, ...]:
     """Return the parts of a span that are in none of the others."""
     left = []
     start, end = span
-    for first, last in sorted(given):
+    for first, last in sorted(others):
         if first > start:
             left.append((start, min(end, first - 1)))
         start = max(start, last + 1)

@@ -34,7 +34,12 @@ def second_table(effect: Mapping[str, Any]) -> TableName:
 
 def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Statement]:
     """Deduplicate statements: of several chains that have one, the first chain's counts."""
-    found: dict[Any, Statement] = {}
-    for one in sorted(statements, key=lambda one: (ranks[one.chain], one.scn, one.ordinal)):
-        found.setdefault((one.transaction or (one.chain, one.scn), one.ordinal, one.time), one)
-    return list(found.values())
+    first: dict[Any, Statement] = {}
+    for statement in sorted(
+        statements, key=lambda statement: (ranks[statement.chain], statement.scn, statement.ordinal)
+    ):
+        first.setdefault(
+            (statement.transaction or (statement.chain, statement.scn), statement.ordinal, statement.time),
+            statement,
+        )
+    return list(first.values())

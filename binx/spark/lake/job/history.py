@@ -48,30 +48,31 @@ class Taken:
     error: str = ""
 
 
-def take_file(one: Arrival) -> Taken:
+def take_file(arrival: Arrival) -> Taken:
     """Copy a file into ``history/``, unchanged if all its rows count and are of one day."""
-    result = Taken(one.file)
-    source, output = Place(one.file.root), Place(one.output)
+    result = Taken(arrival.file)
+    source, output = Place(arrival.file.root), Place(arrival.output)
     try:
-        with source.parquet(one.file.path) as file:
-            if file.metadata.num_rows != one.file.rows:
+        with source.parquet(arrival.file.path) as file:
+            if file.metadata.num_rows != arrival.file.rows:
                 raise BinxError(
-                    f"the manifest lists {one.file.rows} rows, the file contains {file.metadata.num_rows}: it"
-                    " was changed after the export; run with --verify to find such files"
+                    f"the manifest lists {arrival.file.rows} rows, the file contains"
+                    f" {file.metadata.num_rows}: it was changed after the export; run with --verify to find"
+                    " such files"
                 )
             heads = file.read(columns=_HEADS)
-            _check(one, heads.column(_SCN).to_numpy())
-            kept = heads.filter(counts(heads.column(_SCN), all_of(one.file)))
-            spans = pc.unique(_spans(kept, one.options)).to_pylist()
+            _check(arrival, heads.column(_SCN).to_numpy())
+            kept = heads.filter(counts(heads.column(_SCN), all_of(arrival.file)))
+            spans = pc.unique(_spans(kept, arrival.options)).to_pylist()
             if len(kept) == len(heads) and len(spans) == 1:
                 span = pc.min_max(kept.column(_SCN)).as_py()
-                result.files.append(_copied(one, source, output, spans[0], span))
+                result.files.append(_copied(arrival, source, output, spans[0], span))
             else:
-                result.files += _divided(one, file, output)
+                result.files += _divided(arrival, file, output)
             counted = pc.value_counts(kept.column(_KIND).cast(pa.string())).to_pylist()
-            result.counts = {found["values"]: found["counts"] for found in counted}
+            result.counts = {entry["values"]: entry["counts"] for entry in counted}
     except (OSError, pa.ArrowException, BinxError, KeyError) as error:
-        result.error = f"{source.shown(one.file.path)} cannot be loaded: {str(error).splitlines()[0]}"
+        result.error = f"{source.shown(arrival.file.path)} cannot be loaded: {str(error).splitlines()[0]}"
     return result
 
 
@@ -81,64 +82,68 @@ def _spans(rows: pa.Table, options: Options) -> pa.ChunkedArray:
     return pc.floor_temporal(times, unit="hour" if options.hours else "day")
 
 
-def _check(one: Arrival, scns: Any) -> None:
+def _check(arrival: Arrival, scns: Any) -> None:
     """Check that a file has no rows in spans that must be empty."""
-    for first, last in one.empty:
+    for first, last in arrival.empty:
         if ((scns >= first) & (scns <= last)).any():
             raise BinxError(
                 f"it has rows between {first} and {last}, where statements gave the table other columns"
             )
 
 
-def _in_span(one: Arrival, begin: datetime, span: dict[str, int], rows: int, size: int) -> ChangesFile:
-    file = one.file
+def _in_span(arrival: Arrival, begin: datetime, span: dict[str, int], rows: int, size: int) -> ChangesFile:
+    file = arrival.file
     folder = f"{file.table.folder}/history"
     parts = f"version={file.version}/chain={escape_name(file.chain)}/commit_date={begin.date()}"
-    parts += f"/commit_hour={begin.hour:02}" if one.options.hours else ""
+    parts += f"/commit_hour={begin.hour:02}" if arrival.options.hours else ""
     return replace(
         file, root="", path=f"{folder}/{parts}/{uuid4().hex}.parquet", rows=rows, bytes=size,
         first=span["min"], last=span["max"], dropped=(), spans=(),
     )  # fmt: skip
 
 
-def _copied(one: Arrival, source: Place, output: Place, begin: datetime, span: dict[str, int]) -> ChangesFile:
-    found = _in_span(one, begin, span, one.file.rows, one.file.bytes)
-    output.make_folder(found.path)
+def _copied(
+    arrival: Arrival, source: Place, output: Place, begin: datetime, span: dict[str, int]
+) -> ChangesFile:
+    copy = _in_span(arrival, begin, span, arrival.file.rows, arrival.file.bytes)
+    output.make_folder(copy.path)
     with (
-        source.filesystem.open_input_stream(source.inside(one.file.path)) as given,
-        output.filesystem.open_output_stream(output.inside(found.path)) as taken,
+        source.filesystem.open_input_stream(source.inside(arrival.file.path)) as reader,
+        output.filesystem.open_output_stream(output.inside(copy.path)) as writer,
     ):
-        while chunk := given.read(8 << 20):
-            taken.write(chunk)
-    return found
+        while chunk := reader.read(8 << 20):
+            writer.write(chunk)
+    return copy
 
 
-def _divided(one: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesFile]:
+def _divided(arrival: Arrival, file: pq.ParquetFile, output: Place) -> list[ChangesFile]:
     """Write the rows that count, one file for each day or hour."""
     writers: dict[Any, pq.ParquetWriter] = {}
-    found: dict[Any, ChangesFile] = {}
+    files: dict[Any, ChangesFile] = {}
     try:
         for group in range(file.metadata.num_row_groups):
             rows = file.read_row_group(group, use_threads=False)
-            rows = rows.filter(counts(rows.column(_SCN), all_of(one.file)))
-            begins = _spans(rows, one.options)
+            rows = rows.filter(counts(rows.column(_SCN), all_of(arrival.file)))
+            begins = _spans(rows, arrival.options)
             for day in pc.unique(begins).to_pylist():
                 part = rows.filter(pc.equal(begins, pa.scalar(day, begins.type)))
                 span = pc.min_max(part.column(_SCN)).as_py()
-                size = max(1, one.file.bytes * len(part) // max(1, one.file.rows))
-                if day not in found:
-                    found[day] = _in_span(one, day, span, 0, 0)
-                    writers[day] = output.writer(found[day].path, file.schema_arrow, one.options.compression)
-                there = found[day]
-                found[day] = replace(
-                    there,
-                    rows=there.rows + len(part),
-                    bytes=there.bytes + size,
-                    first=min(there.first, span["min"]),
-                    last=max(there.last, span["max"]),
+                size = max(1, arrival.file.bytes * len(part) // max(1, arrival.file.rows))
+                if day not in files:
+                    files[day] = _in_span(arrival, day, span, 0, 0)
+                    writers[day] = output.writer(
+                        files[day].path, file.schema_arrow, arrival.options.compression
+                    )
+                former = files[day]
+                files[day] = replace(
+                    former,
+                    rows=former.rows + len(part),
+                    bytes=former.bytes + size,
+                    first=min(former.first, span["min"]),
+                    last=max(former.last, span["max"]),
                 )
                 writers[day].write_table(part)
     finally:
         for writer in writers.values():
             writer.close()
-    return list(found.values())
+    return list(files.values())

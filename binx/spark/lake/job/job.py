@@ -70,7 +70,7 @@ class Job:
             Arrival(file, self._output, empty.get(file.identity, ()), self._options) for file in arrived
         ]
         history = self._each(take_file, arrivals, [file.bytes for file in arrived])
-        broken = {one.source.identity: one.error for one in history if one.error}
+        broken = {taken.source.identity: taken.error for taken in history if taken.error}
         for work in works:
             work.begin(self._options)
             files = [unit.file for unit in work.to_apply]
@@ -98,25 +98,25 @@ class Job:
         splits: list[Source] = []
         for work in works:
             if not work.is_small:
-                numbers = [-1 if one < 0 else begins[work.life] + one for one in cuts[work.life].pieces]
-                targets = tuple((one, slots[one] if one >= 0 else 0) for one in numbers)
+                numbers = [-1 if piece < 0 else begins[work.life] + piece for piece in cuts[work.life].pieces]
+                targets = tuple((number, slots[number] if number >= 0 else 0) for number in numbers)
                 splits += self._sources(work, cuts[work.life].lows, targets)
         merged = defaultdict(list)
-        for one in self._merge(splits, pieces, slots):
-            merged[one.life].append(one)
+        for result in self._merge(splits, pieces, slots):
+            merged[result.life].append(result)
         return [path for work in works for path in work.take(merged[work.life], cuts[work.life])]
 
     def _sources(self, work: Work, lows: str, targets: tuple[tuple[int, int], ...] = ()) -> list[Source]:
         """Return the sources of the next stage's images, including the state's files if its key changes."""
         epochs, first = work.epochs, work.stages[0][0]
         make = partial(Source, output=self._output, lows=lows, pieces=targets, versions=work.state.scd2)
-        found = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
+        sources = [make(work.life, unit, "", None, epochs[unit.epoch], unit.epoch) for unit in work.units]
         if work.rekeyed:
-            found += [
+            sources += [
                 make(work.life, None, file.path, work.state.stored, epochs[first], first)
                 for file in work.state.ranges
             ]
-        return found
+        return sources
 
     def _cuts(self, works: Sequence[Work]) -> dict[str, Cuts]:
         """Sample the keys of large lives and cut them."""
@@ -126,12 +126,12 @@ class Job:
             for source in self._sources(work, "" if work.rekeyed else work.state.lows)
         ]
         seen: dict[str, list[tuple[Keys, int]]] = defaultdict(list)
-        for one, source in zip(self._each(see_keys, sources, _sizes(sources)), sources, strict=True):
+        for keys, source in zip(self._each(see_keys, sources, _sizes(sources)), sources, strict=True):
             size = self._options.range_bytes
             if source.unit is not None:
                 file = source.unit.file
-                size = file.bytes * IN_MEMORY * one.rows // max(1, file.rows)
-            seen[one.life].append((one, size))
+                size = file.bytes * IN_MEMORY * keys.rows // max(1, file.rows)
+            seen[keys.life].append((keys, size))
         most = self._options.range_bytes
         return {
             work.life: cut(work.base, work.state.lows, seen[work.life], anew=work.is_anew, most=most)
@@ -140,19 +140,19 @@ class Job:
 
     def _pieces(self, work: Work, cuts: Cuts) -> list[Piece]:
         state, count = work.state, max(cuts.pieces) + 1
-        closed = [one.path for one in state.closed] if work.is_anew else []
-        found = []
+        closed = [file.path for file in state.closed] if work.is_anew else []
+        pieces = []
         for number in range(count):
-            mine = tuple(place for place, piece in enumerate(cuts.pieces) if piece == number)
-            found.append(
+            own_cuts = tuple(index for index, piece in enumerate(cuts.pieces) if piece == number)
+            pieces.append(
                 Piece(
                     work.goal, self._output, self._options, work.epochs, *work.stages[0], state.stored,
-                    base=tuple(work.base[place].path for place in mine if work.base),
+                    base=tuple(work.base[index].path for index in own_cuts if work.base),
                     units=tuple(work.units) if work.is_small else (),
-                    cuts=mine, lows=cuts.lows, closed=tuple(closed[number::count]),
+                    cuts=own_cuts, lows=cuts.lows, closed=tuple(closed[number::count]),
                 )
             )  # fmt: skip
-        return found
+        return pieces
 
     def _count(self, size: int, most: int, each: int) -> int:
         return max(1, min(most, max(2 * self._parallelism, -(-size // each))))
@@ -166,45 +166,45 @@ class Job:
         """Distribute items over tasks; small ones share a task."""
         count = self._count(sum(sizes), len(items), _TASK_BYTES)
         slots = _slots(sizes, count)
-        rows = [(slots[place], place, 0, pickle.dumps(one)) for place, one in enumerate(items)]
+        rows = [(slots[index], index, 0, pickle.dumps(item)) for index, item in enumerate(items)]
         return self._items(rows, count)
 
     def _each(self, work: Callable[[_T], _R], items: Sequence[_T], sizes: Sequence[int]) -> list[_R]:
         """Run a function on each item in tasks; return the results in order."""
         if not items:
             return []
-        found = self._spread(items, sizes).mapInArrow(partial(_work, work), _AS_SQL).toArrow()
-        results = dict(zip(found["piece"].to_pylist(), found["data"].to_pylist(), strict=True))
-        return [pickle.loads(results[place]) for place in range(len(items))]
+        answers = self._spread(items, sizes).mapInArrow(partial(_work, work), _AS_SQL).toArrow()
+        results = dict(zip(answers["piece"].to_pylist(), answers["data"].to_pylist(), strict=True))
+        return [pickle.loads(results[index]) for index in range(len(items))]
 
     def _merge(self, splits: Sequence[Source], pieces: Sequence[Piece], slots: Sequence[int]) -> list[Merged]:
         if not pieces:
             return []
         count = max(slots) + 1
         # A piece's own row starts it even if no image follows.
-        rows = [(slots[place], place, _PIECE, pickle.dumps(one)) for place, one in enumerate(pieces)]
+        rows = [(slots[index], index, _PIECE, pickle.dumps(piece)) for index, piece in enumerate(pieces)]
         shuffled = self._items(rows, 1 if splits else count)
         if splits:
             images = self._spread(splits, _sizes(splits)).mapInArrow(_split, _AS_SQL)
             shuffled = shuffled.unionByName(images).repartitionById(count, "slot")
         ordered = shuffled.sortWithinPartitions("piece", "epoch")
-        found = ordered.mapInArrow(_merge, _AS_SQL).toArrow()
-        return [pickle.loads(one) for one in found["data"].to_pylist()]
+        answers = ordered.mapInArrow(_merge, _AS_SQL).toArrow()
+        return [pickle.loads(data) for data in answers["data"].to_pylist()]
 
 
 def _sizes(sources: Sequence[Source]) -> list[int]:
-    return [_TASK_BYTES if one.unit is None else one.unit.file.bytes for one in sources]
+    return [_TASK_BYTES if source.unit is None else source.unit.file.bytes for source in sources]
 
 
 def _slots(sizes: Sequence[int], count: int) -> list[int]:
     """Assign a slot to each size, so that all slots get about the same total."""
     heap = [(0, slot) for slot in range(count)]
-    found = [0] * len(sizes)
-    for place in sorted(range(len(sizes)), key=lambda one: -sizes[one]):
-        held, slot = heapq.heappop(heap)
-        found[place] = slot
-        heapq.heappush(heap, (held + sizes[place] + 1, slot))
-    return found
+    slots = [0] * len(sizes)
+    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
+        total, slot = heapq.heappop(heap)
+        slots[index] = slot
+        heapq.heappush(heap, (total + sizes[index] + 1, slot))
+    return slots
 
 
 def _batch(*columns: Sequence[Any]) -> pa.RecordBatch:
@@ -225,7 +225,7 @@ def _split(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for data in batch.column("data").to_pylist():
             for row in split(pickle.loads(data)):
-                yield _batch(*([one] for one in row))
+                yield _batch(*([value] for value in row))
 
 
 def _merge(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

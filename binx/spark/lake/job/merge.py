@@ -93,10 +93,10 @@ class Merge:
             self._bytes[number] = rows.nbytes // 2
 
     def _images(self, number: int) -> pa.Table:
-        held = self._held.pop(number, [])
+        tables = self._held.pop(number, [])
         # Parts from several tasks arrive in any order; each is sorted by time.
-        held.sort(key=lambda rows: [rows.column(name)[0].as_py() for name in _ORDER])
-        return united(held, self._piece.epochs[number])
+        tables.sort(key=lambda rows: [rows.column(name)[0].as_py() for name in _ORDER])
+        return united(tables, self._piece.epochs[number])
 
     def finish(self) -> Merged:
         """Write the state; a problem of the table is returned as ``error``."""
@@ -122,7 +122,7 @@ class Merge:
             if number > piece.first:
                 self._is_sorted = False
                 state = self._converted(state, piece.epochs[number - 1], epoch)
-                closed = [self._converted(one, piece.epochs[number - 1], epoch) for one in closed]
+                closed = [self._converted(rows, piece.epochs[number - 1], epoch) for rows in closed]
             images = self._images(number)
             if len(images):
                 goal = piece.goal
@@ -148,10 +148,10 @@ class Merge:
         return state, [closed]
 
     def _converted(self, rows: pa.Table, before: Epoch, after: Epoch) -> pa.Table:
-        found, lost = converted(rows, before, after)
+        converted_rows, lost = converted(rows, before, after)
         self._lost |= lost
-        self._check_key(found, after)
-        return found
+        self._check_key(converted_rows, after)
+        return converted_rows
 
     def _check_key(self, rows: pa.Table, epoch: Epoch) -> None:
         for number in epoch.key:
@@ -167,7 +167,7 @@ class Merge:
     def _files(self, state: pa.Table, closed: list[pa.Table]) -> Merged:
         piece = self._piece
         epoch = piece.epochs[piece.last]
-        found = Merged(piece.goal.life, lost=self._lost)
+        result = Merged(piece.goal.life, lost=self._lost)
         keys = key_of(state, epoch)
         if not self._is_sorted:
             order = pa.array(order_of(keys))
@@ -178,17 +178,17 @@ class Merge:
             rows = state.slice(first, bounds[cut + 1] - first)
             parts = max(1, round(rows.nbytes / piece.options.range_bytes))
             step = max(1, -(-len(rows) // parts))
-            for place in range(0, max(1, len(rows)), step):
-                low = to_text(keys.slice(first + place, 1)) if place else ""
-                part = rows.slice(place, step)
+            for begin in range(0, max(1, len(rows)), step):
+                low = to_text(keys.slice(first + begin, 1)) if begin else ""
+                part = rows.slice(begin, step)
                 file = self._write(part, epoch, "current")
-                held = None
+                versions = None
                 if piece.goal.scd2:
-                    there = pc.not_equal(part.column("_kind"), DELETE)
-                    held = self._write(part.filter(there), epoch, "scd2")
-                found.ranges.append((cut, low, file, held))
-        found.closed = [self._write(rows, epoch, "scd2") for rows in closed if len(rows)]
-        return found
+                    is_alive = pc.not_equal(part.column("_kind"), DELETE)
+                    versions = self._write(part.filter(is_alive), epoch, "scd2")
+                result.ranges.append((cut, low, file, versions))
+        result.closed = [self._write(rows, epoch, "scd2") for rows in closed if len(rows)]
+        return result
 
     def _write(self, rows: pa.Table, epoch: Epoch, kind: str) -> RangeFile:
         misfits = any(can_misfit(column) for column in epoch.columns)
@@ -221,8 +221,8 @@ def _as_versions(stored: pa.Table, rows: pa.Table) -> pa.Table:
     ended = "_until" in rows.column_names
     until = rows.column("_until") if ended else pa.nulls(len(rows), pa.timestamp("us", "UTC"))
     names = ["valid_from" if name == "_commit_timestamp" else name for name in stored.column_names]
-    found = stored.rename_columns(names).append_column("valid_to", until)
-    return found.append_column("is_current", pa.repeat(pa.scalar(not ended), len(rows)))
+    versions = stored.rename_columns(names).append_column("valid_to", until)
+    return versions.append_column("is_current", pa.repeat(pa.scalar(not ended), len(rows)))
 
 
 def merge(rows: Iterator[tuple[int, int, bytes]], pieces: Mapping[int, Piece]) -> Iterator[Merged]:

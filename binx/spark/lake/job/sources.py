@@ -102,49 +102,49 @@ class Keys:
     is_moved: bool = False
 
 
-def see_keys(one: Source) -> Keys:
+def see_keys(source: Source) -> Keys:
     """Sample the keys of a source; runs in a task."""
-    found = Keys(one.life)
-    lows = from_text(one.lows)
+    seen = Keys(source.life)
+    lows = from_text(source.lows)
     samples = []
-    for rows in one.images(only_key=True):
-        keys = key_of(rows, one.epoch)
-        found.rows += len(rows)
+    for rows in source.images(only_key=True):
+        keys = key_of(rows, source.epoch)
+        seen.rows += len(rows)
         ranges = ranges_of(keys, lows)
-        found.met |= set(np.unique(ranges).tolist())
+        seen.met |= set(np.unique(ranges).tolist())
         samples.append(sample_of(keys, _SAMPLES))
-        if one.unit is not None and one.unit.file.partial:
+        if source.unit is not None and source.unit.file.partial:
             afters = np.flatnonzero(pairs_of(rows))
             moved = afters[~same(keys.take(pa.array(afters)), keys.take(pa.array(afters - 1)))]
-            found.is_moved |= bool(len(moved))
+            seen.is_moved |= bool(len(moved))
             pairs = zip(ranges[moved - 1].tolist(), ranges[moved].tolist(), strict=True)
-            found.links |= {pair for pair in pairs if pair[0] != pair[1]}
+            seen.links |= {pair for pair in pairs if pair[0] != pair[1]}
     if samples:
-        found.sample = to_text(sample_of(pa.concat_tables(samples), _SAMPLES))
-    return found
+        seen.sample = to_text(sample_of(pa.concat_tables(samples), _SAMPLES))
+    return seen
 
 
-def split(one: Source) -> Iterator[tuple[int, int, int, bytes]]:
+def split(source: Source) -> Iterator[tuple[int, int, int, bytes]]:
     """Yield rows of the shuffle: slot, piece, epoch, images; runs in a task."""
-    lows = from_text(one.lows)
-    numbers = [piece for piece, _ in one.pieces]
-    slots = dict(one.pieces)
-    for images in one.images():
-        for piece, part in _parts(images, one, lows, numbers):
+    lows = from_text(source.lows)
+    numbers = [piece for piece, _ in source.pieces]
+    slots = dict(source.pieces)
+    for images in source.images():
+        for piece, part in _parts(images, source, lows, numbers):
             step = max(1, len(part) * _CHUNK_BYTES // max(1, part.nbytes))
             for first in range(0, len(part), step):
-                yield slots[piece], piece, one.number, _packed(part.slice(first, step))
+                yield slots[piece], piece, source.number, _packed(part.slice(first, step))
 
 
 def _parts(
-    images: pa.Table, one: Source, lows: pa.Table | None, numbers: list[int]
+    images: pa.Table, source: Source, lows: pa.Table | None, numbers: list[int]
 ) -> Iterator[tuple[int, pa.Table]]:
     """Yield the images of each piece, in time order, or only the last of each key."""
-    keys = key_of(images, one.epoch)
-    if one.versions or is_partial(images):
-        found = np.array(numbers)[ranges_of(keys, lows)]
-        for piece in np.unique(found).tolist():
-            yield piece, images.filter(pa.array(found == piece))
+    keys = key_of(images, source.epoch)
+    if source.versions or is_partial(images):
+        pieces = np.array(numbers)[ranges_of(keys, lows)]
+        for piece in np.unique(pieces).tolist():
+            yield piece, images.filter(pa.array(pieces == piece))
         return
     places = last_of_each(keys)
     bounds = bounds_of(keys.take(pa.array(places)), lows)

@@ -39,19 +39,19 @@ def cut(
     ranges: Sequence[RangeFile], lows: str, seen: Iterable[tuple[Keys, int]], *, anew: bool, most: int
 ) -> Cuts:
     """Cut a life's keys so that no task gets much more than ``most`` bytes."""
-    found = [(keys, size) for keys, size in seen if keys.sample]
+    sampled = [(keys, size) for keys, size in seen if keys.sample]
     if not ranges:
-        return _new(found, most)
+        return _new(sampled, most)
     count = len(ranges)
-    weights = [one.bytes for one in ranges]
+    weights = [file.bytes for file in ranges]
     old = from_text(lows)
-    for keys, size in found:
+    for keys, size in sampled:
         sample = from_text(keys.sample)
         if sample is not None:
-            for place in ranges_of(sample, old).tolist():
-                weights[place] += size // len(sample)
-    groups = _linked(count, (link for keys, _ in found for link in keys.links))
-    met = {groups[place] for keys, _ in found for place in keys.met}
+            for index in ranges_of(sample, old).tolist():
+                weights[index] += size // len(sample)
+    groups = _linked(count, (link for keys, _ in sampled for link in keys.links))
+    met = {groups[index] for keys, _ in sampled for index in keys.met}
     pieces: dict[int, int] = {}
     numbers = [pieces.setdefault(group, len(pieces)) if anew or group in met else -1 for group in groups]
     sizes = [0] * len(pieces)
@@ -70,14 +70,14 @@ def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[int]:
     return groups
 
 
-def _new(found: Sequence[tuple[Keys, int]], most: int) -> Cuts:
+def _new(sampled: Sequence[tuple[Keys, int]], most: int) -> Cuts:
     """Cut the keys of a life without files."""
-    total = sum(size for _, size in found)
+    total = sum(size for _, size in sampled)
     # If images lack columns, rows whose key changed must be merged together with their earlier values.
-    if any(keys.is_moved for keys, _ in found) or total <= most * 3 // 2:
+    if any(keys.is_moved for keys, _ in sampled) or total <= most * 3 // 2:
         return Cuts("", (0,), (total,))
     parts, weights = [], []
-    for keys, size in found:
+    for keys, size in sampled:
         sample = from_text(keys.sample)
         assert sample is not None
         parts.append(sample)
@@ -130,11 +130,11 @@ class Work:
     def begin(self, options: Options) -> None:
         """Divide the work into stages."""
         first, last, ranges = self.state.epochs - 1, len(self.epochs) - 1, self.state.ranges
-        size, held = sum(unit.file.bytes for unit in self.to_apply), sum(one.bytes for one in ranges)
-        self.is_small = len(ranges) <= 1 and size <= options.small_bytes and held <= options.range_bytes
-        places = () if self.is_small else range(first + 1, last + 1)
-        keyed = [place for place in places if _rekeys(self.epochs, place)]
-        self.stages = [(one, end - 1) for one, end in pairwise([first, *keyed, last + 1])]
+        size, total = sum(unit.file.bytes for unit in self.to_apply), sum(file.bytes for file in ranges)
+        self.is_small = len(ranges) <= 1 and size <= options.small_bytes and total <= options.range_bytes
+        numbers = () if self.is_small else range(first + 1, last + 1)
+        keyed = [number for number in numbers if _rekeys(self.epochs, number)]
+        self.stages = [(begin, end - 1) for begin, end in pairwise([first, *keyed, last + 1])]
 
     @property
     def life(self) -> str:
@@ -163,34 +163,38 @@ class Work:
     def all_cut(self) -> Cuts:
         """Return a single cut with all keys of a small life, which one task merges."""
         size = sum(unit.file.bytes for unit in self.units) * IN_MEMORY
-        return Cuts("", (0,), (size + sum(one.bytes for one in self.base),))
+        return Cuts("", (0,), (size + sum(file.bytes for file in self.base),))
 
     def take(self, merged: Sequence[Merged], cuts: Cuts) -> list[str]:
         """Take over the merged pieces as the new state; return files of this load that are not needed."""
         state = self.state
-        listed = [file for one in merged for _, _, *pair in one.ranges for file in pair if file is not None]
-        made = [*listed, *(file for one in merged for file in one.closed)]
+        listed = [
+            file for piece in merged for _, _, *pair in piece.ranges for file in pair if file is not None
+        ]
+        files = [*listed, *(file for piece in merged for file in piece.closed)]
         before = {file.path for file in (*state.ranges, *state.versions)} & self.written
-        written = {*(file.path for file in made), *before}
+        written = {*(file.path for file in files), *before}
         self.written |= written
-        self.error = next((one.error for one in merged if one.error), "")
+        self.error = next((piece.error for piece in merged if piece.error), "")
         if self.error:
             return sorted(written)
         by_cut: dict[int, list[tuple[str, RangeFile, RangeFile | None]]] = defaultdict(list)
         closed = [] if self.is_anew else list(state.closed)
-        for one in merged:
-            self.lost |= one.lost
-            closed += one.closed
-            for place, low, file, held in one.ranges:
-                by_cut[place].append((low, file, held))
+        for piece in merged:
+            self.lost |= piece.lost
+            closed += piece.closed
+            for index, low, file, versions in piece.ranges:
+                by_cut[index].append((low, file, versions))
         lows = from_text(cuts.lows)
-        found: list[tuple[pa.Table | None, RangeFile, RangeFile | None]] = []
-        for place, piece in enumerate(cuts.pieces):
-            begin = None if place == 0 or lows is None else lows.slice(place - 1, 1)
-            if piece < 0:
-                found.append((begin, state.ranges[place], state.held[place] if state.held else None))
-            found += [(from_text(low) if low else begin, file, held) for low, file, held in by_cut[place]]
-        full = [one for one in found if one[1].rows] or found[:1]
+        ranges: list[tuple[pa.Table | None, RangeFile, RangeFile | None]] = []
+        for index, number in enumerate(cuts.pieces):
+            begin = None if index == 0 or lows is None else lows.slice(index - 1, 1)
+            if number < 0:
+                ranges.append((begin, state.ranges[index], state.held[index] if state.held else None))
+            ranges += [
+                (from_text(low) if low else begin, file, versions) for low, file, versions in by_cut[index]
+            ]
+        full = [entry for entry in ranges if entry[1].rows] or ranges[:1]
         _, last = self.stages.pop(0)
         epoch = self.epochs[last]
         self.state = replace(
@@ -199,7 +203,7 @@ class Work:
             ranges=tuple(file for _, file, _ in full),
             lows=to_text(joined([begin for begin, _, _ in full[1:] if begin is not None])),
             closed=tuple(closed),
-            held=tuple(held for _, _, held in full if held is not None),
+            held=tuple(versions for _, _, versions in full if versions is not None),
             columns=epoch.columns,
             key=epoch.key,
         )
@@ -207,9 +211,9 @@ class Work:
         return sorted(written - {file.path for file in (*self.state.ranges, *self.state.versions)})
 
 
-def _rekeys(epochs: Sequence[Epoch], place: int) -> bool:
+def _rekeys(epochs: Sequence[Epoch], number: int) -> bool:
     """Whether an epoch's key, or the type of a key column, differs from the previous epoch's."""
-    epoch, before = epochs[place], epochs[place - 1]
+    epoch, before = epochs[number], epochs[number - 1]
     return epoch.key != before.key or any(
         change.id in epoch.key and change.id in before.key for change in epoch.changes
     )

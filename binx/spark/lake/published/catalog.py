@@ -79,9 +79,9 @@ class Catalog:
         self._work: dict[str, LifeState | None] = {}
         # A stopped table keeps its former name, which another table may have by now; that one wins.
         names = {life: record.name for life, record in state.records.items()}
-        lives = sorted(state.lives.values(), key=lambda one: names.get(one.life) != one.name)
+        lives = sorted(state.lives.values(), key=lambda life: names.get(life.life) != life.name)
         taken: dict[str, TableName] = {}
-        for life in [one for one in lives if wants(one.name)]:
+        for life in [life for life in lives if wants(life.name)]:
             target = self._target(life.name)
             other = taken.setdefault(target.lower(), life.name)
             if other != life.name:
@@ -104,9 +104,9 @@ class Catalog:
         return ".".join(map(identifier, [*self._name, *inside]))
 
     def _differs(self, target: str, life: LifeState) -> bool:
-        there = self._records.tables.get(target)
+        written = self._records.tables.get(target)
         files = tuple(file.path for file in life.ranges)
-        return there is None or (there.life, there.files) != (life.life, files)
+        return written is None or (written.life, written.files) != (life.life, files)
 
     def publish(self, spark: SparkSession) -> None:
         """Bring the tables up to the committed state; each is recorded as soon as it is done."""
@@ -147,7 +147,7 @@ class Catalog:
         schema = spark_types(self._place.parquet(life.ranges[0].path).schema_arrow)
         names = output_names(life.columns)
         ids = {name: str(number) for number, name in names.items()}
-        wanted = {ids.get(one.name, one.name): (one.name, sql_name(one.type)) for one in schema}
+        wanted = {ids.get(field.name, field.name): (field.name, sql_name(field.type)) for field in schema}
         is_ours = table.is_of(self._records.writer)
         if not is_ours:
             table.take(self._records.writer, wanted, is_shared=len(self._name) > 1)
@@ -161,16 +161,18 @@ class Catalog:
         keeps_key = (
             written is not None and written.key == life.key and {*map(str, life.key)} <= {*(carried or ())}
         )
-        if carried is None or not keeps_key or not self._are_there(gone):
+        if carried is None or not keeps_key or not self._exist(gone):
             table.replace_rows(columns, files)
         else:
-            misfits = {one.id for one in life.columns if can_misfit(one)} if _MISFITS in columns else set()
+            misfits = (
+                {column.id for column in life.columns if can_misfit(column)} if _MISFITS in columns else set()
+            )
             key = [(names[number], number in misfits) for number in life.key]
             new = [path for path in files if path not in before]
             table.merge(columns, key, new, gone, carried)
         table.set_property(_LOAD, str(self._load))
         return Written(life.name, life.life, life.key, columns, tuple(files))
 
-    def _are_there(self, paths: Sequence[str]) -> bool:
-        found = self._place.filesystem.get_file_info([self._place.inside(path) for path in paths])
-        return all(one.is_file for one in found)
+    def _exist(self, paths: Sequence[str]) -> bool:
+        infos = self._place.filesystem.get_file_info([self._place.inside(path) for path in paths])
+        return all(info.is_file for info in infos)

@@ -43,12 +43,12 @@ class _Table:
     def set_property(self, name: str, value: str) -> None:
         self._alter(f"SET TBLPROPERTIES ('{name}' = '{value}')")
 
-    def _is_there(self) -> bool:
+    def _exists(self) -> bool:
         return self._spark.catalog.tableExists(self._target)
 
     def is_of(self, writer: str) -> bool:
         """Whether the table exists and belongs to this output."""
-        if not self._is_there():
+        if not self._exists():
             return False
         return (_WRITER, writer) in {
             (row[0], row[1]) for row in self.sql(f"SHOW TBLPROPERTIES {self._target}").collect()
@@ -60,7 +60,7 @@ class _Table:
         Raises:
             BinxError: the table has rows.
         """
-        if self._is_there():
+        if self._exists():
             if self._spark.table(self._target).limit(1).count():
                 raise BinxError(
                     "it has rows that are not of this output: empty it, drop it, or give another namespace"
@@ -92,45 +92,51 @@ class _Table:
             the last write, so that its values cannot be relied on.
         """
         fields = self._spark.table(self._target).schema.fields
-        self.columns = {one.name.lower(): (one.name, one.dataType.simpleString()) for one in fields}
+        self.columns = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in fields}
         is_known = is_trusted and all(
             self.columns.get(name.lower(), ("", ""))[1] == kind for name, kind in left.values()
         )
         names = {name.lower() for name, _ in wanted.values()}
-        mine = {identity: name for identity, (name, _) in (left if is_known else wanted).items()}
+        own = {identity: name for identity, (name, _) in (left if is_known else wanted).items()}
         for identity, (name, _) in left.items():
             if (identity not in wanted) if is_known else (name.lower() not in names):
                 self._drop(name)
-                mine.pop(identity, None)
-        before = dict(mine)
-        self._rename(mine, wanted)
+                own.pop(identity, None)
+        before = dict(own)
+        self._rename(own, wanted)
         for identity, (name, kind) in wanted.items():
-            there = self.columns.get(name.lower())
-            if there is None:
+            former = self.columns.get(name.lower())
+            if former is None:
                 self._add(name, kind)
-                mine.pop(identity, None)
+                own.pop(identity, None)
                 continue
-            is_known = is_known and identity in mine
-            if not _holds(there[1], kind) and not self._widen(name, there[1], kind):
+            is_known = is_known and identity in own
+            if not _holds(former[1], kind) and not self._widen(name, former[1], kind):
                 self._drop(name)
                 self._add(name, kind)
-                mine.pop(identity, None)
-        return {identity: before[identity] for identity in mine} if is_known else None
+                own.pop(identity, None)
+        return {identity: before[identity] for identity in own} if is_known else None
 
-    def _rename(self, mine: dict[str, str], wanted: Columns) -> None:
+    def _rename(self, own: dict[str, str], wanted: Columns) -> None:
         """Rename columns; of two that swap names, one is dropped and added again."""
         while True:
-            moving = {one: name for one, name in mine.items() if name.lower() != wanted[one][0].lower()}
+            moving = {
+                identity: name
+                for identity, name in own.items()
+                if name.lower() != wanted[identity][0].lower()
+            }
             if not moving:
                 return
-            free = next((one for one in moving if wanted[one][0].lower() not in self.columns), None)
+            free = next(
+                (identity for identity in moving if wanted[identity][0].lower() not in self.columns), None
+            )
             if free is None:
-                self._drop(mine.pop(next(iter(moving))))
+                self._drop(own.pop(next(iter(moving))))
                 continue
-            _, kind = self.columns.pop(mine[free].lower())
-            self._alter(f"RENAME COLUMN {identifier(mine[free])} TO {identifier(wanted[free][0])}")
-            mine[free] = wanted[free][0]
-            self.columns[mine[free].lower()] = (mine[free], kind)
+            _, kind = self.columns.pop(own[free].lower())
+            self._alter(f"RENAME COLUMN {identifier(own[free])} TO {identifier(wanted[free][0])}")
+            own[free] = wanted[free][0]
+            self.columns[own[free].lower()] = (own[free], kind)
 
     def _drop(self, name: str) -> None:
         if self.columns.pop(name.lower(), None) is not None:
@@ -140,7 +146,7 @@ class _Table:
         self._alter(f"ADD COLUMN {identifier(name)} {kind}")
         # Some types are stored as wider ones.
         field = next(
-            one for one in self._spark.table(self._target).schema if one.name.lower() == name.lower()
+            field for field in self._spark.table(self._target).schema if field.name.lower() == name.lower()
         )
         self.columns[name.lower()] = (name, field.dataType.simpleString())
 
@@ -185,10 +191,10 @@ class _Table:
 
         before = [_cast(carried.get(identity), kind, name) for identity, (name, kind) in columns.items()]
         after = [_cast(name, kind, name) for name, kind in columns.values()]
-        former = [(carried[one], kind) for one, (_, kind) in columns.items() if one in carried]
+        former = [(carried[identity], kind) for identity, (_, kind) in columns.items() if identity in carried]
         old = self.rows(gone, former).selectExpr(*before).selectExpr("struct(*) AS before")
-        found = self.rows(new, columns.values()).selectExpr(*after).selectExpr("struct(*) AS after")
-        together = found.join(old, expr(_same_key("after", "before", key)), "full_outer")
+        new_rows = self.rows(new, columns.values()).selectExpr(*after).selectExpr("struct(*) AS after")
+        together = new_rows.join(old, expr(_same_key("after", "before", key)), "full_outer")
         same = " AND ".join(_same("after", "before", name, kind) for name, kind in columns.values())
         changes = together.where(f"after IS NULL OR before IS NULL OR NOT ({same})").selectExpr(
             "after IS NULL AS gone", "CASE WHEN after IS NULL THEN before ELSE after END AS row"
@@ -199,8 +205,8 @@ class _Table:
                 return
             changes.createOrReplaceTempView(self._view)
             names = [identifier(name) for name, _ in columns.values()]
-            mine = {name.lower() for name, _ in columns.values()}
-            others = [identifier(name) for key, (name, _) in self.columns.items() if key not in mine]
+            own = {name.lower() for name, _ in columns.values()}
+            others = [identifier(name) for key, (name, _) in self.columns.items() if key not in own]
             values = [f"changed.row.{name}" for name in names] + ["NULL"] * len(others)
             self.sql(
                 f"MERGE INTO {self._target} AS there USING {self._view} AS changed"
@@ -219,7 +225,7 @@ class _Table:
         if not files:
             return self._spark.createDataFrame([], _defined(columns))
         schema = spark_types(self._place.parquet(files[0]).schema_arrow)
-        kinds = _defined((one.name, sql_name(one.type)) for one in schema)
+        kinds = _defined((field.name, sql_name(field.type)) for field in schema)
         listed = self._spark.createDataFrame([(path,) for path in files], "path string")
         spread = listed.repartition(min(len(files), self._spark.sparkContext.defaultParallelism))
         return spread.mapInArrow(partial(_read, self._place.uri, schema), kinds)
@@ -243,33 +249,33 @@ def _cast(source: str | None, kind: str, name: str) -> str:
     return f"CAST({'NULL' if source is None else identifier(source)} AS {kind}) AS {identifier(name)}"
 
 
-def _same(one: str, other: str, name: str, kind: str) -> str:
-    left, right = f"{one}.{identifier(name)}", f"{other}.{identifier(name)}"
+def _same(left: str, other: str, name: str, kind: str) -> str:
+    left, right = f"{left}.{identifier(name)}", f"{other}.{identifier(name)}"
     # Maps are not comparable.
     return (
         f"map_entries({left}) <=> map_entries({right})" if kind.startswith("map") else f"{left} <=> {right}"
     )
 
 
-def _same_key(one: str, other: str, key: Sequence[tuple[str, bool]]) -> str:
-    found = []
+def _same_key(left: str, other: str, key: Sequence[tuple[str, bool]]) -> str:
+    conditions = []
     for name, can_be_misfit in key:
-        found.append(f"{one}.{identifier(name)} <=> {other}.{identifier(name)}")
+        conditions.append(f"{left}.{identifier(name)} <=> {other}.{identifier(name)}")
         if can_be_misfit:
             text = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
-            found.append(f"{one}.{_MISFITS}[{text}] <=> {other}.{_MISFITS}[{text}]")
-    return " AND ".join(found)
+            conditions.append(f"{left}.{_MISFITS}[{text}] <=> {other}.{_MISFITS}[{text}]")
+    return " AND ".join(conditions)
 
 
-def _holds(one: str, other: str) -> bool:
+def _holds(wide: str, other: str) -> bool:
     """Whether a type holds all values of another."""
-    if one == other or (one, other) == ("double", "float"):
+    if wide == other or (wide, other) == ("double", "float"):
         return True
-    if one in _INTEGERS and other in _INTEGERS:
-        return _INTEGERS.index(one) >= _INTEGERS.index(other)
-    if not (one.startswith("decimal(") and other.startswith("decimal(")):
+    if wide in _INTEGERS and other in _INTEGERS:
+        return _INTEGERS.index(wide) >= _INTEGERS.index(other)
+    if not (wide.startswith("decimal(") and other.startswith("decimal(")):
         return False
     (digits, scale), (other_digits, other_scale) = (
-        map(int, text[len("decimal(") : -1].split(",")) for text in (one, other)
+        map(int, text[len("decimal(") : -1].split(",")) for text in (wide, other)
     )
     return digits >= other_digits and scale == other_scale

@@ -42,7 +42,7 @@ def publish(state: State, place: Place, former: Collection[str]) -> None:
     tables |= {f"{folder}/scd2": () for folder in former}
     # A stopped table keeps its former name's folder, which another table may have by now; that one wins.
     names = {life: record.name for life, record in state.records.items()}
-    for life in sorted(state.lives.values(), key=lambda one: names.get(one.life) == one.name):
+    for life in sorted(state.lives.values(), key=lambda life: names.get(life.life) == life.name):
         tables[f"{life.folder}/current"] = life.ranges
         tables[f"{life.folder}/scd2"] = life.versions
     for folder, files in tables.items():
@@ -62,11 +62,11 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
     from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
     uri = place.shown(folder)
-    there = DeltaTable.is_deltatable(uri)
-    if not there and not files:
+    exists = DeltaTable.is_deltatable(uri)
+    if not exists and not files:
         return
     wanted = [file.path.removeprefix(f"{folder}/") for file in files]
-    table = DeltaTable(uri) if there else None
+    table = DeltaTable(uri) if exists else None
     known = {} if table is None else _sizes(table)
     if table is not None and set(known) == set(wanted):
         return
@@ -125,16 +125,31 @@ def _added(place: Place, folder: str, name: str, footer: pq.FileMetaData) -> Any
 
 def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
     """Return Delta's statistics of a file, for data skipping; bounds only of integers and short texts."""
-    found: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    document: dict[str, Any] = {
+        "numRecords": footer.num_rows,
+        "minValues": {},
+        "maxValues": {},
+        "nullCount": {},
+    }
     for column in range(footer.num_columns):
         name = footer.schema.column(column).path
         chunks = [footer.row_group(group).column(column) for group in range(footer.num_row_groups)]
-        told = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
-        if "." in name or len(told) != footer.num_row_groups or not all(one.has_null_count for one in told):
+        chunk_statistics = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
+        if (
+            "." in name
+            or len(chunk_statistics) != footer.num_row_groups
+            or not all(statistics.has_null_count for statistics in chunk_statistics)
+        ):
             continue
-        found["nullCount"][name] = sum(one.null_count for one in told)
-        bounds = [(one.min, one.max) for one in told if one.has_min_max]
-        if len(bounds) == len(told) and bounds and all(isinstance(one, int | str) for one in bounds[0]):
-            found["minValues"][name] = min(low for low, _ in bounds)
-            found["maxValues"][name] = max(high for _, high in bounds)
-    return found
+        document["nullCount"][name] = sum(statistics.null_count for statistics in chunk_statistics)
+        bounds = [
+            (statistics.min, statistics.max) for statistics in chunk_statistics if statistics.has_min_max
+        ]
+        if (
+            len(bounds) == len(chunk_statistics)
+            and bounds
+            and all(isinstance(bound, int | str) for bound in bounds[0])
+        ):
+            document["minValues"][name] = min(low for low, _ in bounds)
+            document["maxValues"][name] = max(high for _, high in bounds)
+    return document

@@ -40,7 +40,7 @@ class Part(NamedTuple):
     @property
     def system_columns(self) -> list[str]:
         """The data set's own columns that the files have."""
-        kinds = [(one.arrow_type, one.mysql_type.lower()) for one in self.version.columns]
+        kinds = [(column.arrow_type, column.mysql_type.lower()) for column in self.version.columns]
         optional = {
             "_json_diff": any(sql == "json" for _, sql in kinds),
             "_misfits": any(
@@ -73,13 +73,13 @@ def parts_of(table: TableName, lives: Sequence[Life]) -> list[Part]:
             life.name is None and life.units and life.units[-1].file.table == table
         ):
             continue
-        for unit in [replace(one, excluded=()) for one in life.units if not one.file.gone]:
+        for unit in [replace(unit, excluded=()) for unit in life.units if not unit.file.gone]:
             known = {column.id: column for column in life.epochs[unit.epoch].columns}
             columns = []
-            for number, one in zip(unit.ids, unit.version.columns, strict=True):
-                name = known[number].name.lower() if number in known else one.source_name.lower()
+            for number, column in zip(unit.ids, unit.version.columns, strict=True):
+                name = known[number].name.lower() if number in known else column.source_name.lower()
                 identity = number if life is living and number >= 0 else ids.get(name, name)
-                columns.append((one.name, arrow_type(one.arrow_type), identity))
+                columns.append((column.name, arrow_type(column.arrow_type), identity))
             file = unit.file
             whole = (unit.first, unit.last) == (file.first, file.last) and not file.spans and not file.dropped
             where = "" if whole else (unit.first, unit.last, file.identity)
@@ -96,35 +96,35 @@ def unite(parts: Sequence[Part], living: Iterable[tuple[Hashable, str]]) -> list
     If no type holds the values of two types exactly, the second gets a separate column ``name@type``.
     """
     names: dict[Hashable, str] = dict(living)
-    found: dict[Hashable, list[United]] = {identity: [] for identity in names}
+    by_identity: dict[Hashable, list[United]] = {identity: [] for identity in names}
     for number, part in reversed(list(enumerate(parts))):
         for name, kind, identity in part.columns:
             names.setdefault(identity, name)
-            listed = found.setdefault(identity, [])
-            for one in listed:
-                together = common_type(one.type, kind)
+            listed = by_identity.setdefault(identity, [])
+            for column in listed:
+                together = common_type(column.type, kind)
                 if together is not None:
-                    one.type = together
+                    column.type = together
                     break
             else:
-                one = United(names[identity] + (f"@{kind}" if listed else ""), kind)
-                listed.append(one)
-            one.names[number] = (name, kind)
-    columns = [one for listed in found.values() for one in listed]
+                column = United(names[identity] + (f"@{kind}" if listed else ""), kind)
+                listed.append(column)
+            column.names[number] = (name, kind)
+    columns = [column for listed in by_identity.values() for column in listed]
     taken = {name.lower() for name in SYSTEM_COLUMNS} | {"_chain", "_schema_version"}
-    for one in columns:
-        while one.name.lower() in taken:
-            one.name += "_"
-        taken.add(one.name.lower())
+    for column in columns:
+        while column.name.lower() in taken:
+            column.name += "_"
+        taken.add(column.name.lower())
     return columns
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type that holds all values of both exactly; None if there is none."""
-    found = wider(one, other)
+    common = wider(one, other)
     # Texts would be spelled as no server does, and a date is of no time zone.
-    is_exact = one == other or not (pa.types.is_string(found) or found == UTC_TIMESTAMP)
-    return found if is_exact else None
+    is_exact = one == other or not (pa.types.is_string(common) or common == UTC_TIMESTAMP)
+    return common if is_exact else None
 
 
 def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashable, str]]:
@@ -134,8 +134,8 @@ def living_columns(lives: Sequence[Life], table: TableName) -> list[tuple[Hashab
 
 
 def _head(state: State) -> str:
-    made = f"load {state.version}" if state.version else "the export with --views"
-    return f"-- Views as of {made}; each writes this file anew.\n\n"
+    origin = f"load {state.version}" if state.version else "the export with --views"
+    return f"-- Views as of {origin}; each writes this file anew.\n\n"
 
 
 class DuckDb:
@@ -201,8 +201,8 @@ Dialect = DuckDb | Spark
 
 def has_views(state: State, place: Place) -> bool:
     """Whether the committed state's views exist."""
-    there = place.read(Spark.path)
-    return there is not None and there.startswith(_head(state).encode())
+    content = place.read(Spark.path)
+    return content is not None and content.startswith(_head(state).encode())
 
 
 def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
@@ -217,11 +217,11 @@ def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) 
     taken: set[str] = set()
 
     def free(name: TableName, suffix: str = "") -> TableName:
-        found = TableName(name.db, name.table + suffix)
-        while dialect.folded(found) in taken:
-            found = TableName(name.db, f"{found.table}_")
-        taken.add(dialect.folded(found))
-        return found
+        candidate = TableName(name.db, name.table + suffix)
+        while dialect.folded(candidate) in taken:
+            candidate = TableName(name.db, f"{candidate.table}_")
+        taken.add(dialect.folded(candidate))
+        return candidate
 
     # Tables take their names before the derived views do.
     for name, view in [(name, free(name)) for name in sorted(living)]:
@@ -260,7 +260,7 @@ def _history(parts: Sequence[Part], columns: Sequence[United], place: Place, dia
             f"{_text(part.units[0].file.chain)} AS _chain",
             f"{_text(part.version.name)} AS _schema_version",
         ]
-        named += [_column(one, number, dialect) for one in columns]
+        named += [_column(column, number, dialect) for column in columns]
         paths = [unit.file.path for unit in part.units]
         text = f"SELECT {', '.join(named)}\nFROM {dialect.files(place, paths)}"
         if not part.is_whole:

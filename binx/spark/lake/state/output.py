@@ -80,10 +80,10 @@ class Output:
         kept = self._former | self._garbage
         for folder in sorted(self.folders):
             for kind in _KINDS:
-                found = (file.path for file in self.place.files(f"{folder}/{kind}", recursive=True))
+                paths = (file.path for file in self.place.files(f"{folder}/{kind}", recursive=True))
                 self.place.remove(
                     path
-                    for path in found
+                    for path in paths
                     if path not in kept and path.endswith(".parquet") and "/_delta_log/" not in path
                 )
 

@@ -21,7 +21,9 @@ def to_json(record: Any) -> bytes:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {one.name: _with_text_keys(getattr(value, one.name)) for one in fields(value) if one.init}
+        return {
+            field.name: _with_text_keys(getattr(value, field.name)) for field in fields(value) if field.init
+        }
     if isinstance(value, set):
         return sorted(value)
     if isinstance(value, GtidSet):
@@ -46,23 +48,23 @@ def reader_of(kind: Any) -> Reader:
         return GtidSet.parse
     if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
-        readers = {one.name: reader_of(hints[one.name]) for one in fields(kind) if one.init}
+        readers = {field.name: reader_of(hints[field.name]) for field in fields(kind) if field.init}
         return lambda data: kind(**{name: read(data[name]) for name, read in readers.items()})
     if origin in (Union, UnionType):
-        some = reader_of(next(one for one in arguments if one is not type(None)))
-        return lambda data: None if data is None else some(data)
+        inner = reader_of(next(argument for argument in arguments if argument is not type(None)))
+        return lambda data: None if data is None else inner(data)
     if origin in (list, set) or (origin is tuple and arguments[-1] is Ellipsis):
         each = reader_of(arguments[0])
         return lambda data: origin(map(each, _checked(data, list)))
     if origin is dict:
         key, value = map(reader_of, arguments)
         return lambda data: {
-            key(one): value(other) for one, other in (data.items() if isinstance(data, dict) else data)
+            key(name): value(other) for name, other in (data.items() if isinstance(data, dict) else data)
         }
     if origin is tuple or hasattr(kind, "_fields"):
         make = tuple if origin is tuple else kind._make
-        each_one = [reader_of(one) for one in (arguments or get_type_hints(kind).values())]
-        return lambda data: make(read(one) for read, one in zip(each_one, data, strict=True))
+        each_one = [reader_of(argument) for argument in (arguments or get_type_hints(kind).values())]
+        return lambda data: make(read(item) for read, item in zip(each_one, data, strict=True))
     if isinstance(kind, type) and kind in (str, int, bool, float):
         return lambda data: _checked(data, kind)
     return lambda data: data

@@ -56,14 +56,14 @@ class LifeRecord:
     @property
     def told(self) -> list[str]:
         """The reasons why it is incomplete, as sentences."""
-        found = [] if self.whole else [NO_BEGINNING]
-        found += self.reasons
+        sentences = [] if self.whole else [NO_BEGINNING]
+        sentences += self.reasons
         if self.unknown:
-            found.append(
+            sentences.append(
                 f"{self.unknown:,} rows have values that only the server knows (NULL, listed in _unknown)"
             )
-        found += [loss.reason for loss in self.losses]
-        return found + ([f"stopped: {self.error}"] if self.error else [])
+        sentences += [loss.reason for loss in self.losses]
+        return sentences + ([f"stopped: {self.error}"] if self.error else [])
 
     @property
     def complete(self) -> str:
@@ -152,12 +152,12 @@ class State:
     @property
     def erased(self) -> dict[tuple[TableName, str], set[tuple[str, int]]]:
         """The events that had erased rows, by table and chain: a transaction and the event's time."""
-        found: dict[tuple[TableName, str], set[tuple[str, int]]] = defaultdict(set)
+        events: dict[tuple[TableName, str], set[tuple[str, int]]] = defaultdict(set)
         for db, table, chain, transaction, time in (
-            one for note in self.erasures for one in note.get("events", ())
+            event for note in self.erasures for event in note.get("events", ())
         ):
-            found[TableName(db, table), chain].add((transaction, time))
-        return found
+            events[TableName(db, table), chain].add((transaction, time))
+        return events
 
     def paths(self) -> set[str]:
         """Return all data files that count."""

@@ -31,22 +31,22 @@ def referred(effect: Mapping[str, Any]) -> Iterator[Cause]:
 
 def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str]]:
     """Return the columns whose changes other tables follow, by all names of their tables."""
-    found: dict[TableName, set[str]] = defaultdict(set)
+    followed: dict[TableName, set[str]] = defaultdict(set)
     for statement in statements:
         for effect in statement.effects:
             for table, column in referred(effect):
                 if column:
-                    found[table].add(column)
+                    followed[table].add(column)
             if effect["action"] == "renamed":
                 former = TableName(effect.get("db") or "", effect["table"])
-                if former in found:
-                    found[second_table(effect)] |= found[former]
-    return found
+                if former in followed:
+                    followed[second_table(effect)] |= followed[former]
+    return followed
 
 
 def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
     """Return those of the columns that an update in a file changed; all of them if that is not known."""
-    found: set[str] = set()
+    changed: set[str] = set()
     try:
         with Place(file.root).parquet(file.path) as opened:
             names = {name.lower(): name for name in opened.schema_arrow.names}
@@ -57,11 +57,11 @@ def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
             for group in range(opened.metadata.num_row_groups):
                 rows = opened.read_row_group(group, columns=wanted, use_threads=False)
                 rows = rows if last is None else pa.concat_tables([last, rows]).unify_dictionaries()
-                found |= {column for column in columns if _is_changed(rows, names[column])}
+                changed |= {column for column in columns if _is_changed(rows, names[column])}
                 last = rows.slice(len(rows) - 1)
     except (OSError, pa.ArrowException):
         return {*columns}
-    return found
+    return changed
 
 
 def _is_changed(rows: pa.Table, name: str) -> bool:
@@ -80,19 +80,19 @@ def unlogged(lives: Sequence[Life], causes: Collection[Cause]) -> dict[str, str]
 
     A table that is reached changes the rows of those that refer to it in turn.
     """
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     reached: set[TableName] = set()
     while True:
         new = {
             life.id: sorted({str(table) for table, column in own})
             for life in lives
-            if life.id not in found
-            and (own := [one for one in life.parents if one in causes or one[0] in reached])
+            if life.id not in sentences
+            and (own := [cause for cause in life.parents if cause in causes or cause[0] in reached])
         }
         if not new:
-            return found
+            return sentences
         for number, tables in new.items():
-            found[number] = (
+            sentences[number] = (
                 f"rows that foreign keys deleted or changed with rows of {', '.join(tables)} are not logged"
             )
         reached |= {name for life in lives if life.id in new for _, name in life.names}

@@ -37,7 +37,7 @@ class Prepared:
 
 def follow_prepared(statements: Iterable[Statement]) -> Prepared:
     """Find out which prepared transactions were committed."""
-    found = Prepared()
+    prepared = Prepared()
     open_: dict[str, Place] = {}
     given_up: list[Place] = []
     for statement in statements:
@@ -47,19 +47,19 @@ def follow_prepared(statements: Iterable[Statement]) -> Prepared:
             if effect["action"] == "prepared":
                 open_[xid] = place
             if former is not None and effect["action"] == "committed":
-                found.committed[former] = place
+                prepared.committed[former] = place
             elif former is not None:
                 given_up.append(former)
     for chain, scn in sorted([*given_up, *open_.values()]):
-        found.withheld[chain].append(scn)
-    return found
+        prepared.withheld[chain].append(scn)
+    return prepared
 
 
 _XA = ("prepared", "committed", "rolled_back")
 
 
 def epoch_of(
-    place: Position,
+    since: Position,
     columns: tuple[Column, ...],
     key: tuple[int, ...],
     changes: tuple[Change, ...],
@@ -67,7 +67,7 @@ def epoch_of(
 ) -> Epoch:
     """Return the epoch that begins with a statement."""
     return Epoch(
-        place, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
+        since, columns, key, changes, statement.time_zone, strict=statement.strict, flavour=statement.flavour
     )
 
 
@@ -82,48 +82,48 @@ def differ(before: Column, after: Column) -> bool:
 
 def ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
     """Return the ids of columns by name; empty if one does not exist."""
-    ids = {one.name.lower(): one.id for one in columns}
+    ids = {column.name.lower(): column.id for column in columns}
     wanted = [ids.get(name.lower()) for name in names]
-    return () if None in wanted else tuple(one for one in wanted if one is not None)
+    return () if None in wanted else tuple(number for number in wanted if number is not None)
 
 
 def key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
     """Return the key of a version as column ids."""
-    names = {one.name: one.source_name for one in version.columns}
+    names = {column.name: column.source_name for column in version.columns}
     return ids_of(columns, [names.get(name, name) for name in version.key])
 
 
 def fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
     """Return the ids of a version's columns; None if the columns differ from the epoch's."""
-    ids = {one.name.lower(): one.id for one in columns}
+    ids = {column.name.lower(): column.id for column in columns}
     if len(version.columns) != len(columns):
         return None
-    found = [ids.get(one.source_name.lower()) for one in version.columns]
-    if None not in found:
-        return tuple(one for one in found if one is not None)
-    if all(one.source_name == f"c{place}" for place, one in enumerate(version.columns, 1)):
-        return tuple(one.id for one in columns)
+    numbers = [ids.get(column.source_name.lower()) for column in version.columns]
+    if None not in numbers:
+        return tuple(number for number in numbers if number is not None)
+    if all(column.source_name == f"c{number}" for number, column in enumerate(version.columns, 1)):
+        return tuple(column.id for column in columns)
     return None
 
 
 def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
     """Whether a version has the epoch's types."""
     return all(
-        epoch.column(number).arrow_type == one.arrow_type
-        for number, one in zip(ids, version.columns, strict=True)
+        epoch.column(number).arrow_type == column.arrow_type
+        for number, column in zip(ids, version.columns, strict=True)
     )
 
 
 def confirmed(epoch: Epoch, version: Version, ids: Sequence[int]) -> Epoch:
     """Return the epoch with the types found in the rows."""
-    told = dict(zip(ids, version.columns, strict=True))
+    by_id = dict(zip(ids, version.columns, strict=True))
     columns = tuple(
         replace(
-            one,
-            arrow_type=told[one.id].arrow_type,
-            mysql_type=one.mysql_type or told[one.id].mysql_type,
-            charset=one.charset or told[one.id].charset,
+            column,
+            arrow_type=by_id[column.id].arrow_type,
+            mysql_type=column.mysql_type or by_id[column.id].mysql_type,
+            charset=column.charset or by_id[column.id].charset,
         )
-        for one in epoch.columns
+        for column in epoch.columns
     )
     return replace(epoch, columns=columns, key=epoch.key or key_of(version, columns))

@@ -25,7 +25,7 @@ def _left_out(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]
         for number, log in chains[chain].logs.items():
             names = list(_names_in(life, rank, number)) if log.selected else []
             # An export that lacks nothing makes up for other exports of the same log.
-            lacking = [max((one.lacks(name) for name in names), default="") for one in log.selected]
+            lacking = [max((export.lacks(name) for name in names), default="") for export in log.selected]
             if lacking and all(lacking):
                 logs[min(lacking)].append(chains[chain].called(number))
     return [
@@ -54,7 +54,7 @@ def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[s
     for unit in life.units:
         if chains[unit.file.chain].at is None:
             logs[unit.file.chain].add(unit.first >> FILE_BITS)
-    found = []
+    sentences = []
     for one, other in combinations(sorted(logs, key=ranks.__getitem__), 2):
         first, second = chains[one], chains[other]
         last = {
@@ -71,8 +71,8 @@ def _out_of_turn(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[s
         if any(
             domain == other_domain and number > low for domain, number in last for other_domain, low in own
         ):
-            found.append(
+            sentences.append(
                 f"{one} and {other} took turns, and their logs do not repeat each other's changes"
                 f" (log_slave_updates): changes of {one} behind those of {other} are applied before them"
             )
-    return found
+    return sentences

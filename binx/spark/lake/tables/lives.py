@@ -63,7 +63,7 @@ class Epoch:
 
     def column(self, number: int) -> Column:
         """Return the column with an id."""
-        return next(one for one in self.columns if one.id == number)
+        return next(column for column in self.columns if column.id == number)
 
 
 @dataclass(frozen=True, slots=True)

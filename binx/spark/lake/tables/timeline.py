@@ -36,7 +36,7 @@ _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
 _DEFINING = ("altered", "partitions", "not_understood", MENTIONED)
-_UNTOLD = "columns changed without a statement in the logs"
+_UNLOGGED = "columns changed without a statement in the logs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,9 @@ class Timeline:
 
     def trace(self, files: Sequence[ChangesFile], statements: Sequence[Statement]) -> list[Life]:
         """Return all lives, including dropped ones."""
-        ordered = sorted(statements, key=lambda one: (self._ranks[one.chain], one.scn, one.ordinal))
+        ordered = sorted(
+            statements, key=lambda statement: (self._ranks[statement.chain], statement.scn, statement.ordinal)
+        )
         self._prepared = follow_prepared(ordered)
         operations: list[tuple[Position, int, int, Any]] = []
         # At its position, a base comes after statements and before rows.
@@ -88,12 +90,12 @@ class Timeline:
         for number, clip in enumerate(self._clips(files, ordered)):
             is_base = clip.file.chain in self._bases
             operations.append((self._place(clip.file.chain, clip.first), 3 - is_base, number, clip))
-        for place, _, _, operation in sorted(operations, key=lambda one: one[:3]):
+        for position, _, _, operation in sorted(operations, key=lambda operation: operation[:3]):
             if isinstance(operation, _Clip):
-                self._take(operation, place)
+                self._take(operation, position)
             else:
                 for effect in operation.effects:
-                    self._follow(effect, operation, place)
+                    self._follow(effect, operation, position)
         return [life for life in self.lives if life.epochs]
 
     def _place(self, chain: str, scn: int) -> Position:
@@ -143,11 +145,11 @@ class Timeline:
         base = self._names[name].base if name in self._names else None
         return base is not None and base.holds(statement.chain, statement.scn)
 
-    def _called(self, name: TableName) -> Life:
+    def _life_of(self, name: TableName) -> Life:
         """Return the life with this name; if there is none, the table is older than the logs."""
         return self._names.get(name) or self._born(name, "", None, whole=False)
 
-    def _follow(self, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
+    def _follow(self, effect: Mapping[str, Any], statement: Statement, position: Position) -> None:
         where = f"{statement.chain}:{statement.scn}"
         db, table = effect.get("db") or "", effect.get("table")
         if table is None:
@@ -160,15 +162,15 @@ class Timeline:
             return
         match effect["action"]:
             case "created":
-                self._created(name, effect, statement, place)
+                self._created(name, effect, statement, position)
             case "truncated":
-                self._truncated(name, where, place)
+                self._truncated(name, where, position)
             case "dropped":
                 self._end(name)
             case "renamed":
-                self._renamed(name, second_table(effect), statement, place)
+                self._renamed(name, second_table(effect), statement, position)
             case "altered":
-                self._alter(self._called(name), effect, statement, place)
+                self._alter(self._life_of(name), effect, statement, position)
             case "partitions" | "not_understood":
                 self._mark(effect, name, where)
         if name in self._names:
@@ -178,40 +180,40 @@ class Timeline:
             if is_defined and life.made_by[-1] is not statement:
                 life.made_by.append(statement)
 
-    def _truncated(self, name: TableName, where: str, place: Position) -> None:
-        former = self._called(name)
-        life = self._born(name, where, place, whole=True)
+    def _truncated(self, name: TableName, where: str, position: Position) -> None:
+        former = self._life_of(name)
+        life = self._born(name, where, position, whole=True)
         life.parents, life.base, life.made_by = set(former.parents), former.base, list(former.made_by)
         if former.epochs:
-            life.epochs = [replace(former.epochs[-1], since=place, changes=())]
+            life.epochs = [replace(former.epochs[-1], since=position, changes=())]
             self._next[life.id] = self._next[former.id]
 
-    def _renamed(self, name: TableName, new: TableName, statement: Statement, place: Position) -> None:
-        life = self._called(name)
+    def _renamed(self, name: TableName, new: TableName, statement: Statement, position: Position) -> None:
+        life = self._life_of(name)
         del self._names[name]
         self._end(new)
         life.name = new
-        life.names.append((place, new))
-        for one in self.lives:
-            one.parents |= {(new, column) for table, column in one.parents if table == name}
+        life.names.append((position, new))
+        for other in self.lives:
+            other.parents |= {(new, column) for table, column in other.parents if table == name}
         self._names[new] = life
         if life.made_by and life.made_by[-1] is not statement:
             life.made_by.append((name, new))
 
     def _created(
-        self, name: TableName, effect: Mapping[str, Any], statement: Statement, place: Position
+        self, name: TableName, effect: Mapping[str, Any], statement: Statement, position: Position
     ) -> None:
         """Begin a table with a statement of a log or of a base."""
         if effect.get("if_not_exists") and name in self._names:
             return
         base = self._bases.get(statement.chain)
         where = f"{statement.chain}:{statement.scn}" if base is None else statement.chain
-        life = self._born(name, where, place, whole=True)
+        life = self._born(name, where, position, whole=True)
         life.base = base
         life.made_by = [statement]
         if base is not None:
             life.reasons += [*base.doubts, *([_PREPARED] if self._is_across(base) else [])]
-        self._define(life, effect, statement, place)
+        self._define(life, effect, statement, position)
 
     def _is_across(self, base: PlacedBase) -> bool:
         """Whether an XA transaction was prepared before a base and committed after it."""
@@ -223,96 +225,100 @@ class Timeline:
     def _mark(self, effect: Mapping[str, Any], name: TableName, where: str) -> None:
         """Record why tables are incomplete."""
         if effect["action"] == "not_understood":
-            self._called(name).reasons.append(f"{where}: {_UNDEFINED}: {effect.get('reason') or ''}")
+            self._life_of(name).reasons.append(f"{where}: {_UNDEFINED}: {effect.get('reason') or ''}")
             return
         others = [] if effect.get("new_table") is None else [second_table(effect)]
-        for one in [name, *others]:
-            self._called(one).reasons.append(f"{where}: {_PARTITIONS}")
+        for table in [name, *others]:
+            self._life_of(table).reasons.append(f"{where}: {_PARTITIONS}")
 
     def _new_id(self, life: Life) -> int:
         self._next[life.id] += 1
         return self._next[life.id]
 
-    def _column(self, life: Life, told: Mapping[str, Any], number: int | None = None) -> Column:
+    def _column(self, life: Life, definition: Mapping[str, Any], number: int | None = None) -> Column:
         return Column(
             self._new_id(life) if number is None else number,
-            told["name"],
-            told.get("arrow_type") or "",
-            told.get("mysql_type") or "",
-            told.get("charset") or "",
-            nullable=told.get("nullable") is not False,
+            definition["name"],
+            definition.get("arrow_type") or "",
+            definition.get("mysql_type") or "",
+            definition.get("charset") or "",
+            nullable=definition.get("nullable") is not False,
         )
 
-    def _define(self, life: Life, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
+    def _define(
+        self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position
+    ) -> None:
         """Begin a life with the statement's columns; if it has none, the life's first file provides them."""
         if effect.get("columns") is not None:
-            columns = tuple(self._column(life, one) for one in effect["columns"])
+            columns = tuple(self._column(life, column) for column in effect["columns"])
             key = ids_of(columns, effect.get("key") or ())
-            life.epochs.append(epoch_of(place, columns, key, (), statement))
+            life.epochs.append(epoch_of(position, columns, key, (), statement))
 
-    def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, place: Position) -> None:
+    def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position) -> None:
         if not life.epochs:
-            self._define(life, effect, statement, place)
+            self._define(life, effect, statement, position)
             return
         last = life.epochs[-1]
-        found, changes = self._clauses(life, effect.get("changes") or ())
-        columns = tuple(found.values())
+        by_name, changes = self._clauses(life, effect.get("changes") or ())
+        columns = tuple(by_name.values())
         if effect.get("columns") is not None:
-            columns = tuple(self._behind(life, one, found, changes) for one in effect["columns"])
+            columns = tuple(
+                self._column_after(life, column, by_name, changes) for column in effect["columns"]
+            )
         key = ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
-        key = key if set(key) <= {one.id for one in columns} else ()
+        key = key if set(key) <= {column.id for column in columns} else ()
         is_computed = any(change.former is None or change.numbers for change in changes)
         if columns != last.columns or key != last.key or is_computed:
-            life.epochs.append(epoch_of(place, columns, key, tuple(changes), statement))
+            life.epochs.append(epoch_of(position, columns, key, tuple(changes), statement))
 
     def _clauses(
-        self, life: Life, told: Sequence[Mapping[str, Any]]
+        self, life: Life, clauses: Sequence[Mapping[str, Any]]
     ) -> tuple[dict[str, Column], list[Change]]:
         """Return the columns after an ALTER TABLE, by lower-case name, and the changes of values."""
-        old = {one.name.lower(): one for one in life.epochs[-1].columns}
-        found, changes = dict(old), []
-        for one in told:
-            if one["action"] != "added":
-                found.pop((one.get("former") or one["name"]).lower(), None)
-        for one in told:
-            before = old.get((one.get("former") or one["name"]).lower())
-            if one["action"] == "dropped":
+        old = {column.name.lower(): column for column in life.epochs[-1].columns}
+        by_name, changes = dict(old), []
+        for clause in clauses:
+            if clause["action"] != "added":
+                by_name.pop((clause.get("former") or clause["name"]).lower(), None)
+        for clause in clauses:
+            before = old.get((clause.get("former") or clause["name"]).lower())
+            if clause["action"] == "dropped":
                 continue
-            if one["action"] == "renamed" and before is not None:
-                after = replace(before, name=one["name"])
-            elif one["action"] == "retyped" and before is not None:
-                after = self._column(life, one, before.id)
-                filled = Value(one.get("value"), one.get("misfit"))
-                is_filled, is_other = filled != Value(None), one.get("known") is False
+            if clause["action"] == "renamed" and before is not None:
+                after = replace(before, name=clause["name"])
+            elif clause["action"] == "retyped" and before is not None:
+                after = self._column(life, clause, before.id)
+                filled = Value(clause.get("value"), clause.get("misfit"))
+                is_filled, is_other = filled != Value(None), clause.get("known") is False
                 change = Change(before.id, before, filled if is_filled else None, numbers=is_other)
                 changes.append(Change(before.id, None) if is_other and not is_filled else change)
             else:
-                after = self._column(life, one)
-                value = Value(one.get("value"), one.get("misfit"))
-                changes.append(Change(after.id, None, value, known=bool(one.get("known"))))
-            found[after.name.lower()] = after
-        return found, changes
+                after = self._column(life, clause)
+                value = Value(clause.get("value"), clause.get("misfit"))
+                changes.append(Change(after.id, None, value, known=bool(clause.get("known"))))
+            by_name[after.name.lower()] = after
+        return by_name, changes
 
-    def _behind(
-        self, life: Life, told: Mapping[str, Any], found: Mapping[str, Column], changes: list[Change]
+    def _column_after(
+        self, life: Life, definition: Mapping[str, Any], by_name: Mapping[str, Column], changes: list[Change]
     ) -> Column:
         """Return a column after a statement; changes without a clause are added."""
-        there = found.get(told["name"].lower())
-        after = self._column(life, told, None if there is None else there.id)
-        if there is None:
+        former = by_name.get(definition["name"].lower())
+        after = self._column(life, definition, None if former is None else former.id)
+        if former is None:
             changes.append(Change(after.id, None))
-        elif all(change.id != there.id for change in changes) and differ(there, after):
-            changes.append(Change(there.id, there))
+        elif all(change.id != former.id for change in changes) and differ(former, after):
+            changes.append(Change(former.id, former))
         return after
 
-    def _take(self, clip: _Clip, place: Position) -> None:
+    def _take(self, clip: _Clip, position: Position) -> None:
         """Assign the rows of a clip to the life that has the table's name here."""
-        life = self._called(clip.file.table)
+        life = self._life_of(clip.file.table)
         file: ChangesFile | None = clip.file
         base = life.base
         if clip.file.chain in self._bases:
             # The base's rows precede all others of the life, regardless of their commit versions.
-            place = Position(-1, clip.first)
+            position = Position(-1, clip.first)
         elif base is not None and clip.file.chain in base.held:
             spans = clip.file.spans or ((clip.first, clip.last),)
             left = [rest for span in spans for rest in without(span, base.held[clip.file.chain])]
@@ -321,7 +327,7 @@ class Timeline:
             return
         version = self._versions[clip.file.table, clip.file.version]
         if not life.epochs:
-            columns = tuple(self._of_file(life, one) for one in version.columns)
+            columns = tuple(self._of_file(life, column) for column in version.columns)
             life.epochs.append(Epoch(None, columns, key_of(version, columns)))
         ids = fit(life.epochs[-1].columns, version)
         unused = not any(unit.epoch == len(life.epochs) - 1 for unit in life.units)
@@ -329,38 +335,38 @@ class Timeline:
             if not clip.alone:
                 self.empty.append((clip.file, clip.first, clip.last))
                 return
-            self._untold(life, version, place)
+            self._begin_from_rows(life, version, position)
             ids = fit(life.epochs[-1].columns, version)
             assert ids is not None
         elif unused:
             life.epochs[-1] = confirmed(life.epochs[-1], version, ids)
         withheld = self._prepared.withheld_in(clip.file.chain, clip.first, clip.last)
         life.units.append(
-            Unit(file, version, place, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
+            Unit(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
         )
 
-    def _of_file(self, life: Life, one: FileColumn, number: int | None = None) -> Column:
+    def _of_file(self, life: Life, column: FileColumn, number: int | None = None) -> Column:
         return Column(
             self._new_id(life) if number is None else number,
-            one.source_name,
-            one.arrow_type,
-            one.mysql_type,
-            one.charset,
+            column.source_name,
+            column.arrow_type,
+            column.mysql_type,
+            column.charset,
         )
 
-    def _untold(self, life: Life, version: Version, place: Position) -> None:
+    def _begin_from_rows(self, life: Life, version: Version, position: Position) -> None:
         """Begin an epoch whose columns are known only from the rows; columns are matched by name."""
-        life.reasons.append(f"{version.name}: {_UNTOLD}")
-        old = {one.name.lower(): one for one in life.epochs[-1].columns}
+        life.reasons.append(f"{version.name}: {_UNLOGGED}")
+        old = {column.name.lower(): column for column in life.epochs[-1].columns}
         columns, changes = [], []
-        for one in version.columns:
-            before = old.get(one.source_name.lower())
-            after = self._of_file(life, one, None if before is None else before.id)
+        for column in version.columns:
+            before = old.get(column.source_name.lower())
+            after = self._of_file(life, column, None if before is None else before.id)
             columns.append(after)
             if before is None:
-                known = one.added is not None
-                changes.append(Change(after.id, None, one.added, known=known))
+                known = column.added is not None
+                changes.append(Change(after.id, None, column.added, known=known))
             elif differ(before, after):
                 changes.append(Change(after.id, before))
         key = key_of(version, columns)
-        life.epochs.append(Epoch(place, tuple(columns), key, tuple(changes)))
+        life.epochs.append(Epoch(position, tuple(columns), key, tuple(changes)))

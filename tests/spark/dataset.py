@@ -160,10 +160,18 @@ class Server:
         self.logs[-1].statements.append(Statement(scn, transaction, self.clock, db, sql, kind, effects))
         return scn
 
-    def create(self, table: Name, fields: Sequence[tuple[str, pa.DataType]], key: Sequence[str]) -> None:
+    def create(
+        self,
+        table: Name,
+        fields: Sequence[tuple[str, pa.DataType]],
+        key: Sequence[str],
+        *,
+        if_not_exists: bool = False,
+    ) -> None:
         sql = f"CREATE TABLE `{table[0]}`.`{table[1]}` (...)"
         columns = [column_effect(*field) for field in fields]
-        scn = self.ddl(sql, {**_about("created", table), "columns": columns, "key": list(key)})
+        effect = {**_about("created", table), "columns": columns, "key": list(key)}
+        scn = self.ddl(sql, {**effect, "if_not_exists": if_not_exists})
         self.tables[table] = {}
         self._set(table, Version(tuple(fields), tuple(key), sql, scn))
 

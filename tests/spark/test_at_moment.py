@@ -14,6 +14,7 @@ from binx.errors import AbsentError, RefusedError, SourceError, UsageError
 from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.options import FILE_FORMATS
 from binx.spark.lake.restore import write_table
+from binx.spark.lake.state.state import NO_BEGINNING
 from binx.storage.output import open_output
 from tests.cli.process import binx
 from tests.spark.conftest import Load
@@ -159,6 +160,29 @@ def test_what_the_logs_do_not_tell_is_listed(tmp_path: Path) -> None:
         server.export(tmp_path / "late", log)
     (text,) = table_at(str(tmp_path / "late"), "shop.orders", None).missing
     assert text.startswith("rows that were there before the first log are missing")
+
+
+@pytest.mark.parametrize(
+    ("before", "is_new"),
+    [
+        (None, False),
+        ({"action": "dropped", "db": "shop", "table": "orders"}, True),
+        ({"action": "dropped", "db": "shop", "table": "sales"}, False),
+        ({"action": "created", "db": "shop"}, True),
+        ({"action": "dropped", "db": "shop"}, True),
+    ],
+)
+def test_create_if_not_exists_is_a_beginning_only_of_what_was_not_there(
+    tmp_path: Path, before: dict[str, str] | None, is_new: bool
+) -> None:
+    server = Server()
+    if before is not None:
+        server.ddl("before", before)
+    server.create(ORDERS, FIELDS, ["id"], if_not_exists=True)
+    server.transaction(("insert", ORDERS, {"id": 1, "name": "a", "amount": 0}))
+    server.export_all(tmp_path / "lake")
+    found = table_at(str(tmp_path / "lake"), "shop.orders", None)
+    assert (found.rows.num_rows, found.missing) == (1, [] if is_new else [NO_BEGINNING])
 
 
 def test_sql_makes_the_table_with_what_it_was_then(tmp_path: Path) -> None:

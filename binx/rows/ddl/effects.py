@@ -161,6 +161,8 @@ class _Effects:
                 yield self._effect("truncated", parsed.table)
             case DropDatabase() | CreateDatabase(replaces=True):
                 yield Effect("dropped", parsed.db)
+            case CreateDatabase(if_not_exists=False):
+                yield Effect("created", parsed.db)
             case NotUnderstood():
                 named = [self._effect("not_understood", table) for table in parsed.tables]
                 for effect in named or [Effect("not_understood", self._default_db)]:

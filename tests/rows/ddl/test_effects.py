@@ -60,6 +60,7 @@ def test_a_table_that_is_created_has_columns_a_key_and_parents() -> None:
             "ALTER TABLE t RENAME AS other.u",
             {"action": "renamed", "db": "shop", "table": "t", "new_db": "other", "new_table": "u"},
         ),
+        ("CREATE DATABASE d", {"action": "created", "db": "d"}),
         ("XA PREPARE X'61',X'',1", {"action": "prepared", "xid": "X'61',X'',1"}),
         ("xa commit x'61', x'',1", {"action": "committed", "xid": "X'61',X'',1"}),
         ("XA ROLLBACK X'61',X'',1", {"action": "rolled_back", "xid": "X'61',X'',1"}),
@@ -73,6 +74,7 @@ def test_statements_that_do_nothing_to_tables_have_no_effects() -> None:
     for sql in (
         "XA COMMIT X'61',X'',1 ONE PHASE", "INSERT INTO t VALUES (1)", "CREATE USER u", "DROP VIEW t",
         "CREATE TABLE IF NOT EXISTS t (z INT)", "CREATE TEMPORARY TABLE t (z INT)", "BEGIN",
+        "CREATE DATABASE IF NOT EXISTS d",
     ):  # fmt: skip
         assert effects(TABLE, sql) == [], sql
 

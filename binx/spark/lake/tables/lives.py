@@ -98,6 +98,7 @@ class Life:
         names: its names, each with the position where it began; None for before the logs.
         base: the base that its first rows come from, None if they come from a log.
         made_by: the statements that defined it, and the names that it gave up for other tables.
+        last_id: the last id that a column got.
     """
 
     id: str
@@ -110,3 +111,9 @@ class Life:
     names: list[tuple[Position | None, TableName]] = field(default_factory=list)
     base: PlacedBase | None = None
     made_by: list[Statement | tuple[TableName, TableName]] = field(default_factory=list)
+    last_id: int = 0
+
+    def new_id(self) -> int:
+        """Return the id of a new column."""
+        self.last_id += 1
+        return self.last_id

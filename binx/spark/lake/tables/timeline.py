@@ -1,8 +1,4 @@
-"""Trace tables and columns through statements and files: lives, epochs, and the rows of each.
-
-Names in an ALTER TABLE refer to the table before the statement, whatever its clauses do: columns may be
-renamed in a circle, and a name that was given up may be reused for another column.
-"""
+"""Trace tables and columns through statements and files: lives, epochs, and the rows of each."""
 
 from __future__ import annotations
 
@@ -13,24 +9,24 @@ from itertools import pairwise
 from typing import Any
 
 from binx.spark.lake.dataset.chains import Position
-from binx.spark.lake.dataset.files import ChangesFile, FileColumn, Value, Version, clipped
+from binx.spark.lake.dataset.files import ChangesFile, Version, clipped
 from binx.spark.lake.dataset.placement import PlacedBase
 from binx.spark.lake.dataset.spans import without
 from binx.spark.lake.dataset.statements import MENTIONED, Statement, second_table
 from binx.spark.lake.table_name import TableName
 from binx.spark.lake.tables.cascades import referred
+from binx.spark.lake.tables.columns import column_of, column_of_file, columns_after, epoch_of_file
 from binx.spark.lake.tables.epochs import (
     Prepared,
     alike,
     confirmed,
-    differ,
     epoch_of,
     fit,
     follow_prepared,
     ids_of,
     key_of,
 )
-from binx.spark.lake.tables.lives import Change, Column, Epoch, Life, Unit
+from binx.spark.lake.tables.lives import Epoch, Life, Unit
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
 _UNDEFINED = "a table definition in the log is not understood"
@@ -68,7 +64,8 @@ class Timeline:
         self._bases = bases or {}
         self._names: dict[TableName, Life] = {}
         self._ids: dict[str, int] = defaultdict(int)
-        self._next: dict[str, int] = defaultdict(int)
+        self._gone: set[TableName] = set()
+        self._new_databases: set[str] = set()
         self._prepared = Prepared()
 
     @property
@@ -137,6 +134,7 @@ class Timeline:
 
     def _end(self, name: TableName) -> None:
         former = self._names.pop(name, None)
+        self._gone.add(name)
         if former is not None:
             former.name = None
 
@@ -153,7 +151,8 @@ class Timeline:
         where = f"{statement.chain}:{statement.scn}"
         db, table = effect.get("db") or "", effect.get("table")
         if table is None:
-            if effect["action"] == "dropped":
+            if effect["action"] in ("created", "dropped"):
+                self._new_databases.add(db)
                 for name in [name for name in self._names if name.db == db]:
                     self._end(name)
             return
@@ -186,11 +185,12 @@ class Timeline:
         life.parents, life.base, life.made_by = set(former.parents), former.base, list(former.made_by)
         if former.epochs:
             life.epochs = [replace(former.epochs[-1], since=position, changes=())]
-            self._next[life.id] = self._next[former.id]
+            life.last_id = former.last_id
 
     def _renamed(self, name: TableName, new: TableName, statement: Statement, position: Position) -> None:
         life = self._life_of(name)
         del self._names[name]
+        self._gone.add(name)
         self._end(new)
         life.name = new
         life.names.append((position, new))
@@ -203,12 +203,18 @@ class Timeline:
     def _created(
         self, name: TableName, effect: Mapping[str, Any], statement: Statement, position: Position
     ) -> None:
-        """Begin a table with a statement of a log or of a base."""
+        """Begin a table with a statement of a log or of a base.
+
+        With IF NOT EXISTS, MySQL also logs the statement if the table is there: then the table may be older
+        than the logs, unless they show that it was not there before.
+        """
         if effect.get("if_not_exists") and name in self._names:
             return
         base = self._bases.get(statement.chain)
         where = f"{statement.chain}:{statement.scn}" if base is None else statement.chain
-        life = self._born(name, where, position, whole=True)
+        is_new = base is not None or statement.flavour != "mysql" or not effect.get("if_not_exists")
+        is_new |= name in self._gone or name.db in self._new_databases
+        life = self._born(name, where, position, whole=is_new)
         life.base = base
         life.made_by = [statement]
         if base is not None:
@@ -231,26 +237,12 @@ class Timeline:
         for table in [name, *others]:
             self._life_of(table).reasons.append(f"{where}: {_PARTITIONS}")
 
-    def _new_id(self, life: Life) -> int:
-        self._next[life.id] += 1
-        return self._next[life.id]
-
-    def _column(self, life: Life, definition: Mapping[str, Any], number: int | None = None) -> Column:
-        return Column(
-            self._new_id(life) if number is None else number,
-            definition["name"],
-            definition.get("arrow_type") or "",
-            definition.get("mysql_type") or "",
-            definition.get("charset") or "",
-            nullable=definition.get("nullable") is not False,
-        )
-
     def _define(
         self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position
     ) -> None:
         """Begin a life with the statement's columns; if it has none, the life's first file provides them."""
         if effect.get("columns") is not None:
-            columns = tuple(self._column(life, column) for column in effect["columns"])
+            columns = tuple(column_of(life, column) for column in effect["columns"])
             key = ids_of(columns, effect.get("key") or ())
             life.epochs.append(epoch_of(position, columns, key, (), statement))
 
@@ -259,57 +251,12 @@ class Timeline:
             self._define(life, effect, statement, position)
             return
         last = life.epochs[-1]
-        by_name, changes = self._clauses(life, effect.get("changes") or ())
-        columns = tuple(by_name.values())
-        if effect.get("columns") is not None:
-            columns = tuple(
-                self._column_after(life, column, by_name, changes) for column in effect["columns"]
-            )
+        columns, changes = columns_after(life, effect)
         key = ids_of(columns, effect["key"]) if effect.get("key") is not None else last.key
         key = key if set(key) <= {column.id for column in columns} else ()
         is_computed = any(change.former is None or change.numbers for change in changes)
         if columns != last.columns or key != last.key or is_computed:
             life.epochs.append(epoch_of(position, columns, key, tuple(changes), statement))
-
-    def _clauses(
-        self, life: Life, clauses: Sequence[Mapping[str, Any]]
-    ) -> tuple[dict[str, Column], list[Change]]:
-        """Return the columns after an ALTER TABLE, by lower-case name, and the changes of values."""
-        old = {column.name.lower(): column for column in life.epochs[-1].columns}
-        by_name, changes = dict(old), []
-        for clause in clauses:
-            if clause["action"] != "added":
-                by_name.pop((clause.get("former") or clause["name"]).lower(), None)
-        for clause in clauses:
-            before = old.get((clause.get("former") or clause["name"]).lower())
-            if clause["action"] == "dropped":
-                continue
-            if clause["action"] == "renamed" and before is not None:
-                after = replace(before, name=clause["name"])
-            elif clause["action"] == "retyped" and before is not None:
-                after = self._column(life, clause, before.id)
-                filled = Value(clause.get("value"), clause.get("misfit"))
-                is_filled, is_other = filled != Value(None), clause.get("known") is False
-                change = Change(before.id, before, filled if is_filled else None, numbers=is_other)
-                changes.append(Change(before.id, None) if is_other and not is_filled else change)
-            else:
-                after = self._column(life, clause)
-                value = Value(clause.get("value"), clause.get("misfit"))
-                changes.append(Change(after.id, None, value, known=bool(clause.get("known"))))
-            by_name[after.name.lower()] = after
-        return by_name, changes
-
-    def _column_after(
-        self, life: Life, definition: Mapping[str, Any], by_name: Mapping[str, Column], changes: list[Change]
-    ) -> Column:
-        """Return a column after a statement; changes without a clause are added."""
-        former = by_name.get(definition["name"].lower())
-        after = self._column(life, definition, None if former is None else former.id)
-        if former is None:
-            changes.append(Change(after.id, None))
-        elif all(change.id != former.id for change in changes) and differ(former, after):
-            changes.append(Change(former.id, former))
-        return after
 
     def _take(self, clip: _Clip, position: Position) -> None:
         """Assign the rows of a clip to the life that has the table's name here."""
@@ -327,7 +274,7 @@ class Timeline:
             return
         version = self._versions[clip.file.table, clip.file.version]
         if not life.epochs:
-            columns = tuple(self._of_file(life, column) for column in version.columns)
+            columns = tuple(column_of_file(life, column) for column in version.columns)
             life.epochs.append(Epoch(None, columns, key_of(version, columns)))
         ids = fit(life.epochs[-1].columns, version)
         unused = not any(unit.epoch == len(life.epochs) - 1 for unit in life.units)
@@ -335,7 +282,8 @@ class Timeline:
             if not clip.alone:
                 self.empty.append((clip.file, clip.first, clip.last))
                 return
-            self._begin_from_rows(life, version, position)
+            life.reasons.append(f"{version.name}: {_UNLOGGED}")
+            life.epochs.append(epoch_of_file(life, version, position))
             ids = fit(life.epochs[-1].columns, version)
             assert ids is not None
         elif unused:
@@ -344,29 +292,3 @@ class Timeline:
         life.units.append(
             Unit(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
         )
-
-    def _of_file(self, life: Life, column: FileColumn, number: int | None = None) -> Column:
-        return Column(
-            self._new_id(life) if number is None else number,
-            column.source_name,
-            column.arrow_type,
-            column.mysql_type,
-            column.charset,
-        )
-
-    def _begin_from_rows(self, life: Life, version: Version, position: Position) -> None:
-        """Begin an epoch whose columns are known only from the rows; columns are matched by name."""
-        life.reasons.append(f"{version.name}: {_UNLOGGED}")
-        old = {column.name.lower(): column for column in life.epochs[-1].columns}
-        columns, changes = [], []
-        for column in version.columns:
-            before = old.get(column.source_name.lower())
-            after = self._of_file(life, column, None if before is None else before.id)
-            columns.append(after)
-            if before is None:
-                known = column.added is not None
-                changes.append(Change(after.id, None, column.added, known=known))
-            elif differ(before, after):
-                changes.append(Change(after.id, before))
-        key = key_of(version, columns)
-        life.epochs.append(Epoch(position, tuple(columns), key, tuple(changes)))

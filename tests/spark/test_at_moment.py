@@ -18,7 +18,7 @@ from binx.spark.lake.state.state import NO_BEGINNING
 from binx.storage.output import open_output
 from tests.cli.process import binx
 from tests.spark.conftest import Load
-from tests.spark.dataset import Server
+from tests.spark.dataset import Server, column_effect
 from tests.spark.test_state import ORDERS, Rows
 
 FIELDS = [("id", pa.int32()), ("name", pa.string()), ("amount", pa.int32())]
@@ -183,6 +183,23 @@ def test_create_if_not_exists_is_a_beginning_only_of_what_was_not_there(
     server.export_all(tmp_path / "lake")
     found = table_at(str(tmp_path / "lake"), "shop.orders", None)
     assert (found.rows.num_rows, found.missing) == (1, [] if is_new else [NO_BEGINNING])
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_alike"), [("enum('a','')", True), ("set('','a')", True), ("enum('a','b')", False)]
+)
+def test_a_key_with_an_empty_member_may_stand_for_two_rows(tmp_path: Path, kind: str, is_alike: bool) -> None:
+    server = Server()
+    fields = [("id", pa.string()), ("amount", pa.int32())]
+    server.create(ORDERS, fields, ["id"])
+    columns = [column_effect("id", pa.string(), mysql_type=kind), column_effect("amount", pa.int32())]
+    effect = {"action": "altered", "db": "shop", "table": "orders", "columns": columns, "key": ["id"]}
+    server.ddl("ALTER TABLE orders MODIFY id", effect)
+    server.transaction(("insert", ORDERS, {"id": "a", "amount": 0}))
+    server.export_all(tmp_path / "lake")
+    missing = table_at(str(tmp_path / "lake"), "shop.orders", None).missing
+    assert [text for text in missing if "empty member" in text] == missing
+    assert bool(missing) == is_alike
 
 
 def test_sql_makes_the_table_with_what_it_was_then(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from binx.dataset.dataset import escape_name
 from binx.dataset.parquet import to_parquet
 from binx.errors import ExitCode, OutputError
 from binx.log.file import open_files
-from binx.spark import session
+from binx.spark.lake import run as load_run
 from binx.spark.lake.arrow.replay import applied
 from binx.spark.lake.place import Place
 from testdata.compare import compare_shop, normal, spell
@@ -302,7 +302,7 @@ def test_example(line: str, place: Path, spark: Any, monkeypatch: pytest.MonkeyP
     def at_hand(**_: Any) -> Iterator[Any]:
         yield spark
 
-    monkeypatch.setattr(session, "local_session", at_hand)
+    monkeypatch.setattr(load_run, "local_session", at_hand)
     monkeypatch.setattr(to_parquet_command, "local_session", at_hand)
     if "--status" in line or "erase" in line:
         made = ["load", str(place / "lake"), "--output", str(place / "tables")]

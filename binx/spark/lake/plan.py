@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
+from binx.spark.lake.arrow.types import sql_type
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.dataset.placement import placed_bases
 from binx.spark.lake.dataset.spans import Span
@@ -16,10 +17,14 @@ from binx.spark.lake.job.work import Work
 from binx.spark.lake.state.state import State
 from binx.spark.lake.state.tables import LifeState
 from binx.spark.lake.table_name import TableName
-from binx.spark.lake.tables.lives import Life, Unit
+from binx.spark.lake.tables.lives import Column, Life, Unit
 from binx.spark.lake.tables.timeline import Timeline
 
 _KEYLESS = "it has no primary key any more: current/ stays as it was before; give a key with --key"
+_ALIKE = (
+    "an ENUM or SET of its key has an empty member: rows with it and rows with no member are alike, and count"
+    " once"
+)
 _WITHOUT_KEY = "it had no primary key when some of its rows were logged: rows that were alike count once"
 
 
@@ -78,6 +83,8 @@ def plan_load(
                 life.reasons.append(_KEYLESS)
             continue
         _fill_keys(life)
+        if any(_has_empty_member(epoch.column(number)) for epoch in life.epochs for number in epoch.key):
+            life.reasons.append(_ALIKE)
         former = state.lives.get(life.id)
         # A table that replaces another of the same name inherits its options.
         predecessor = former or loaded.get(life.name)
@@ -121,6 +128,11 @@ def _fill_keys(life: Life) -> None:
         life.epochs[number] = replace(epoch, key=key)
         if any(unit.epoch == number for unit in life.units):
             life.reasons.append(_WITHOUT_KEY)
+
+
+def _has_empty_member(column: Column) -> bool:
+    kind = sql_type(column)
+    return kind is not None and kind.base in ("enum", "set") and "" in kind.members
 
 
 def _plan(

@@ -22,13 +22,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from bench.changes import ROWS_A_LOG, Shop, write_export
 from bench.logs import CACHE
+from bench.object_store import object_store, store_uri
 from binx.spark.session import local_session
 
 if TYPE_CHECKING:
@@ -79,28 +79,13 @@ def main(words: Sequence[str] | None = None) -> int:
 @contextmanager
 def _object_store(dataset: Path) -> Iterator[str]:
     """Start a store with the data sets in it; gives the URI of the folder that has them."""
-    import boto3
+    with object_store(partial(_contents, dataset), delay=0) as port:
+        yield store_uri(port, _BUCKET)
 
-    os.environ |= {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
-    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
-    command = [sys.executable, "-u", "-m", "moto.server", "--host", "127.0.0.1", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
-        try:
-            address = next(
-                line.split("http://")[1].strip() for line in server.stderr if "Running on http" in line
-            )
-            # Somebody has to read what the server says, or it waits.
-            Thread(target=server.stderr.read, daemon=True).start()
-            client = boto3.client("s3", endpoint_url=f"http://{address}", region_name="us-east-1")
-            client.create_bucket(Bucket=_BUCKET)
-            for path in dataset.rglob("*"):
-                if path.is_file():
-                    client.upload_file(str(path), _BUCKET, path.relative_to(dataset).as_posix())
-            options = f"scheme=http&region=us-east-1&endpoint_override={quote(address, safe='')}"
-            yield f"s3://{_BUCKET}?{options}"
-        finally:
-            server.kill()
+
+def _contents(dataset: Path) -> dict[str, bytes]:
+    files = (path for path in dataset.rglob("*") if path.is_file())
+    return {f"{_BUCKET}/{path.relative_to(dataset).as_posix()}": path.read_bytes() for path in files}
 
 
 def _run_all(found: argparse.Namespace, place: str) -> int:

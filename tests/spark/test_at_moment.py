@@ -185,6 +185,22 @@ def test_create_if_not_exists_is_a_beginning_only_of_what_was_not_there(
     assert (found.rows.num_rows, found.missing) == (1, [] if is_new else [NO_BEGINNING])
 
 
+@pytest.mark.parametrize(("name", "is_known"), [("c1", False), ("id", True)])
+def test_a_table_made_like_one_that_no_log_defines_is_not_complete(
+    tmp_path: Path, name: str, is_known: bool
+) -> None:
+    server = Server()
+    server.create(ORDERS, [(name, pa.int32()), ("c2", pa.int32())], [])
+    [*_, made] = server.logs[-1].statements
+    [effect] = made.effects
+    server.logs[-1].statements = [replace(made, effects=({**effect, "columns": None, "key": None},))]
+    server.transaction(("insert", ORDERS, {name: 1, "c2": 2}))
+    server.export_all(tmp_path / "lake")
+    missing = table_at(str(tmp_path / "lake"), "shop.orders", None, [name]).missing
+    assert [text for text in missing if "no log tells its columns" in text] == missing
+    assert bool(missing) != is_known
+
+
 @pytest.mark.parametrize(
     ("kind", "is_alike"), [("enum('a','')", True), ("set('','a')", True), ("enum('a','b')", False)]
 )

@@ -14,10 +14,16 @@ import pyarrow as pa
 import pytest
 
 from binx.cli.run import run as run_command
+from binx.rows.columns import types
+from binx.rows.ddl.catalog import Catalog
 from binx.spark.lake import run
 from binx.spark.lake.arrow.conversions import converted
-from binx.spark.lake.dataset.files import Value
-from binx.spark.lake.tables.lives import Change, Column, Epoch
+from binx.spark.lake.arrow.types import can_misfit
+from binx.spark.lake.dataset.chains import Position
+from binx.spark.lake.dataset.files import ChangesFile, FileColumn, Value, Version
+from binx.spark.lake.published.views import Part
+from binx.spark.lake.table_name import TableName
+from binx.spark.lake.tables.lives import Change, Column, Epoch, Unit
 from tests.spark.conftest import Load, Loaded, files_of
 from tests.spark.dataset import Server, renumbered
 from tests.spark.test_history import history
@@ -317,3 +323,22 @@ def test_null_is_not_known_where_nothing_tells_what_it_became() -> None:
 def test_mariadb_cuts_the_fractions_that_mysql_rounds() -> None:
     values = pa.array([MOMENT])
     assert after("datetime(6)", "datetime(2)", values, flavour="mariadb")["v1"].microsecond == 980000
+
+
+HISTORY = ChangesFile("", TableName(*ORDERS), "", "", "", "", 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["DATE", "DATETIME(3)", "TIMESTAMP", "ENUM('a')", "SET('a')", "VARCHAR(9)", "INT", "JSON", "BIT(64)"],
+)
+def test_columns_with_misfits_are_those_of_the_exporter(kind: str) -> None:
+    catalog = Catalog()
+    catalog.apply(f"CREATE TABLE t (c {kind})", "shop")
+    definition = catalog.lookup("shop", "t")
+    assert definition is not None
+    logical = types.declared_type(definition.columns[0])
+    column = FileColumn("c", "c", str(types.arrow_type(logical)), types.mysql_name(logical))
+    unit = Unit(HISTORY, Version("", (column,)), Position(0, 0), 0, 0, 0, (1,))
+    has_misfits = "_misfits" in Part((unit,), True, ()).system_columns
+    assert can_misfit(column) == has_misfits == types.can_misfit(logical)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
+from binx.spark.lake.dataset.files import FileColumn
 from binx.spark.lake.tables.lives import Column, Epoch
 
 _PLAIN = {
@@ -83,11 +84,11 @@ def constant(text: str | None, kind: pa.DataType) -> pa.Scalar | None:
         return None
 
 
-def can_misfit(column: Column) -> bool:
-    """Whether values of a column may be recorded in ``_misfits``."""
-    kind = column.mysql_type.lower()
-    enumerated = kind.startswith(("enum", "set")) or column.arrow_type.startswith("dictionary")
-    return column.arrow_type.startswith(("date32", "timestamp")) or enumerated
+def can_misfit(column: Column | FileColumn) -> bool:
+    """Whether values may be recorded in ``_misfits``, as :mod:`binx.rows.columns.types` has it."""
+    if column.arrow_type == "string":
+        return column.mysql_type.lower().startswith("set")
+    return column.arrow_type.startswith(("date32", "timestamp", "dictionary"))
 
 
 def output_names(columns: Sequence[Column]) -> dict[int, str]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from binx.rows.columns.arrow_schema import UTC_TIMESTAMP, wider
 from binx.rows.columns.names import SYSTEM_COLUMNS
 from binx.rows.ddl.tokens import identifier
-from binx.spark.lake.arrow.types import arrow_type
+from binx.spark.lake.arrow.types import arrow_type, can_misfit
 from binx.spark.lake.dataset.files import Version
 from binx.spark.lake.place import Place
 from binx.spark.lake.state.state import State
@@ -40,14 +40,10 @@ class Part(NamedTuple):
     @property
     def system_columns(self) -> list[str]:
         """The data set's own columns that the files have."""
-        kinds = [(column.arrow_type, column.mysql_type.lower()) for column in self.version.columns]
+        columns = self.version.columns
         optional = {
-            "_json_diff": any(sql == "json" for _, sql in kinds),
-            "_misfits": any(
-                arrow.startswith(("date32", "timestamp"))
-                or (arrow.startswith("dictionary") and sql.startswith(("enum", "set")))
-                for arrow, sql in kinds
-            ),
+            "_json_diff": any(column.mysql_type.lower() == "json" for column in columns),
+            "_misfits": any(map(can_misfit, columns)),
         }
         return [name for name in SYSTEM_COLUMNS if optional.get(name, True)]
 

@@ -101,9 +101,12 @@ def fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
     numbers = [ids.get(column.source_name.lower()) for column in version.columns]
     if None not in numbers:
         return tuple(number for number in numbers if number is not None)
-    if all(column.source_name == f"c{number}" for number, column in enumerate(version.columns, 1)):
-        return tuple(column.id for column in columns)
-    return None
+    return tuple(column.id for column in columns) if is_nameless(version) else None
+
+
+def is_nameless(version: Version) -> bool:
+    """Whether the exporter knew no names of the columns, and numbered them."""
+    return all(column.source_name == f"c{number}" for number, column in enumerate(version.columns, 1))
 
 
 def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:

@@ -24,11 +24,13 @@ from binx.spark.lake.tables.epochs import (
     fit,
     follow_prepared,
     ids_of,
+    is_nameless,
     key_of,
 )
 from binx.spark.lake.tables.lives import Epoch, Life, Unit
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
+_NAMELESS = "no log tells its columns or its key: export the logs together with those that define it"
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
 _DEFINING = ("altered", "partitions", "not_understood", MENTIONED)
@@ -276,6 +278,8 @@ class Timeline:
         if not life.epochs:
             columns = tuple(column_of_file(life, column) for column in version.columns)
             life.epochs.append(Epoch(None, columns, key_of(version, columns)))
+            if life.whole and is_nameless(version):
+                life.reasons.append(_NAMELESS)
         ids = fit(life.epochs[-1].columns, version)
         unused = not any(unit.epoch == len(life.epochs) - 1 for unit in life.units)
         if ids is None or (not unused and not alike(life.epochs[-1], version, ids)):

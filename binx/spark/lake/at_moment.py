@@ -20,7 +20,7 @@ from binx.spark.lake.dataset.spans import FILE_BITS
 from binx.spark.lake.dataset.statements import Statement
 from binx.spark.lake.job.merge import Merge, Piece
 from binx.spark.lake.place import Place
-from binx.spark.lake.plan import plan_load
+from binx.spark.lake.plan import lives_of
 from binx.spark.lake.state.state import NO_BEGINNING, State
 from binx.spark.lake.state.tables import LifeState, Options
 from binx.spark.lake.table_name import TableName, listed_tables
@@ -128,7 +128,7 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     name = TableName.parse(table)
     arrivals = find_arrivals(state, [place], place, Search(name.__eq__, at=at, texts=True))
     moment, ranks = arrivals.moment.told, state.ranks
-    lives = plan_load(state, arrivals.files, keys={name: keys} if keys else {}).lives
+    lives = lives_of(state, arrivals.files, keys={name: keys} if keys else {})
     life = next((life for life in lives if life.name == name), None)
     if arrivals.wrong:
         raise BinxError(next(iter(arrivals.wrong.values())), path=lake)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.place import Place
-from binx.spark.lake.plan import applied, plan_load
+from binx.spark.lake.plan import applied, lives_of
 from binx.spark.lake.state.state import State
 from binx.spark.lake.table_name import TableName
 
@@ -21,7 +21,7 @@ _MOST_BYTES = 128 << 20
 
 def _applied_to(state: State) -> tuple[set[str], list[ChangesFile]]:
     """Return the lives that are fully applied, and the files of history that no other life needs."""
-    lives = plan_load(state).lives
+    lives = lives_of(state)
     done = {
         life.id
         for life in lives
@@ -48,7 +48,7 @@ def compact(state: State, place: Place) -> None:
         joined[group[0].path] = _joined(group, place)
     history = [joined.get(file.path, file) for file in state.history]
     state.history = [file for file in history if file is not None]
-    for life in plan_load(state).lives if joined else ():
+    for life in lives_of(state) if joined else ():
         if life.id in state.lives and life.id in done:
             units, digest = applied(life)
             state.lives[life.id] = replace(state.lives[life.id], units=units, digest=digest)

@@ -24,7 +24,7 @@ from binx.spark.lake.arrow.keys import key_of, to_text
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.job.sources import state_rows, unit_images
 from binx.spark.lake.place import Place
-from binx.spark.lake.plan import plan_load
+from binx.spark.lake.plan import lives_of
 from binx.spark.lake.published.delta import publish
 from binx.spark.lake.published.views import write_views
 from binx.spark.lake.state.output import Output
@@ -75,7 +75,7 @@ class _Erasing:
         self._name = TableName.parse(table)
         self._lives = [
             life
-            for life in plan_load(self._state).lives
+            for life in lives_of(self._state)
             if life.name == self._name
             or (life.name is None and any(name == self._name for _, name in life.names))
         ]
@@ -117,7 +117,7 @@ class _Erasing:
         had_delta = [life.folder for life in state.lives.values() if self._drop_delta(life.folder)]
         self._output.commit(state)
         self._place.remove(state.garbage)
-        write_views(state, plan_load(self._state).lives, self._place)
+        write_views(state, lives_of(self._state), self._place)
         if had_delta:
             publish(state, self._place, had_delta)
         self._output.tidy()

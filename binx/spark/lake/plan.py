@@ -44,20 +44,50 @@ class Plan:
     empty: Mapping[str, tuple[Span, ...]]
 
 
-def plan_load(
+def lives_of(
     state: State,
     arrived: Sequence[ChangesFile] = (),
+    *,
+    keys: Mapping[TableName, Sequence[str]] | None = None,
+) -> list[Life]:
+    """Return all lives, traced from all known files and statements, and the new files.
+
+    ``keys`` are key columns by table; by default the ones that the state has from options.
+    """
+    return _traced(state, arrived, state.keys if keys is None else keys)[0]
+
+
+def _traced(
+    state: State, arrived: Sequence[ChangesFile], keys: Mapping[TableName, Sequence[str]]
+) -> tuple[list[Life], Timeline]:
+    ranks = state.ranks
+    timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
+    lives = timeline.trace([*state.history, *arrived], once(state.statements, ranks))
+    for life in lives:
+        if life.name is None:
+            continue
+        if life.name in keys:
+            _give_key(life, keys[life.name])
+        if life.epochs[-1].key:
+            _fill_keys(life)
+        elif life.id in state.lives:
+            life.reasons.append(_KEYLESS)
+    return lives, timeline
+
+
+def plan_load(
+    state: State,
+    arrived: Sequence[ChangesFile],
     *,
     rebuild: Collection[TableName] = (),
     scd2: bool = False,
     soft_deletes: bool = False,
-    keys: Mapping[TableName, Sequence[str]] | None = None,
 ) -> Plan:
     """Plan a load.
 
-    Lives are traced from all known files and statements each time. If the applied units are a prefix of a
-    life, they are kept and only the rest is applied. Otherwise (an older log arrived late, or the order of
-    chains changed) the life is rebuilt from history.
+    Lives are traced each time. If the applied units are a prefix of a life, they are kept and only the rest
+    is applied. Otherwise (an older log arrived late, or the order of chains changed) the life is rebuilt from
+    history.
 
     Args:
         state: the known files and statements, and the loaded state.
@@ -65,26 +95,13 @@ def plan_load(
         rebuild: tables to rebuild.
         scd2: whether versions are written.
         soft_deletes: whether deleted rows are kept.
-        keys: key columns by table; by default the ones that the state has from options.
     """
-    ranks = state.ranks
-    timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
-    lives = timeline.trace([*state.history, *arrived], once(state.statements, ranks))
+    lives, timeline = _traced(state, arrived, state.keys)
     work = []
     loaded = {life.name: life for life in state.lives.values()}
     for life in lives:
-        if life.name is None:
+        if life.name is None or not life.epochs[-1].key:
             continue
-        key = (state.keys if keys is None else keys).get(life.name)
-        if key is not None:
-            _give_key(life, key)
-        if not life.epochs[-1].key:
-            if life.id in state.lives:
-                life.reasons.append(_KEYLESS)
-            continue
-        _fill_keys(life)
-        if any(_has_empty_member(epoch.column(number)) for epoch in life.epochs for number in epoch.key):
-            life.reasons.append(_ALIKE)
         former = state.lives.get(life.id)
         # A table that replaces another of the same name inherits its options.
         predecessor = former or loaded.get(life.name)
@@ -128,6 +145,8 @@ def _fill_keys(life: Life) -> None:
         life.epochs[number] = replace(epoch, key=key)
         if any(unit.epoch == number for unit in life.units):
             life.reasons.append(_WITHOUT_KEY)
+    if any(_has_empty_member(epoch.column(number)) for epoch in life.epochs for number in epoch.key):
+        life.reasons.append(_ALIKE)
 
 
 def _has_empty_member(column: Column) -> bool:

@@ -12,7 +12,7 @@ from binx.spark.lake.arrivals.arrivals import Search, find_arrivals
 from binx.spark.lake.arrow.images import counts
 from binx.spark.lake.arrow.types import plain
 from binx.spark.lake.place import Place
-from binx.spark.lake.plan import plan_load
+from binx.spark.lake.plan import lives_of
 from binx.spark.lake.published.views import Part, living_columns, parts_of, unite, write_views
 from binx.spark.lake.state.state import State
 from binx.spark.lake.table_name import TableName, listed_tables
@@ -79,7 +79,7 @@ def _lives(place: Place, table: TableName | None) -> tuple[list[Life], set[Table
     arrivals = find_arrivals(state, [place], place, Search(table.__eq__ if table else lambda _: True))
     if arrivals.wrong:
         raise BinxError(next(iter(arrivals.wrong.values())), path=place.uri)
-    lives = plan_load(state, arrivals.files, keys={}).lives
+    lives = lives_of(state, arrivals.files, keys={})
     return lives, arrivals.tables | {life.name for life in lives if life.name}
 
 

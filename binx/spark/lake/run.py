@@ -19,7 +19,7 @@ from binx.spark.lake.job.history import Taken
 from binx.spark.lake.job.job import Job, Progress
 from binx.spark.lake.options import DELTA, LoadOptions
 from binx.spark.lake.place import Place
-from binx.spark.lake.plan import Plan, plan_load
+from binx.spark.lake.plan import Plan, lives_of, plan_load
 from binx.spark.lake.published.catalog import Catalog
 from binx.spark.lake.published.delta import publish
 from binx.spark.lake.published.views import has_views, write_views
@@ -116,7 +116,7 @@ class _Load:
             state.version = self._load
             self.output.commit(state)
         if not has_views(state, self._place):
-            write_views(state, plan_load(state).lives, self._place)
+            write_views(state, lives_of(state), self._place)
         if options.format == DELTA:
             publish(state, self._place, folders)
         if options.catalog is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import BinxError
-from binx.rows.ddl.parse import is_schema_statement, parse
-from binx.rows.ddl.statements import AlterTable
 from binx.spark.lake.arrivals.repeats import without_repeated
 from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile, clipped, read_version, wrong_hash
 from binx.spark.lake.dataset.manifests import Manifest, list_manifests, read_manifests
 from binx.spark.lake.dataset.moments import Log, Moment, moment_of
 from binx.spark.lake.dataset.placement import look_at_logs, placed_bases
 from binx.spark.lake.dataset.spans import FILE_BITS, Span, united_spans, without
-from binx.spark.lake.dataset.statements import MENTIONED, Statement, second_table
+from binx.spark.lake.dataset.statements import Statement, mentioned, with_former_names
 from binx.spark.lake.place import Listed, Place
 from binx.spark.lake.state.state import Loss, State, Waiting
 from binx.spark.lake.table_name import TableName
@@ -127,7 +125,7 @@ class _Finder:
             self._take_files(*log, spans)
         arrivals.waiting = [waiting for listed in self._waiting.values() for waiting in listed]
         self._record()
-        wanted = arrivals.wanted = _with_former_names(search.wanted, state.statements)
+        wanted = arrivals.wanted = with_former_names(search.wanted, state.statements)
         for statement in state.statements:
             # The position of these tables' base is unknown.
             problem = bases[statement.chain].problem if statement.chain in bases else ""
@@ -248,7 +246,7 @@ class _Finder:
                 continue
             if row["kind"] == "ddl" and texts:
                 self._arrivals.texts[chain, scn, row["ordinal"]] = row
-                row["effects"] = row["effects"] or _mentioned(row)
+                row["effects"] = row["effects"] or mentioned(row)
             if not row["effects"]:
                 if row["kind"] == "dml":
                     self._arrivals.changes[chain].append(scn)
@@ -335,32 +333,5 @@ class _Finder:
                     self._arrivals.wrong[file.table] = problem
 
 
-def _mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the effect of a statement that concerns a table but changes neither columns nor keys."""
-    parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
-    if not isinstance(parsed, AlterTable):
-        return []
-    db = row["db"] if parsed.table.db is None else parsed.table.db
-    return [{"action": MENTIONED, "db": db, "table": parsed.table.name}]
-
-
 def _covers(span: Span | None, others: Sequence[Span]) -> bool:
     return span is not None and all(span[0] <= first and last <= span[1] for first, last in others)
-
-
-def _with_former_names(
-    wanted: Callable[[TableName], bool], statements: Sequence[Statement]
-) -> Callable[[TableName], bool]:
-    """Return a predicate that also selects the former names of wanted tables."""
-    renamed: dict[TableName, set[TableName]] = defaultdict(set)
-    for statement in statements:
-        for effect in statement.effects:
-            if effect["action"] == "renamed":
-                renamed[second_table(effect)].add(TableName(effect.get("db") or "", effect["table"]))
-    former: set[TableName] = set()
-    names = [name for name in renamed if wanted(name)]
-    while names:
-        more = renamed.get(names.pop(), set()) - former
-        former |= more
-        names += more
-    return lambda name: wanted(name) or name in former

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from binx.rows.ddl.parse import is_schema_statement, parse
+from binx.rows.ddl.statements import AlterTable
 from binx.spark.lake.table_name import TableName
 
 MENTIONED = "mentioned"
@@ -43,3 +46,30 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
             statement,
         )
     return list(first.values())
+
+
+def mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the effect of a statement that concerns a table but changes neither columns nor keys."""
+    parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
+    if not isinstance(parsed, AlterTable):
+        return []
+    db = row["db"] if parsed.table.db is None else parsed.table.db
+    return [{"action": MENTIONED, "db": db, "table": parsed.table.name}]
+
+
+def with_former_names(
+    wanted: Callable[[TableName], bool], statements: Sequence[Statement]
+) -> Callable[[TableName], bool]:
+    """Return a predicate that also selects the former names of wanted tables."""
+    renamed: dict[TableName, set[TableName]] = defaultdict(set)
+    for statement in statements:
+        for effect in statement.effects:
+            if effect["action"] == "renamed":
+                renamed[second_table(effect)].add(TableName(effect.get("db") or "", effect["table"]))
+    former: set[TableName] = set()
+    names = [name for name in renamed if wanted(name)]
+    while names:
+        more = renamed.get(names.pop(), set()) - former
+        former |= more
+        names += more
+    return lambda name: wanted(name) or name in former

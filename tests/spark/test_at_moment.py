@@ -185,6 +185,20 @@ def test_create_if_not_exists_is_a_beginning_only_of_what_was_not_there(
     assert (found.rows.num_rows, found.missing) == (1, [] if is_new else [NO_BEGINNING])
 
 
+@pytest.mark.parametrize(("other", "rows_left"), [("sales", 0), ("Sales", 1)])
+def test_statements_spell_names_in_any_case_where_rows_have_them_in_lower_case(
+    tmp_path: Path, other: str, rows_left: int
+) -> None:
+    server = Server()
+    for table in (ORDERS, ("shop", other)):
+        server.create(table, FIELDS, ["id"])
+        server.transaction(("insert", table, {"id": 1, "name": "a", "amount": 0}))
+    server.ddl("TRUNCATE TABLE Orders", {"action": "truncated", "db": "Shop", "table": "Orders"})
+    server.export_all(tmp_path / "lake")
+    found = table_at(str(tmp_path / "lake"), "shop.orders", None)
+    assert (found.rows.num_rows, found.missing) == (rows_left, [])
+
+
 @pytest.mark.parametrize(("name", "is_known"), [("c1", False), ("id", True)])
 def test_a_table_made_like_one_that_no_log_defines_is_not_complete(
     tmp_path: Path, name: str, is_known: bool

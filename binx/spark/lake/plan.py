@@ -62,7 +62,7 @@ def _traced(
 ) -> tuple[list[Life], Timeline]:
     ranks = state.ranks
     timeline = Timeline(state.versions, ranks, placed_bases(state.chains, ranks))
-    lives = timeline.trace([*state.history, *arrived], once(state.statements, ranks))
+    lives = timeline.trace([*state.history, *arrived], once(state.spelled_statements(), ranks))
     for life in lives:
         if life.name is None:
             continue

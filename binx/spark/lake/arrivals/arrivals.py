@@ -124,9 +124,11 @@ class _Finder:
         for log, spans in contributions:
             self._take_files(*log, spans)
         arrivals.waiting = [waiting for listed in self._waiting.values() for waiting in listed]
-        self._record()
-        wanted = arrivals.wanted = with_former_names(search.wanted, state.statements)
-        for statement in state.statements:
+        state.waiting = arrivals.waiting
+        statements = state.spelled_statements()
+        self._record(statements)
+        wanted = arrivals.wanted = with_former_names(search.wanted, statements)
+        for statement in statements:
             # The position of these tables' base is unknown.
             problem = bases[statement.chain].problem if statement.chain in bases else ""
             for effect in statement.effects if problem else ():
@@ -284,13 +286,13 @@ class _Finder:
                         f" {type(error).__name__} {error}"
                     )
 
-    def _record(self) -> None:
+    def _record(self, statements: Sequence[Statement]) -> None:
         """Record in the state what was read, and what is missing according to the manifests."""
         state, arrivals = self._state, self._arrivals
         mended = {f"{m.source.name}.{m.source.identity}" for m, _ in arrivals.logs if m.whole}
         state.losses = [loss for loss in state.losses if loss.source not in mended]
         known = {(loss.source, loss.reason) for loss in state.losses}
-        followed = followed_columns(state.statements)
+        followed = followed_columns(statements)
         for manifest, chain in arrivals.logs:
             name = f"{manifest.source.name}.{manifest.source.identity}"
             listed = manifest.listed

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from binx.rows.ddl.parse import is_schema_statement, parse
 from binx.rows.ddl.statements import AlterTable
+from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.table_name import TableName
 
 MENTIONED = "mentioned"
@@ -28,6 +29,52 @@ class Statement:
     strict: bool = True
     flavour: str = "mysql"
     time: int = 0
+
+
+def spelled_as_rows(statements: Sequence[Statement], files: Iterable[ChangesFile]) -> list[Statement]:
+    """Return statements with names as the rows have them.
+
+    A server with ``lower_case_table_names`` logs rows with names in lower case, and statements as they were
+    written. It is told by a table that a statement spells in another way than all rows of its server.
+    """
+    tables: dict[str, set[TableName]] = defaultdict(set)
+    for file in files:
+        tables[file.chain].add(file.table)
+    cased = {chain for chain, names in tables.items() if any(name != _lower(name) for name in names)}
+    lower = set().union(*(names for chain, names in tables.items() if chain not in cased))
+    folded = [statement for statement in statements if statement.chain not in cased]
+    spelled = {name for statement in folded for effect in statement.effects for name in _names_of(effect)}
+    if not any(name != _lower(name) and _lower(name) in lower for name in spelled):
+        return list(statements)
+    return [
+        statement if statement.chain in cased
+        else replace(statement, effects=tuple(map(_in_lower_case, statement.effects)))
+        for statement in statements
+    ]  # fmt: skip
+
+
+def _lower(name: TableName) -> TableName:
+    return TableName(name.db.lower(), name.table.lower())
+
+
+def _names_of(effect: Mapping[str, Any]) -> Iterator[TableName]:
+    if effect.get("table") is not None:
+        yield TableName(effect.get("db") or "", effect["table"])
+    if effect.get("new_table") is not None:
+        yield second_table(effect)
+
+
+def _in_lower_case(effect: Mapping[str, Any]) -> Mapping[str, Any]:
+    names = {
+        field: effect[field].lower()
+        for field in ("db", "table", "new_db", "new_table")
+        if effect.get(field) is not None
+    }
+    parents = [
+        {**parent, "db": parent["db"].lower(), "table": parent["table"].lower()}
+        for parent in effect.get("parents") or ()
+    ]
+    return {**effect, **names, "parents": parents}
 
 
 def second_table(effect: Mapping[str, Any]) -> TableName:

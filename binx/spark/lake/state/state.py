@@ -10,7 +10,7 @@ from typing import Any
 from binx.spark.lake.dataset.chains import Chains
 from binx.spark.lake.dataset.files import ChangesFile, Version
 from binx.spark.lake.dataset.spans import Span
-from binx.spark.lake.dataset.statements import Statement
+from binx.spark.lake.dataset.statements import Statement, spelled_as_rows
 from binx.spark.lake.state.tables import LifeState
 from binx.spark.lake.table_name import TableName
 
@@ -158,6 +158,11 @@ class State:
         ):
             events[TableName(db, table), chain].add((transaction, time))
         return events
+
+    def spelled_statements(self) -> list[Statement]:
+        """Return the statements, with names as rows have them."""
+        files = [*self.history, *(waiting.file for waiting in self.waiting)]
+        return spelled_as_rows(self.statements, files)
 
     def paths(self) -> set[str]:
         """Return all data files that count."""

@@ -199,7 +199,9 @@ class BaseSource:
         self._ordinal += 1
         statement = self._new_statement(sql, db, offset)._replace(followed=followed)
         for effect in statement_effects(followed, sql, db, self.context, arrow):
-            name = (effect.db, effect.table or "")
+            if effect.table is None:
+                continue
+            name = (effect.db, effect.table)
             if effect.action == "dropped":
                 self._statements.pop(name, None)
                 continue

@@ -299,7 +299,9 @@ class _Finder:
             state.known[manifest.place.uri][listed.path] = (listed.bytes, listed.modified)
             state.chains[chain].logs[manifest.source.number].take(manifest)
             state.chains[chain].gtids |= manifest.gtids
-            arrivals.causes |= {(table, "") for table, has_deletes in manifest.unlogged.items() if has_deletes}
+            arrivals.causes |= {
+                (table, "") for table, has_deletes in manifest.unlogged.items() if has_deletes
+            }
             for file in manifest.changes:
                 columns = followed.get(file.table) if file.table in manifest.unlogged else None
                 if columns:

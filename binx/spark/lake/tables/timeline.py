@@ -153,10 +153,7 @@ class Timeline:
         where = f"{statement.chain}:{statement.scn}"
         db, table = effect.get("db") or "", effect.get("table")
         if table is None:
-            if effect["action"] in ("created", "dropped"):
-                self._new_databases.add(db)
-                for name in [name for name in self._names if name.db == db]:
-                    self._end(name)
+            self._follow_database(effect["action"], db)
             return
         name = TableName(db, table)
         if self._is_held(name, statement):
@@ -180,6 +177,13 @@ class Timeline:
             is_defined = effect["action"] in _DEFINING and bool(life.made_by)
             if is_defined and life.made_by[-1] is not statement:
                 life.made_by.append(statement)
+
+    def _follow_database(self, action: str, db: str) -> None:
+        if action in ("created", "dropped"):
+            self._new_databases.add(db)
+        if action == "dropped":
+            for name in [name for name in self._names if name.db == db]:
+                self._end(name)
 
     def _truncated(self, name: TableName, where: str, position: Position) -> None:
         former = self._life_of(name)

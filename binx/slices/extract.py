@@ -228,15 +228,13 @@ class _Extraction:
 
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
-        from binx.slices.sql.lost_rows import UNTOLD, lost_rows
+        from binx.slices.sql.lost_rows import lost_rows
 
         report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
         self._warnings = [*report.warnings, *_without_changes(report.nothing)]
         if report.unlogged:
             selected = self._new_search(tells=False).selected()
             self._unknown = lost_rows(selected, self._known_tables())
-        if report.unlogged and not self._unknown:
-            self._warnings.append(UNTOLD)
 
     def _write_sql(self, stream: OutputStream) -> None:
         from binx.slices.sql.write import check_sql, write_sql

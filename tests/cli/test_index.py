@@ -406,6 +406,19 @@ def test_sql_has_names_and_values(shop: Shop) -> None:
     assert shop.demo["gtid"] in ended.out
 
 
+def test_a_reversed_log_says_where_nothing_tells_of_foreign_keys(tmp_path: Path) -> None:
+    log, schema = TESTDATA / "mariadb-10.11/small/no_checksum.binlog", tmp_path / "schema.sql"
+    assert binx("extract", "--gtid", "0-10-4", log, "-o", tmp_path / "part.000001").code == 0
+    schema.write_text("USE small; CREATE TABLE t (id INT PRIMARY KEY, text VARCHAR(20));")
+    for arguments, code in (
+        (["--gtid", "0-10-4", log], 0),
+        ([tmp_path / "part.000001"], 3),
+        (["--schema", schema, tmp_path / "part.000001"], 0),
+    ):
+        ended = binx("extract", "--reverse", *arguments, "-o", tmp_path / "undo")
+        assert (ended.code, "refer to small.t, the logs do not tell" in ended.err) == (code, code == 3)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

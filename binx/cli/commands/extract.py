@@ -196,7 +196,7 @@ def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_s
         ("statement-bytes", options.statement_bytes is not None, [sql]),
         ("fragment-bytes", options.fragment_bytes is not None, [thl]),
         ("rows", options.rows, [json]),
-        ("schema", has_schema, [sql, json, thl]),
+        ("schema", has_schema and not (options.reverse or options.where), [sql, json, thl]),
         ("only-matching", options.only_matching, [sql, json]),
         ("operations", options.operations, [sql, json]),
         ("rewrite-db", options.databases, [binlog, sql]),

@@ -22,7 +22,7 @@ from binx.event.header import HEADER_SIZE, EventFlag, EventType, event_size, par
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.scanning import Ending, Resumption, Totals
-from binx.source import READ_BYTES, Source, open_source
+from binx.source import READ_BYTES, PlainFile, Source, open_source
 from binx.source.base import BorrowedHead
 from binx.source.names import number_of
 
@@ -51,6 +51,8 @@ class BinlogFile:
     def __init__(self, source: Source) -> None:
         """Read the file's first event."""
         self.source = source
+        self.is_plain = isinstance(source, PlainFile)
+        """Whether its bytes are read from a local file as they are, also while that is watched."""
         self.own_size = source.size
         """Size of the file itself, even if its last transaction continues in the next relay logs."""
         self.resumption: Resumption | None = None

@@ -21,7 +21,7 @@ from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import gtids_of
 from binx.log.scanning import Ending, OnDamage, Resumption, Totals, decoded_name
 from binx.log.tail import Tail
-from binx.source import READ_BYTES, WINDOW_BYTES, PlainFile
+from binx.source import READ_BYTES, WINDOW_BYTES
 
 _COMPILED = compiled()
 _NO_STOP = 2**63 - 1
@@ -358,7 +358,7 @@ def find_transactions(
         level: how much must be known of them; an index has everything.
         gtids: a scan may omit transactions with none of these, see :class:`Scan`.
     """
-    is_faster = gtids is not None and isinstance(file.source, PlainFile)
+    is_faster = gtids is not None and file.is_plain
     if not is_faster and file.index is not None:
         return file.index
     return Scan(file, level, verify=verify, gtids=gtids)

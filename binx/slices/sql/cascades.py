@@ -99,8 +99,8 @@ class Cascades:
         while new:
             for child, values in new.items():
                 wanted[child] |= values
-            found = _further_values(new, every(), known.copy())
-            new = {child: left for child, values in found.items() if (left := values - wanted[child])}
+            further = _further_values(new, every(), known.copy())
+            new = {child: left for child, values in further.items() if (left := values - wanted[child])}
         steps = _Steps(wanted, self._databases, check)
         steps.read(every(), known.copy())
         rows = ReferringRows(wanted, steps.keys, self._behind())
@@ -152,7 +152,7 @@ class Cascades:
 
 def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog) -> _Wanted:
     """Return values one step further along the foreign keys, and earlier values of the given ones."""
-    found: _Wanted = defaultdict(set)
+    further_values: _Wanted = defaultdict(set)
     keys, names = ForeignKeys(catalog), _names(new)
     for item, _ in table_changes(selected, catalog, lambda db, table: (db, table) in names):
         if isinstance(item, Statement):
@@ -162,28 +162,28 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
             if child.parent == table.logged and child.key.on_update == CASCADE:
                 for gone in gone_rows(child, images):
                     if gone.now is not None and child.fold(gone.now) in values:
-                        found[child].add(child.fold(gone.value))
+                        further_values[child].add(child.fold(gone.value))
                 for above in keys.of(child.parent):
-                    found[above] |= _parts_of(child, values, above)
+                    further_values[above] |= _parts_of(child, values, above)
         of = [child for child in new if child.name == table.logged]
         for group in images.groups() if of else ():
             for side in (group.before, group.after):
-                some = None if side is None else _referring(of, new, table, images, side)
-                for further in keys.to(table.logged) if some is not None else ():
+                referring = None if side is None else _referring(of, new, table, images, side)
+                for further in keys.to(table.logged) if referring is not None else ():
                     columns = columns_of(table.columns, further.key.referenced)
-                    if some is not None and columns is not None and {*columns} <= {*some.columns}:
-                        texts = folded(further, key_texts(images, columns, some))
-                        found[further].update(text for text in texts.to_pylist() if text is not None)
-    return found
+                    if referring is not None and columns is not None and {*columns} <= {*referring.columns}:
+                        texts = folded(further, key_texts(images, columns, referring))
+                        further_values[further].update(text for text in texts.to_pylist() if text is not None)
+    return further_values
 
 
 def _parts_of(child: Child, values: set[str], above: Child) -> set[str]:
     """Return the values that referenced rows refer to themselves, by columns that are part of their key."""
     columns = [name.casefold() for name in child.key.referenced]
-    places = [columns.index(name.casefold()) for name in above.key.columns if name.casefold() in columns]
-    if above.key.on_update != CASCADE or len(places) < len(above.key.columns):
+    indexes = [columns.index(name.casefold()) for name in above.key.columns if name.casefold() in columns]
+    if above.key.on_update != CASCADE or len(indexes) < len(above.key.columns):
         return set()
-    return {BETWEEN.join(value.split(BETWEEN)[place] for place in places) for value in values}
+    return {BETWEEN.join(value.split(BETWEEN)[index] for index in indexes) for value in values}
 
 
 def _referring(
@@ -229,11 +229,10 @@ class _Steps:
                 self._follow(table, images, RestoringSql(table, images, dialect, self._check, ties))
             for child, values in self._wanted.items():
                 if child.parent == table.logged:
-                    gone = gone_rows(child, images)
                     self.steps += [
-                        (one.place, _GONE, ReferringRows.go, (child, one))
-                        for one in gone
-                        if child.fold(one.value) in values
+                        (gone.place, _GONE, ReferringRows.go, (child, gone))
+                        for gone in gone_rows(child, images)
+                        if child.fold(gone.value) in values
                     ]
 
     def _take_statement(self, statement: Statement) -> None:
@@ -259,16 +258,19 @@ class _Steps:
         if not table.key or any(columns_of(table.columns, child.key.columns) is None for child in of):
             self.unreadable.add(name)
             return
-        self.keys[name] = tuple(table.columns[place].source_name for place in table.key)
+        self.keys[name] = tuple(table.columns[index].source_name for index in table.key)
         for group in images.groups():
             before, after = group.before, group.after
             if before is not None and {*table.key} <= {*before.columns}:
                 keys = key_texts(images, table.key, before).to_pylist()
-                taken = zip(images.places(before), keys, strict=True)
-                self.steps += [(place, _BEFORE, ReferringRows.take, (name, key)) for place, key in taken]
-            if after is not None and (some := _referring(of, self._wanted, table, images, after)) is not None:
-                rows = self._rows(of, table, images, some, statements)
-                put = zip(images.places(some), rows, strict=True)
+                removed = zip(images.places(before), keys, strict=True)
+                self.steps += [(place, _BEFORE, ReferringRows.take, (name, key)) for place, key in removed]
+            if (
+                after is not None
+                and (referring_images := _referring(of, self._wanted, table, images, after)) is not None
+            ):
+                rows = self._rows(of, table, images, referring_images, statements)
+                put = zip(images.places(referring_images), rows, strict=True)
                 self.steps += [(place, _AFTER, ReferringRows.put, (name, row)) for place, row in put]
 
     def _rows(
@@ -276,35 +278,38 @@ class _Steps:
         of: list[Child],
         table: SqlTable,
         images: BatchImages,
-        some: Images,
+        referring_images: Images,
         statements: RestoringSql,
     ) -> Iterator[ReferringRow]:
         texts: dict[Child | str, list[MarkedText]] = {}
         for child in of:
             actions = {child.key.on_delete, child.key.on_update}
             if child.key.on_delete == CASCADE and CASCADE not in texts:
-                texts[CASCADE] = statements.inserts(some)
+                texts[CASCADE] = statements.inserts(referring_images)
             if "SET NULL" in actions:
                 columns, (db, name) = columns_of(table.columns, child.key.columns) or (), child.parent
-                texts[child] = statements.sets(some, columns, (self._databases[db], name), child)
+                texts[child] = statements.sets(referring_images, columns, (self._databases[db], name), child)
         if any(child.key.on_update == CASCADE for child in of):
             referring = (columns_of(table.columns, child.key.columns) or () for child in of)
             texts[CHECK] = statements.checks(
-                some, sorted({place for places in referring for place in places})
+                referring_images, sorted({index for indexes in referring for index in indexes})
             )
         to = (child.key.referenced for child in self._wanted if child.parent == table.logged)
         named = {name.casefold() for names in (*to, *(child.key.columns for child in of)) for name in names}
-        places = {
-            column.source_name.casefold(): place
-            for place, column in enumerate(table.columns)
-            if place in some.columns and (place in table.key or column.source_name.casefold() in named)
+        indexes = {
+            column.source_name.casefold(): index
+            for index, column in enumerate(table.columns)
+            if index in referring_images.columns
+            and (index in table.key or column.source_name.casefold() in named)
         }
-        values = {name: key_texts(images, (place,), some).to_pylist() for name, place in places.items()}
-        for number, place in enumerate(images.places(some)):
+        values = {
+            name: key_texts(images, (index,), referring_images).to_pylist() for name, index in indexes.items()
+        }
+        for number, place in enumerate(images.places(referring_images)):
             yield ReferringRow(
-                {name: found[number] for name, found in values.items()},
+                {name: column[number] for name, column in values.items()},
                 place.version,
-                {action: found[number] for action, found in texts.items()},
+                {action: marked[number] for action, marked in texts.items()},
             )
 
 

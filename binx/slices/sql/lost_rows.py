@@ -39,8 +39,8 @@ def lost_rows(selected: Iterable[Selected], catalog: Catalog) -> list[str]:
             undefined.add(f"{resolved.db}.{resolved.name}")
         for child in keys.to((resolved.db, resolved.name)):
             unknown = columns_of(images.columns, child.key.referenced) is None
-            found = {True, False} if unknown else {gone.deleted for gone in gone_rows(child, images)}
-            for deleted in found:
+            deletions = {True, False} if unknown else {gone.deleted for gone in gone_rows(child, images)}
+            for deleted in deletions:
                 _add_followers(lost, keys, child, deleted)
     sentences = [
         f"rows of {'.'.join(name)} that foreign keys deleted or changed are not in the log: they are not"

@@ -144,7 +144,7 @@ class ChangedAgain:
     def _found(self, selected: Iterable[Selected], catalog: Catalog) -> dict[Name, _Again]:
         first_changes = {name: keys.first_changes() for name, keys in self._keys.items() if keys.batches}
         undone = arrow_array(self._versions, pa.int64())
-        found: dict[Name, _Again] = {}
+        changed_again: dict[Name, _Again] = {}
         tables: dict[int, tuple[object, SqlTable]] = {}
         for batch, _ in table_changes(selected, catalog, lambda *name: name in first_changes):
             if not isinstance(batch, ChangeBatch):
@@ -156,11 +156,11 @@ class ChangedAgain:
             for rows in _images_with_key(table, images) if names == self._keys[name].names else ():
                 changes = _later(_keys_of(table, images, rows), undone, *first_changes[name])
                 if changes:
-                    again = found.setdefault(name, _Again())
+                    again = changed_again.setdefault(name, _Again())
                     again.count += len(changes)
                     for key, transaction in changes[: LISTED - len(again.rows)]:
                         again.rows.append(f"{', '.join(names)}={key} in {transaction}")
-        return found
+        return changed_again
 
 
 def _key_names(table: SqlTable) -> tuple[str, ...]:

@@ -43,8 +43,8 @@ class ReferringRow:
 
     def value(self, names: Iterable[str]) -> str | None:
         """Return the values of some columns as one text; None if one is NULL."""
-        found = [self.columns[name.casefold()] for name in names]
-        return None if None in found else BETWEEN.join(value for value in found if value is not None)
+        values = [self.columns[name.casefold()] for name in names]
+        return None if None in values else BETWEEN.join(value for value in values if value is not None)
 
     def follow(self, names: Iterable[str], value: str | None) -> None:
         """Set the columns that a foreign key changed."""
@@ -224,5 +224,5 @@ class ReferringRows:
 
     def _referred_to(self, name: Name, row: ReferringRow) -> dict[Child, str]:
         """Return the row's values that other rows may refer to, by foreign key."""
-        found = ((child, row.value(child.key.referenced)) for child in self._to[name])
-        return {child: value for child, value in found if value is not None}
+        values = ((child, row.value(child.key.referenced)) for child in self._to[name])
+        return {child: value for child, value in values if value is not None}

@@ -12,6 +12,8 @@ from libc.string cimport memcpy
 
 cdef enum:
     SLACK_LEAST = 8
+    # The limit of Arrow's 32-bit offsets.
+    OFFSET_MAXIMUM = 0x7FFFFFFF
 
 cdef struct Output:
     uint8_t *data

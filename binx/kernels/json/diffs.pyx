@@ -34,7 +34,7 @@ from binx.kernels.json.documents cimport (
     write_value,
 )
 from binx.kernels.json.paths cimport Leg, bad_path, take_leg
-from binx.kernels.output cimport Output, append, append_byte, release, reserve
+from binx.kernels.output cimport Output, append, append_byte, bytes_in, release, reserve
 from binx.kernels.json.text cimport append_quoted, append_text
 
 cdef enum:  # enum_json_diff_operation
@@ -344,7 +344,7 @@ def diff_to_text(const uint8_t[::1] data not None) -> str:
     try:
         with nogil:
             render_diff(&cursor, &out)
-        return out.data[: out.size].decode("utf-8")
+        return bytes_in(&out).decode()
     finally:
         release(&out)
 
@@ -358,7 +358,7 @@ def applied(const uint8_t[::1] document not None, const uint8_t[::1] changes not
     try:
         with nogil:
             is_applied = apply_diff(&patch, &before, &diff, &out)
-        return out.data[: out.size].decode("utf-8") if is_applied else None
+        return bytes_in(&out).decode() if is_applied else None
     finally:
         release(&out)
         release_patch(&patch)

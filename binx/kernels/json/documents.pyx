@@ -18,10 +18,19 @@ from libc.math cimport isfinite
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcpy
 
+from binx.kernels.calendar cimport real_date
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.rows.decimal cimport check_decimal, decimal_size, render_decimal
-from binx.kernels.rows.temporal cimport real_date
-from binx.kernels.output cimport Output, append_byte, release
+from binx.kernels.rows.layouts cimport (
+    TYPE_DATE,
+    TYPE_DATETIME,
+    TYPE_NEWDECIMAL,
+    TYPE_TIME,
+    TYPE_TIMESTAMP,
+    TYPE_VARCHAR,
+)
+from binx.kernels.output cimport Output, append_byte, bytes_in, release
+from binx.kernels.json.temporal cimport append_temporal
 from binx.kernels.json.text cimport (
     append_base64,
     append_double,
@@ -34,15 +43,6 @@ from binx.kernels.json.text cimport (
 )
 
 from binx.errors import DamagedError
-
-cdef enum:  # enum_field_types of opaque values that have their own format in JSON or SQL
-    FIELD_TIMESTAMP = 7
-    FIELD_DATE = 10
-    FIELD_TIME = 11
-    FIELD_DATETIME = 12
-    FIELD_VARCHAR = 15
-    FIELD_NEWDECIMAL = 246
-
 
 cdef enum:
     LONGEST_VARCHAR = 65535  # CAST turns longer values into a LONGBLOB
@@ -105,51 +105,6 @@ cdef int write_string(Cursor *value, int64_t *unspent, bint as_sql, Output *out)
     return append_sql_text(text, length, out) if as_sql else append_quoted(value, text, length, out)
 
 
-cdef int render_clock(uint64_t hour, uint64_t rest, Output *out) except -1 nogil:
-    """Append ``HH:MM:SS.ffffff``; ``rest`` packs minutes (6 bits), seconds (6) and microseconds (24)."""
-    append_unsigned(out, hour, 2)
-    append_byte(out, c":")
-    append_unsigned(out, (rest >> 30) & 63, 2)
-    append_byte(out, c":")
-    append_unsigned(out, (rest >> 24) & 63, 2)
-    append_byte(out, c".")
-    return append_unsigned(out, rest & 0xFFFFFF, 6)
-
-
-cdef int render_temporal(Cursor *value, int field_type, int64_t packed, Output *out) except -1 nogil:
-    """Append a date, time or both, packed as by ``TIME_to_longlong_packed`` (sql-common/my_time.cc).
-
-    From the low end: microseconds (24 bits), seconds (6), minutes (6), then in a TIME
-    the hours (10), in the others the hour (5), day (5) and year * 13 + month.
-    """
-    cdef uint64_t bits = 0 - <uint64_t> packed if packed < 0 else <uint64_t> packed
-    cdef uint64_t months = bits >> 46
-    cdef bint is_time = field_type == FIELD_TIME
-    if (
-        (bits & 0xFFFFFF) > 999999
-        or ((bits >> 24) & 63) > 59
-        or ((bits >> 30) & 63) > 59
-        or (is_time and (bits >> 36) > 838)
-        or (not is_time and (packed < 0 or months > 9999 * 13 + 12 or ((bits >> 36) & 31) > 23))
-    ):
-        damaged(value, b"a date or time within its bounds", packed)
-    append_byte(out, c'"')
-    if is_time:
-        if packed < 0:
-            append_byte(out, c"-")
-        render_clock(bits >> 36, bits, out)
-    else:
-        append_unsigned(out, months // 13, 4)
-        append_byte(out, c"-")
-        append_unsigned(out, months % 13, 2)
-        append_byte(out, c"-")
-        append_unsigned(out, (bits >> 41) & 31, 2)
-        if field_type != FIELD_DATE:
-            append_byte(out, c" ")
-            render_clock((bits >> 36) & 31, bits, out)
-    return append_byte(out, c'"')
-
-
 cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
     """Append a value of an SQL type that JSON does not have: type, length, bytes. Returns 1."""
     cdef int field_type = spend(value, 1, unspent)[0]
@@ -157,7 +112,7 @@ cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 n
     cdef const uint8_t *data
     take_length(value, unspent, &length)
     data = spend(value, length, unspent)
-    if field_type == FIELD_NEWDECIMAL:
+    if field_type == TYPE_NEWDECIMAL:
         if length < 2:
             damaged(value, b"a decimal's precision and scale", length)
         check_decimal(data[0], data[1])
@@ -165,13 +120,13 @@ cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 n
             damaged(value, b"a decimal as long as its precision asks for", length - 2)
         render_decimal(data + 2, data[0], data[1], out)
         return 1
-    if field_type in (FIELD_DATE, FIELD_TIME, FIELD_DATETIME, FIELD_TIMESTAMP):
+    if field_type in (TYPE_DATE, TYPE_TIME, TYPE_DATETIME, TYPE_TIMESTAMP):
         if length != 8:
             damaged(value, b"8 bytes of a date or time", length)
-        render_temporal(value, field_type, <int64_t> little(data, 8), out)
+        append_temporal(value, field_type, <int64_t> little(data, 8), out)
         return 1
     append_text(out, b'"base64:type', 12)
-    append_unsigned(out, field_type, 1)
+    append_unsigned(out, field_type)
     append_byte(out, c":")
     append_base64(data, length, out)
     append_byte(out, c'"')
@@ -286,15 +241,15 @@ cdef int render_scalar(uint8_t kind, Cursor *value, int64_t *unspent, Output *ou
     if kind == INT16:
         return append_signed(out, <int16_t> little(spend(value, 2, unspent), 2))
     if kind == UINT16:
-        return append_unsigned(out, little(spend(value, 2, unspent), 2), 1)
+        return append_unsigned(out, little(spend(value, 2, unspent), 2))
     if kind == INT32:
         return append_signed(out, <int32_t> little(spend(value, 4, unspent), 4))
     if kind == UINT32:
-        return append_unsigned(out, little(spend(value, 4, unspent), 4), 1)
+        return append_unsigned(out, little(spend(value, 4, unspent), 4))
     if kind == INT64:
         return append_signed(out, <int64_t> little(spend(value, 8, unspent), 8))
     if kind == UINT64:
-        return append_unsigned(out, little(spend(value, 8, unspent), 8), 1)
+        return append_unsigned(out, little(spend(value, 8, unspent), 8))
     if kind == DOUBLE:
         return render_double(value, unspent, out)
     if kind == OPAQUE:
@@ -313,14 +268,14 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
     cdef bint is_cast
     take_length(&inside, &left, &length)
     data = inside.base + inside.position
-    if field_type in (FIELD_DATE, FIELD_DATETIME, FIELD_TIMESTAMP):
+    if field_type in (TYPE_DATE, TYPE_DATETIME, TYPE_TIMESTAMP):
         packed = little(data, 8)
         months = <int> (packed >> 46)
         if not real_date(months // 13, months % 13, <int> ((packed >> 41) & 31)):
             field_type = 0  # servers accept it in some SQL modes only
-    elif field_type == FIELD_VARCHAR and length > LONGEST_VARCHAR:
+    elif field_type == TYPE_VARCHAR and length > LONGEST_VARCHAR:
         field_type = 0
-    if field_type == FIELD_NEWDECIMAL:
+    if field_type == TYPE_NEWDECIMAL:
         # A literal has as many digits as it shows; CAST pads those before the point to whole groups of nine.
         is_cast = data[0] > data[1] and (data[0] - data[1]) % 9 == 0
         append_text(out, b"CAST(", 5 if is_cast else 0)
@@ -328,24 +283,24 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
         if not is_cast:
             return 0 if data[1] else append_byte(out, c".")
         append_text(out, b" AS DECIMAL(", 12)
-        append_unsigned(out, data[0], 1)
+        append_unsigned(out, data[0])
         append_byte(out, c",")
-        append_unsigned(out, data[1], 1)
+        append_unsigned(out, data[1])
         return append_text(out, b"))", 2)
-    if field_type in (FIELD_DATE, FIELD_TIME, FIELD_DATETIME, FIELD_TIMESTAMP, FIELD_VARCHAR):
+    if field_type in (TYPE_DATE, TYPE_TIME, TYPE_DATETIME, TYPE_TIMESTAMP, TYPE_VARCHAR):
         append_text(out, b"CAST(", 5)
-    if field_type == FIELD_VARCHAR:
+    if field_type == TYPE_VARCHAR:
         append_hexadecimal(data, length, out)
         return append_text(out, b" AS BINARY)", 11)
     start = out.size
     render_opaque(value, unspent, out)
     # Between the quotes, SQL reads base64's escaped line feeds as JSON does, and everything else unchanged.
     out.data[start] = out.data[out.size - 1] = c"'"
-    if field_type == FIELD_DATE:
+    if field_type == TYPE_DATE:
         return append_text(out, b" AS DATE)", 9)
-    if field_type == FIELD_TIME:
+    if field_type == TYPE_TIME:
         return append_text(out, b" AS TIME(6))", 12)
-    if field_type == FIELD_DATETIME or field_type == FIELD_TIMESTAMP:
+    if field_type == TYPE_DATETIME or field_type == TYPE_TIMESTAMP:
         return append_text(out, b" AS DATETIME(6))", 16)
     return 1
 
@@ -400,6 +355,6 @@ def to_text(const uint8_t[::1] data not None) -> str:
     try:
         with nogil:
             render(&cursor, &out)
-        return out.data[: out.size].decode("utf-8")
+        return bytes_in(&out).decode()
     finally:
         release(&out)

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp
 
 from binx.kernels.cursor cimport Cursor, remaining, take
+from binx.kernels.digits cimport hexadecimal_value
 from binx.kernels.json.documents cimport damaged
 from binx.kernels.output cimport Output, append_byte
 
@@ -25,19 +26,17 @@ cdef inline int bad_path(Cursor *path) except -1 nogil:
     return damaged(path, b"a path as the server writes it, such as $.name[1].\"a b\"", path.position)
 
 
-cdef inline int hexadecimal(Cursor *path, uint32_t *value) except -1 nogil:
+cdef inline int take_code_unit(Cursor *path, uint32_t *value) except -1 nogil:
     """Parse four hexadecimal digits of an escape."""
     cdef const uint8_t *digits = take(path, 4)
+    cdef int digit
     cdef int i
     value[0] = 0
     for i in range(4):
-        value[0] <<= 4
-        if c"0" <= digits[i] <= c"9":
-            value[0] |= digits[i] - c"0"
-        elif c"a" <= digits[i] | 0x20 <= c"f":
-            value[0] |= (digits[i] | 0x20) - c"a" + 10
-        else:
+        digit = hexadecimal_value(digits[i])
+        if digit < 0:
             bad_path(path)
+        value[0] = value[0] << 4 | <uint32_t> digit
     return 0
 
 
@@ -57,11 +56,11 @@ cdef inline int take_escape(Cursor *path, Output *keys) except -1 nogil:
         return append_byte(keys, c"\t")
     if escape != c"u":
         return append_byte(keys, escape)
-    hexadecimal(path, &point)
+    take_code_unit(path, &point)
     if 0xD800 <= point < 0xDC00:
         if take(path, 1)[0] != c"\\" or take(path, 1)[0] != c"u":
             bad_path(path)
-        hexadecimal(path, &low)
+        take_code_unit(path, &low)
         point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00 if 0xDC00 <= low < 0xE000 else 0)
     if point < 0x80:
         return append_byte(keys, point)

@@ -6,6 +6,7 @@ from libc.math cimport signbit
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
+from binx.kernels.digits cimport NUMBER_MAXIMUM, put_hexadecimal, put_signed, put_unsigned
 from binx.kernels.output cimport Output, append, append_byte, reserve
 
 cdef extern from "Python.h":
@@ -19,22 +20,16 @@ cdef inline int append_text(Output *out, const char *text, int64_t size) except 
     return append(out, text, size)
 
 
-cdef inline int append_unsigned(Output *out, uint64_t value, int width) except -1 nogil:
-    """Append a number in decimal, with leading zeros up to ``width`` digits."""
-    cdef uint8_t digits[20]
-    cdef int first = 20
-    while value or width > 20 - first or first == 20:
-        first -= 1
-        digits[first] = <uint8_t> (c"0" + value % 10)
-        value //= 10
-    return append(out, digits + first, 20 - first)
+cdef inline int append_unsigned(Output *out, uint64_t value) except -1 nogil:
+    reserve(out, NUMBER_MAXIMUM)
+    put_unsigned(out, value)
+    return 0
 
 
 cdef inline int append_signed(Output *out, int64_t value) except -1 nogil:
-    if value < 0:
-        append_byte(out, c"-")
-        return append_unsigned(out, 0 - <uint64_t> value, 1)
-    return append_unsigned(out, <uint64_t> value, 1)
+    reserve(out, NUMBER_MAXIMUM)
+    put_signed(out, value)
+    return 0
 
 
 cdef inline int64_t sequence_size(const uint8_t *text, int64_t size) noexcept nogil:
@@ -63,7 +58,6 @@ cdef inline int64_t sequence_size(const uint8_t *text, int64_t size) noexcept no
 
 cdef inline int append_escaped(Output *out, uint8_t byte) except -1 nogil:
     """Append a quote, a backslash or a control character (``escape_character``, json_dom.cc)."""
-    cdef const char *hexadecimal = b"0123456789abcdef"
     cdef uint8_t short_form
     if byte == c'"' or byte == c"\\":
         short_form = byte
@@ -79,8 +73,9 @@ cdef inline int append_escaped(Output *out, uint8_t byte) except -1 nogil:
         short_form = c"r"
     else:
         append_text(out, b"\\u00", 4)
-        append_byte(out, hexadecimal[byte >> 4])
-        return append_byte(out, hexadecimal[byte & 15])
+        reserve(out, 2)
+        put_hexadecimal(out, &byte, 1)
+        return 0
     append_byte(out, c"\\")
     return append_byte(out, short_form)
 
@@ -223,12 +218,10 @@ cdef inline int append_base64(const uint8_t *data, int64_t size, Output *out) ex
 
 
 cdef inline int append_hexadecimal(const uint8_t *data, int64_t size, Output *out) except -1 nogil:
-    cdef const char *digits = b"0123456789abcdef"
-    cdef int64_t i
+    """Append bytes as a hexadecimal literal of SQL."""
     append_text(out, b"x'", 2)
-    for i in range(size):
-        append_byte(out, digits[data[i] >> 4])
-        append_byte(out, digits[data[i] & 15])
+    reserve(out, 2 * size)
+    put_hexadecimal(out, data, size)
     return append_byte(out, c"'")
 
 

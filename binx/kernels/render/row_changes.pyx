@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memset
 
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
-from binx.kernels.render.digits cimport lay_signed
+from binx.kernels.digits cimport lay_signed
 from binx.kernels.render.row_values cimport *
 
 cdef enum:

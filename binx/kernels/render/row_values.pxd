@@ -8,7 +8,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr
 
 from binx.kernels.output cimport Output, reserve
-from binx.kernels.render.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte
+from binx.kernels.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte, put_hexadecimal
 from binx.kernels.render.row_changes cimport *
 from binx.kernels.render.spelling cimport *
 

@@ -4,7 +4,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memchr
 
-from binx.kernels.render.digits cimport (
+from binx.kernels.calendar cimport DAY_SECONDS, SECOND
+from binx.kernels.digits cimport (
     lay_bytes,
     lay_out_clock,
     lay_out_date,
@@ -13,6 +14,7 @@ from binx.kernels.render.digits cimport (
     lay_unsigned,
     put,
     put_byte,
+    put_hexadecimal,
 )
 from binx.kernels.output cimport Output
 from binx.kernels.json.text cimport append_escaped, put_base64, sequence_size
@@ -22,13 +24,9 @@ cdef enum:
     EXPANSION = 6
     # Maximum size of a number, date, timestamp or TIME.
     SHORT_MAXIMUM = 48
-    SECOND = 1000000
     DATE_SIZE = 10
     CLOCK_SIZE = 8
     FRACTION_DIGITS = 6
-
-cdef enum:
-    DAY = 86400000000
 
 cdef enum TextClass:
     # Strings by how they are written as SQL literals: unchanged between quotes; with single quotes inside; with
@@ -120,7 +118,6 @@ cdef inline int64_t put_text(
     Bytes that are not UTF-8 become ``\xNN``. Returns the end of the bytes written, which may be after ``stop``:
     characters are written whole.
     """
-    cdef const char *digits = b"0123456789abcdef"
     cdef int64_t plain = at
     cdef int64_t length
     cdef uint8_t byte
@@ -141,22 +138,11 @@ cdef inline int64_t put_text(
             if json:
                 put_byte(out, c"\\")
             put(out, b"\\x", 2)
-            put_byte(out, digits[byte >> 4])
-            put_byte(out, digits[byte & 15])
+            put_hexadecimal(out, &byte, 1)
         at += 1
         plain = at
     put(out, text + plain, at - plain)
     return at
-
-
-cdef inline void put_hexadecimal(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
-    cdef const uint8_t *digits = b"0123456789abcdef"
-    cdef uint8_t *target = out.data + out.size
-    cdef int64_t at
-    for at in range(size):
-        target[2 * at] = digits[data[at] >> 4]
-        target[2 * at + 1] = digits[data[at] & 15]
-    out.size += 2 * size
 
 
 cdef inline int64_t floored(int64_t value, int64_t by) noexcept nogil:
@@ -187,12 +173,12 @@ cdef inline uint8_t *lay_date(uint8_t *target, int64_t day, Date *last) noexcept
 
 cdef inline uint8_t *lay_moment(uint8_t *target, int64_t value, int fraction, uint8_t separator, Date *last) noexcept nogil:
     """Write a time in µs since 1970; the years 1 to 9999."""
-    cdef int64_t day = floored(value, DAY)
-    cdef int64_t rest = value - day * DAY
+    cdef int64_t day = floored(value, <int64_t> DAY_SECONDS * SECOND)
+    cdef int64_t time_of_day = value - day * DAY_SECONDS * SECOND
     target = lay_date(target, day, last)
     target[0] = separator
-    lay_out_clock(<int> (rest // SECOND), target + 1)
-    return lay_fraction(target + 1 + CLOCK_SIZE, rest % SECOND, fraction)
+    lay_out_clock(<int> (time_of_day // SECOND), target + 1)
+    return lay_fraction(target + 1 + CLOCK_SIZE, time_of_day % SECOND, fraction)
 
 
 cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noexcept nogil:

@@ -11,7 +11,9 @@ from libc.string cimport memcpy, memset
 
 from binx.kernels.hashing cimport slot_bytes
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
-from binx.kernels.render.digits cimport *
+from binx.kernels.calendar cimport SECOND
+from binx.kernels.digits cimport *
+from binx.kernels.render.clock cimport *
 from binx.kernels.transactions.gtid_text cimport render_gtid
 from binx.kernels.transactions.selection cimport duration_least, duration_most, whole_seconds
 from binx.kernels.transactions.table cimport *
@@ -204,7 +206,7 @@ cdef class TransactionTexts:
         cdef Output *out = &self.out
         cdef int flags = record.flags
         cdef bint counted = (flags & HAS_COUNTS) != 0
-        cdef int64_t size
+        cdef int64_t seconds
         cdef uint32_t[2] source
         # Only a scan that decompresses payloads sees a compressed transaction's events.
         cdef bint walked = record.events > 0 and (counted or not flags & COMPRESSED)
@@ -261,7 +263,7 @@ cdef class TransactionTexts:
             else:
                 self.unknown()
         elif code == COLUMN_BEGIN_TIMESTAMP:
-            self.moment(record.begin_timestamp * MICROSECONDS)
+            self.moment(record.begin_timestamp * SECOND)
         elif code == COLUMN_LAST_COMMITTED:
             self.number((flags & HAS_CLOCK) != 0, record.last_committed)
         elif code == COLUMN_SEQUENCE_NUMBER:
@@ -291,27 +293,23 @@ cdef class TransactionTexts:
         elif code == COLUMN_NOTHING:
             pass
         elif code == COLUMN_DURATION:
-            size = whole_seconds(record)
-            if size < 0:
+            seconds = whole_seconds(record)
+            if seconds < 0:
                 self.unknown()
             elif self.json:
                 put_byte(out, c"[")
-                self.seconds(duration_least(record))
+                self.put_seconds(duration_least(record))
                 put(out, b", ", 2)
-                self.seconds(duration_most(record))
+                self.put_seconds(duration_most(record))
                 put_byte(out, c"]")
             else:
-                put_signed(out, size)
+                put_signed(out, seconds)
         return 0
 
-    cdef void seconds(self, int64_t microseconds) noexcept nogil:
+    cdef void put_seconds(self, int64_t microseconds) noexcept nogil:
         """Append a number of µs as seconds with six decimals."""
-        cdef int64_t unit = MICROSECONDS // 10
-        put_signed(&self.out, microseconds // MICROSECONDS)
-        put_byte(&self.out, c".")
-        while unit:
-            put_byte(&self.out, c"0" + <uint8_t> (microseconds // unit % 10))
-            unit //= 10
+        put_signed(&self.out, microseconds // SECOND)
+        put_fraction(&self.out, <int> (microseconds % SECOND))
 
     cdef int anonymous(self, int64_t start) except -1 with gil:
         cdef bytes text = self.identify(start)
@@ -411,11 +409,11 @@ cdef class TransactionTexts:
         cdef int64_t second
         cdef int microsecond
         cdef Clock *clock = &self.clock
-        if moment < 0 or moment > MOMENT_LAST:
+        if moment < 0 or moment > TIME_LAST:
             put_signed(&self.out, moment)
             return 0
-        second = moment // MICROSECONDS
-        microsecond = <int> (moment - second * MICROSECONDS)
+        second = moment // SECOND
+        microsecond = <int> (moment - second * SECOND)
         if second != clock.second:
             if self.zone is not None and second // ZONE_SECONDS != clock.slot:
                 self.ask_zone(second)

@@ -10,6 +10,7 @@ from cython cimport final
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
+from binx.kernels.calendar cimport SECOND
 from binx.kernels.rows.builder cimport Origin, RowBuilder
 from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times, open_rows
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
@@ -408,7 +409,7 @@ cdef class RowDecoder:
         origin.identifier_size = self.identifier_size
         origin.version = self.version
         origin.committed = self.committed
-        origin.logged = <int64_t> header.timestamp * 1000000
+        origin.logged = <int64_t> header.timestamp * SECOND
         origin.position = position
         origin.statement = self.statement
         self.rows_before = builder.rows

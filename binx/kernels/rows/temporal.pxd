@@ -9,11 +9,11 @@ Sources: ``my_datetime_packed_from_binary``, ``my_time_packed_from_binary`` and
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdio cimport snprintf
 
+from binx.kernels.calendar cimport SECOND, days_of, real_date
 from binx.kernels.cursor cimport big, little
 
 cdef enum:
     TEXT_SIZE = 64
-    SECOND = 1000000
     # Seconds of 839 hours; a TIME is shorter.
     MOST_SECONDS = 3020400
 
@@ -25,32 +25,6 @@ cdef struct DateTime:
     int minute
     int second
     int microsecond
-
-
-cdef inline int64_t days_of(int64_t year, int month, int day) noexcept nogil:
-    """Return the days since 1970-01-01 of a proleptic Gregorian date (H. Hinnant, days_from_civil)."""
-    cdef int64_t era
-    cdef int64_t year_of_era
-    cdef int64_t day_of_year
-    year -= month <= 2
-    era = year // 400
-    year_of_era = year - era * 400
-    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
-    return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
-
-
-cdef inline bint leap(int year) noexcept nogil:
-    return (year & 3) == 0 and (year % 100 != 0 or year % 400 == 0)
-
-
-cdef inline bint real_date(int year, int month, int day) noexcept nogil:
-    """Whether a date exists: years 1 to 9999, no zero parts, no 30 February."""
-    cdef int last = 31
-    if month == 4 or month == 6 or month == 9 or month == 11:
-        last = 30
-    elif month == 2:
-        last = 29 if leap(year) else 28
-    return 1 <= year <= 9999 and 1 <= month <= 12 and 1 <= day <= last
 
 
 cdef inline bint real_datetime(const DateTime *value) noexcept nogil:

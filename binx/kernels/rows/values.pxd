@@ -5,6 +5,7 @@ from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdio cimport snprintf
 from libc.string cimport memcpy, memset
 
+from binx.kernels.calendar cimport SECOND, days_of, real_date
 from binx.kernels.cursor cimport Cursor, big, big_within, cursor_over, little, remaining, take
 from binx.kernels.json.documents cimport express, render
 from binx.kernels.output cimport append, reserve

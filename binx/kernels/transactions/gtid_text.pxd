@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from binx.kernels.render.digits cimport lay_unsigned
+from binx.kernels.digits cimport lay_hexadecimal, lay_unsigned
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.output cimport Output, reserve
 from binx.kernels.transactions.table cimport GTID_MARIADB, GTID_MYSQL, Transaction
@@ -21,15 +21,12 @@ cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
 
 cdef inline uint8_t *lay_uuid(uint8_t *target, const uint8_t *uuid) noexcept nogil:
     """Write a UUID in its five groups of digits; returns where it ends."""
-    cdef const char *hexadecimal = b"0123456789abcdef"
     cdef int i
-    for i in range(UUID_SIZE):
+    for i in range(0, UUID_SIZE, 2):
         if i == 4 or i == 6 or i == 8 or i == 10:
             target[0] = c"-"
             target += 1
-        target[0] = hexadecimal[uuid[i] >> 4]
-        target[1] = hexadecimal[uuid[i] & 15]
-        target += 2
+        target = lay_hexadecimal(target, uuid + i, 2)
     return target
 
 

@@ -3,11 +3,8 @@
 
 from libc.stdint cimport int64_t
 
+from binx.kernels.calendar cimport SECOND
 from binx.kernels.transactions.table cimport COMMIT_TIME_FROM_GTID, Transaction
-
-cdef enum:
-    SECOND = 1000000
-
 
 cpdef enum Measure:
     MEASURE_BYTES = 0

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
-from binx.kernels.render.digits cimport MOMENT_LAST
+from binx.kernels.render.clock cimport TIME_LAST
 from binx.kernels.hashing cimport slot_entry
 from binx.kernels.output cimport Output, append, bytes_in, release
 from binx.kernels.transactions.gtid_text cimport has_gtid
@@ -84,7 +84,7 @@ cdef inline bint is_usual(const Transaction *record) noexcept nogil:
     return (
         record.kind == KIND_DML
         and (record.flags & HAS_XID or record.rows == 1 or not has_gtid(record))
-        and 0 <= record.commit_timestamp <= MOMENT_LAST
+        and 0 <= record.commit_timestamp <= TIME_LAST
     )
 
 

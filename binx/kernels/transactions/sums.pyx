@@ -8,6 +8,7 @@ fixed number of buckets that grow wider, the connections with the most bytes, on
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memmove, memset
 
+from binx.kernels.calendar cimport SECOND
 from binx.kernels.hashing cimport Slots, slot_of, slots_release
 from binx.kernels.output cimport Output, append, release
 from binx.kernels.transactions.table cimport (
@@ -55,10 +56,7 @@ cdef struct Steps:
 
 
 cdef enum:
-    MICROSECONDS = 1000000
     WIDTHS = 14
-    # What counts as a step back; smaller ones come from commits of one group.
-    STEP_MICROSECONDS = 1000000
 
 # Seconds per bucket, each a multiple of the one before; after a week they double.
 cdef int64_t[WIDTHS] BUCKET_WIDTHS = [
@@ -92,7 +90,8 @@ cdef int add_to_group(Groups *groups, uint64_t key, const Transaction *record) e
 
 cdef inline void step_from(int64_t *last, int64_t moment, Steps *steps) noexcept nogil:
     """Advance to a time, and count it if it is well before the last one."""
-    if moment + STEP_MICROSECONDS < last[0]:
+    # Smaller steps come from commits of one group.
+    if moment + SECOND < last[0]:
         steps.count += 1
         steps.largest = max(steps.largest, last[0] - moment)
     last[0] = moment
@@ -227,7 +226,7 @@ cdef class Tally:
 
     cdef int add_moment(self, int64_t moment, const Transaction *record) except -1 nogil:
         """Add a transaction to the bucket of its commit time; buckets widen until all times fit."""
-        cdef int64_t bucket = moment // MICROSECONDS // self.bucket_seconds
+        cdef int64_t bucket = moment // SECOND // self.bucket_seconds
         cdef int64_t shift
         if self.bucket_count == 0:
             self.first_bucket = bucket
@@ -236,7 +235,7 @@ cdef class Tally:
             self.first_bucket + self.bucket_count - bucket > BUCKETS_MAXIMUM
         ):
             self.widen()
-            bucket = moment // MICROSECONDS // self.bucket_seconds
+            bucket = moment // SECOND // self.bucket_seconds
         if bucket < self.first_bucket:
             shift = self.first_bucket - bucket
             memmove(&self.buckets[shift], &self.buckets[0], self.bucket_count * sizeof(Sums))

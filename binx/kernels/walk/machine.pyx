@@ -9,6 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
+from binx.kernels.calendar cimport SECOND
 from binx.kernels.walk.classify cimport classify, illegal, read_payload_fields
 from binx.kernels.rows.counting cimport RowsEvent, count_images, open_rows
 from binx.kernels.cursor cimport Cursor, little, take
@@ -22,7 +23,6 @@ from binx.kernels.walk.statements cimport is_rollback_to
 from binx.kernels.transactions.table cimport *
 
 cdef enum:
-    MICROSECONDS = 1000000
     # Servers write a handful per file; a crafted file must not exhaust memory.
     CONTROLS_MAXIMUM = 4096
     # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
@@ -175,7 +175,7 @@ cdef class TransactionMachine:
         if current.begin_timestamp < 0:
             current.begin_timestamp = timestamp
         if not current.flags & COMMIT_TIME_FROM_GTID:
-            current.commit_timestamp = <int64_t> timestamp * MICROSECONDS
+            current.commit_timestamp = <int64_t> timestamp * SECOND
         if current.claimed_length:
             current.flags |= BY_LENGTH if current.start + current.claimed_length == end else LENGTH_WRONG
         if self.counts_rows:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Format numbers and times as text; the caller reserves the space."""
+"""Write numbers, dates and hexadecimal digits as text; the caller reserves the space."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
@@ -7,27 +7,11 @@ from libc.string cimport memcpy
 from binx.kernels.output cimport Output
 
 cdef enum:
+    # Maximum bytes of an integer, and of the decimals of a second with their point.
     NUMBER_MAXIMUM = 20
-    SUFFIX_MAXIMUM = 16
-    SECONDS_SIZE = 19
-    MICROSECONDS = 1000000
-    DAY_SECONDS = 86400
-    # The time zone's offset is looked up once per minute: no zone has changed it within a minute since 1972.
-    ZONE_SECONDS = 60
+    FRACTION_MAXIMUM = 7
+    # Days from the year 0 to 1970.
     ERA_DAYS = 719468
-    # The last µs of the year 9999; later times are written as numbers.
-    MOMENT_LAST = 253402300799999999
-
-cdef struct Clock:
-    # The last second written, and its text: transactions are in order of time, so most repeat it.
-    int64_t second
-    uint8_t text[SECONDS_SIZE]
-    # The time for which the offset below is valid, in units of ZONE_SECONDS.
-    int64_t slot
-    int64_t offset
-    uint8_t suffix[SUFFIX_MAXIMUM]
-    int suffix_size
-
 
 cdef inline uint8_t *lay_bytes(uint8_t *target, const void *data, int64_t size) noexcept nogil:
     """Copy bytes and return the end of the copy; up to 32 without a call, which would cost more than the copy."""
@@ -118,6 +102,28 @@ cdef inline void put_signed(Output *out, int64_t value) noexcept nogil:
     out.size = lay_signed(out.data + out.size, value) - out.data
 
 
+cdef inline uint8_t *lay_hexadecimal(uint8_t *target, const uint8_t *data, int64_t size) noexcept nogil:
+    """Write bytes as two digits each, in lower case."""
+    cdef const char *digits = b"0123456789abcdef"
+    cdef int64_t i
+    for i in range(size):
+        target[2 * i] = digits[data[i] >> 4]
+        target[2 * i + 1] = digits[data[i] & 15]
+    return target + 2 * size
+
+
+cdef inline void put_hexadecimal(Output *out, const uint8_t *data, int64_t size) noexcept nogil:
+    out.size = lay_hexadecimal(out.data + out.size, data, size) - out.data
+
+
+cdef inline int hexadecimal_value(uint8_t digit) noexcept nogil:
+    """Return the value of a hexadecimal digit in either case; -1 if it is none."""
+    if c"0" <= digit <= c"9":
+        return digit - c"0"
+    digit |= 0x20
+    return digit - c"a" + 10 if c"a" <= digit <= c"f" else -1
+
+
 cdef inline void lay_out_date(int64_t day, uint8_t *text) noexcept nogil:
     """Write a day since 1970 as ``YYYY-MM-DD``; the years 1 to 9999 (H. Hinnant, civil_from_days)."""
     cdef int64_t shifted = day + ERA_DAYS
@@ -146,14 +152,7 @@ cdef inline void lay_out_clock(int second, uint8_t *text) noexcept nogil:
     lay_pair(text + 6, second % 60)
 
 
-cdef inline void lay_out_second(int64_t second, uint8_t *text) noexcept nogil:
-    """Write a second since 1970 as ``YYYY-MM-DDTHH:MM:SS``; the years 1 to 9999."""
-    cdef int64_t day = (second + <int64_t> ERA_DAYS * DAY_SECONDS) // DAY_SECONDS - ERA_DAYS
-    lay_out_date(day, text)
-    text[10] = c"T"
-    lay_out_clock(<int> (second - day * DAY_SECONDS), text + 11)
-
-
 cdef inline void put_fraction(Output *out, int microsecond) noexcept nogil:
+    """Append a point and six decimals."""
     put_byte(out, c".")
     out.size = lay_padded(out.data + out.size, microsecond, 6) - out.data

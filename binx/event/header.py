@@ -18,7 +18,9 @@ HEADER_SIZE = 19
 LARGEST_EVENT = (1 << 30) + (1 << 26)
 """Maximum bytes accepted for a decompressed event; packets have at most 1 GiB (max_allowed_packet)."""
 
-_HEADER = Struct("<IBIIIH")
+HEADER = Struct("<IBIIIH")
+"""The header's fields: timestamp, type, server ID, size, next position, flags."""
+
 _SIZE_OFFSET = 9
 
 
@@ -167,7 +169,7 @@ def parse_header(data: memoryview | bytes, position: int, *, origin: int = 0) ->
             "the file was truncated, or is still being written",
             offset=position,
         )
-    timestamp, number, server_id, size, next_position, flags = _HEADER.unpack_from(data, index)
+    timestamp, number, server_id, size, next_position, flags = HEADER.unpack_from(data, index)
     if size < HEADER_SIZE:
         raise DamagedError(
             f"expected an event of at least {HEADER_SIZE} bytes, found a size of {size}; the bytes here"

@@ -8,11 +8,10 @@ sql/log_event_old.cc of 5.x (version 0), MariaDB's sql/log_event.cc
 from __future__ import annotations
 
 from enum import Enum, IntFlag
-from struct import Struct
 from typing import Any, NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.header import HEADER_SIZE, EventHeader, EventType
+from binx.event.header import HEADER, HEADER_SIZE, EventHeader, EventType
 from binx.event.reader import Reader, body_reader, uncompress
 from binx.event.table_map import MAX_COLUMNS, read_table_id
 
@@ -157,8 +156,6 @@ def _read_extra(reader: Reader, kind: RowsKind) -> dict[str, Any]:
     return extra
 
 
-_TYPE_AND_REST = Struct("<IBIIIH")
-
 PLAIN_TYPES = {
     compressed + offset: EventType(plain + offset)
     for compressed, plain in (
@@ -182,7 +179,7 @@ def plain_rows_event(event: memoryview, header: EventHeader, description: Format
     rows = parse_rows_header(body, header, description)
     plain = bytes(body[: rows.rows_offset]) + bytes(row_images(body, header, rows))
     return (
-        _TYPE_AND_REST.pack(
+        HEADER.pack(
             header.timestamp,
             PLAIN_TYPES[header.type],
             header.server_id,

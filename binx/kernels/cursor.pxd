@@ -10,7 +10,7 @@ messages. All integers in a binary log are little-endian; the row images of some
 types are big-endian (``take_big``).
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 cdef struct Cursor:

@@ -7,9 +7,8 @@ from libc.string cimport memcpy
 from binx.kernels.output cimport Output
 
 cdef enum:
-    # Maximum bytes of an integer, and of the decimals of a second with their point.
+    # Maximum bytes of an integer.
     NUMBER_MAXIMUM = 20
-    FRACTION_MAXIMUM = 7
     # Days from the year 0 to 1970.
     ERA_DAYS = 719468
 

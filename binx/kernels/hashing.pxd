@@ -23,15 +23,15 @@ cdef extern from *:
     #if defined(__GNUC__) || defined(__clang__)
     __attribute__((unused))
     #endif
-    static uint64_t binx_seed(const void *place)
+    static uint64_t binx_seed(const void *memory)
     {
         uint64_t seed;
-        /* Where the system has none, the place of the memory is one: it differs from process to process. */
-        return getentropy(&seed, sizeof(seed)) == 0 ? seed : (uint64_t) (uintptr_t) place;
+        /* Where the system has none, the address of the memory is one: it differs from process to process. */
+        return getentropy(&seed, sizeof(seed)) == 0 ? seed : (uint64_t) (uintptr_t) memory;
     }
     #endif
     """
-    uint64_t random_seed "binx_seed"(const void *place) noexcept nogil
+    uint64_t random_seed "binx_seed"(const void *memory) noexcept nogil
 
 cdef struct Entry:
     uint64_t hash
@@ -81,17 +81,17 @@ cdef inline const uint8_t *slot_bytes(Slots *slots, int32_t slot) noexcept nogil
 cdef inline int slots_grow(Slots *slots) except -1 nogil:
     cdef int64_t size = slots.table_size * 2 if slots.table_size else 64
     cdef int32_t *table = <int32_t *> calloc(size, sizeof(int32_t))
-    cdef int64_t at
+    cdef int64_t bucket
     cdef int32_t slot
     if table == NULL:
         no_memory(size * sizeof(int32_t))
     if slots.table_size == 0:
         slots.seed = random_seed(table)
     for slot in range(slots.count):
-        at = slot_entry(slots, slot).hash & (size - 1)
-        while table[at]:
-            at = (at + 1) & (size - 1)
-        table[at] = slot + 1
+        bucket = slot_entry(slots, slot).hash & (size - 1)
+        while table[bucket]:
+            bucket = (bucket + 1) & (size - 1)
+        table[bucket] = slot + 1
     free(slots.table)
     slots.table = table
     slots.table_size = size
@@ -101,28 +101,28 @@ cdef inline int slots_grow(Slots *slots) except -1 nogil:
 cdef inline int32_t known_slot(Slots *slots, const uint8_t *data, int64_t size) noexcept nogil:
     """The number of a byte string, mostly the one before; -1 of one that was not seen."""
     cdef Entry *entry
-    cdef uint64_t hashed
-    cdef int64_t at
+    cdef uint64_t hash
+    cdef int64_t bucket
     if slots.count == 0:
         return -1
     entry = slot_entry(slots, slots.latest)
     if entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
         return slots.latest
-    hashed = hash_bytes(data, size, slots.seed)
-    at = hashed & (slots.table_size - 1)
-    while slots.table[at]:
-        entry = slot_entry(slots, slots.table[at] - 1)
-        if entry.hash == hashed and entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
-            slots.latest = slots.table[at] - 1
+    hash = hash_bytes(data, size, slots.seed)
+    bucket = hash & (slots.table_size - 1)
+    while slots.table[bucket]:
+        entry = slot_entry(slots, slots.table[bucket] - 1)
+        if entry.hash == hash and entry.size == size and memcmp(slots.bytes.data + entry.start, data, size) == 0:
+            slots.latest = slots.table[bucket] - 1
             return slots.latest
-        at = (at + 1) & (slots.table_size - 1)
+        bucket = (bucket + 1) & (slots.table_size - 1)
     return -1
 
 
 cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) except -1 nogil:
     """The number of a byte string; one that was not seen before gets the next number."""
     cdef int32_t slot = known_slot(slots, data, size)
-    cdef int64_t at
+    cdef int64_t bucket
     cdef Entry fresh
     if slot >= 0:
         return slot
@@ -133,10 +133,10 @@ cdef inline int32_t slot_of(Slots *slots, const uint8_t *data, int64_t size) exc
     fresh.size = size
     append(&slots.bytes, data, size)
     append(&slots.entries, &fresh, sizeof(Entry))
-    at = fresh.hash & (slots.table_size - 1)
-    while slots.table[at]:
-        at = (at + 1) & (slots.table_size - 1)
-    slots.table[at] = slots.count + 1
+    bucket = fresh.hash & (slots.table_size - 1)
+    while slots.table[bucket]:
+        bucket = (bucket + 1) & (slots.table_size - 1)
+    slots.table[bucket] = slots.count + 1
     slots.latest = slots.count
     slots.count += 1
     return slots.latest

@@ -43,6 +43,12 @@ cdef inline int reserve(Output *output, int64_t more) except -1 nogil:
     return 0
 
 
+cdef inline int resize(Output *output, int64_t kept, int64_t size) except -1 nogil:
+    """Reserve ``size`` bytes in all, keeping the first ``kept``; the rest is written later."""
+    output.size = kept
+    return reserve(output, size - kept)
+
+
 cdef inline int64_t with_slack(int64_t size) noexcept nogil:
     """A sixteenth more, and a few of the smallest."""
     return size + (size >> 4) + SLACK_LEAST

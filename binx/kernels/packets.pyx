@@ -46,11 +46,11 @@ cdef inline bint is_special(const Header *header) noexcept nogil:
 
 cdef class PacketStream:
     cdef int64_t prefix
-    cdef int64_t left
+    cdef int64_t packet_left
     cdef int64_t event_left
-    cdef bint goes_on
-    cdef bint asks
-    cdef bint asked
+    cdef bint continues
+    cdef bint wants_acknowledgement
+    cdef bint may_restart
     cdef uint8_t sequence
     cdef readonly int64_t made
     cdef public int64_t asked_at
@@ -61,13 +61,13 @@ cdef class PacketStream:
         self.asked_at = -1
 
     def unpack(self, const uint8_t[::1] received not None, uint8_t[::1] out not None):
-        cdef int64_t at = 0
-        cdef int64_t made = 0
+        cdef int64_t offset = 0
+        cdef int64_t written = 0
         cdef int stop = PACKET_MORE
         if received.shape[0] > 0 and out.shape[0] > 0:
             with nogil:
-                stop = self.take_events(&received[0], received.shape[0], &out[0], out.shape[0], &at, &made)
-        return at, made, stop
+                stop = self.take_events(&received[0], received.shape[0], &out[0], out.shape[0], &offset, &written)
+        return offset, written, stop
 
     def special(self, const uint8_t[::1] received not None):
         cdef int64_t size
@@ -83,61 +83,61 @@ cdef class PacketStream:
 
     cdef int check_number(self, uint8_t number) except -1 nogil:
         """Check the packet's sequence number; it may restart after a request for an acknowledgement."""
-        if number != self.sequence and not (self.asked and number == 1):
+        if number != self.sequence and not (self.may_restart and number == 1):
             bad_packet(b"the packet with the number", self.sequence, number)
         self.sequence = number + 1
-        self.asked = False
+        self.may_restart = False
         return 0
 
     cdef int take_events(
-        self, const uint8_t *data, int64_t size, uint8_t *out, int64_t room, int64_t *used, int64_t *made
+        self, const uint8_t *data, int64_t size, uint8_t *out, int64_t room, int64_t *consumed, int64_t *written
     ) except -1 nogil:
-        cdef int64_t at = 0
+        cdef int64_t offset = 0
         cdef int64_t count
         cdef int64_t length
         cdef Header header
         while True:
-            if self.left == 0 and not self.goes_on:
-                if size - at < PACKET_HEADER + 1:
+            if self.packet_left == 0 and not self.continues:
+                if size - offset < PACKET_HEADER + 1:
                     return PACKET_MORE
-                length = <int64_t> little(data + at, 3)
-                if data[at + PACKET_HEADER] != 0 or length < self.prefix + HEADER_SIZE:
+                length = <int64_t> little(data + offset, 3)
+                if data[offset + PACKET_HEADER] != 0 or length < self.prefix + HEADER_SIZE:
                     return PACKET_SPECIAL
-                if size - at < PACKET_HEADER + self.prefix + HEADER_SIZE:
+                if size - offset < PACKET_HEADER + self.prefix + HEADER_SIZE:
                     return PACKET_MORE
-                if self.prefix > 1 and data[at + PACKET_HEADER + 1] != SEMI_SYNC_MAGIC:
-                    bad_packet(b"the mark of semi-synchronous replication", SEMI_SYNC_MAGIC, data[at + PACKET_HEADER + 1])
-                header = header_of(data + at + PACKET_HEADER + self.prefix)
+                if self.prefix > 1 and data[offset + PACKET_HEADER + 1] != SEMI_SYNC_MAGIC:
+                    bad_packet(b"the mark of semi-synchronous replication", SEMI_SYNC_MAGIC, data[offset + PACKET_HEADER + 1])
+                header = header_of(data + offset + PACKET_HEADER + self.prefix)
                 if is_special(&header):
                     return PACKET_SPECIAL
                 if header.size < length - self.prefix or (length < PACKET_MAXIMUM and header.size > length - self.prefix):
                     bad_packet(b"an event that fills its packet, of bytes:", length - self.prefix, header.size)
-                self.check_number(data[at + 3])
-                self.asks = self.prefix > 1 and data[at + PACKET_HEADER + 2] != 0
-                self.left = length - self.prefix
+                self.check_number(data[offset + 3])
+                self.wants_acknowledgement = self.prefix > 1 and data[offset + PACKET_HEADER + 2] != 0
+                self.packet_left = length - self.prefix
                 self.event_left = header.size
-                self.goes_on = length == PACKET_MAXIMUM
-                at += PACKET_HEADER + self.prefix
-            elif self.left == 0:
-                if size - at < PACKET_HEADER:
+                self.continues = length == PACKET_MAXIMUM
+                offset += PACKET_HEADER + self.prefix
+            elif self.packet_left == 0:
+                if size - offset < PACKET_HEADER:
                     return PACKET_MORE
-                length = <int64_t> little(data + at, 3)
+                length = <int64_t> little(data + offset, 3)
                 if length > self.event_left or (length < PACKET_MAXIMUM and length < self.event_left):
                     bad_packet(b"the rest of an event, of bytes:", self.event_left, length)
-                self.check_number(data[at + 3])
-                self.left = length
-                self.goes_on = length == PACKET_MAXIMUM
-                at += PACKET_HEADER
-            count = min(self.left, min(size - at, room - made[0]))
-            memcpy(out + made[0], data + at, count)
-            at += count
-            made[0] += count
+                self.check_number(data[offset + 3])
+                self.packet_left = length
+                self.continues = length == PACKET_MAXIMUM
+                offset += PACKET_HEADER
+            count = min(self.packet_left, min(size - offset, room - written[0]))
+            memcpy(out + written[0], data + offset, count)
+            offset += count
+            written[0] += count
             self.made += count
-            self.left -= count
+            self.packet_left -= count
             self.event_left -= count
-            used[0] = at
-            if self.left:
-                return PACKET_FULL if made[0] == room else PACKET_MORE
-            if not self.goes_on and self.asks:
+            consumed[0] = offset
+            if self.packet_left:
+                return PACKET_FULL if written[0] == room else PACKET_MORE
+            if not self.continues and self.wants_acknowledgement:
                 self.asked_at = self.made
-                self.asked = True
+                self.may_restart = True

@@ -14,6 +14,7 @@ from libc.string cimport memcpy
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.walk.events cimport *
+from binx.kernels.walk.gtids cimport CLOCK_OFFSET, CLOCK_SIZE, LOGICAL_CLOCK
 
 cpdef enum Pause:
     PAUSE_DONE = 0
@@ -25,12 +26,7 @@ cpdef enum Pause:
 cdef enum:
     SIZE_OFFSET = 9
     NEXT_POSITION_OFFSET = 13
-    # GTID's body: flags (1), UUID (16), number (8), clock type (1, value 2), last committed (8), sequence number (8).
-    CLOCK_TYPE_OFFSET = HEADER_SIZE + 25
-    LAST_COMMITTED_OFFSET = HEADER_SIZE + 26
-    SEQUENCE_NUMBER_OFFSET = HEADER_SIZE + 34
-    GTID_HEAD_SIZE = HEADER_SIZE + 42
-    CLOCK_TYPE = 2
+    GTID_HEAD_SIZE = HEADER_SIZE + CLOCK_OFFSET + CLOCK_SIZE
     BETWEEN_EVENTS = -1
     NO_PAUSE = 5
     SMALLEST_BUFFER = 4096
@@ -42,8 +38,14 @@ cdef inline void store(uint8_t *data, uint64_t value, int width) noexcept nogil:
         data[i] = <uint8_t> (value >> (8 * i))
 
 
-cdef inline bint is_gtid(uint8_t type) noexcept nogil:
-    return type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT
+cdef int misfit(int64_t size, int checksum_size, int64_t position, int64_t stop) except -1 with gil:
+    from binx.errors import DamagedError
+
+    raise DamagedError(
+        f"expected an event of {HEADER_SIZE + checksum_size} to {stop - position} bytes, found one of {size}: the"
+        " transaction's events do not fit between its ends",
+        offset=position,
+    )
 
 
 @cython.final
@@ -175,7 +177,7 @@ cdef class Rewriter:
 
     cdef int begin(self, Cursor *source, int64_t stop, bint hold_gtids) except -1 nogil:
         """Copy an event's head: the header, and a GTID event's clock."""
-        cdef Cursor look = source[0]
+        cdef Cursor ahead = source[0]
         cdef Header header
         cdef int64_t head_size = HEADER_SIZE
         cdef int64_t content
@@ -183,19 +185,19 @@ cdef class Rewriter:
         if self.position >= stop:
             return PAUSE_DONE
         if stop - self.position < HEADER_SIZE:
-            self.misfit(HEADER_SIZE, stop)
+            misfit(HEADER_SIZE, self.source_checksum_size, self.position, stop)
         if remaining(source) < HEADER_SIZE:
             return PAUSE_WINDOW
-        header = header_of(take(&look, HEADER_SIZE))
-        if header.size < HEADER_SIZE + self.source_checksum_size or header.size > stop - self.position:
-            self.misfit(header.size, stop)
+        header = header_of(take(&ahead, HEADER_SIZE))
+        if not fits_file(&header, self.position, stop, self.source_checksum_size):
+            misfit(header.size, self.source_checksum_size, self.position, stop)
         if not self.verbatim:
             if is_about_files(header.type):
                 return PAUSE_CONTROL
-            if is_gtid(header.type) and (hold_gtids or (self.serial and header.type == GTID_TAGGED_EVENT)):
+            if is_mysql_gtid(header.type) and (hold_gtids or (self.serial and header.type == GTID_TAGGED_EVENT)):
                 return PAUSE_GTID
         content = header.size - self.source_checksum_size
-        if self.serial and is_gtid(header.type):
+        if self.serial and is_mysql_gtid(header.type):
             head_size = min(<int64_t> GTID_HEAD_SIZE, content)
         if remaining(source) < head_size:
             return PAUSE_WINDOW
@@ -215,14 +217,14 @@ cdef class Rewriter:
     cdef int rewrite_head(self, uint8_t *head, int64_t head_size, int64_t size) except -1 nogil:
         """Give an event its new size, position and clock."""
         if size >> 32:
-            self.misfit(size, self.position + <int64_t> 0xFFFFFFFF)
+            misfit(size, self.source_checksum_size, self.position, self.position + <int64_t> 0xFFFFFFFF)
         store(head + SIZE_OFFSET, <uint64_t> size, 4)
         if not self.zero_positions_stay or little(head + NEXT_POSITION_OFFSET, 4):
             store(head + NEXT_POSITION_OFFSET, <uint64_t> (self.written + size), 4)
-        if head_size == GTID_HEAD_SIZE and head[CLOCK_TYPE_OFFSET] == CLOCK_TYPE:
-            store(head + LAST_COMMITTED_OFFSET, <uint64_t> self.renumbered, 8)
+        if head_size == GTID_HEAD_SIZE and head[HEADER_SIZE + CLOCK_OFFSET] == LOGICAL_CLOCK:
+            store(head + HEADER_SIZE + CLOCK_OFFSET + 1, <uint64_t> self.renumbered, 8)
             self.renumbered += 1
-            store(head + SEQUENCE_NUMBER_OFFSET, <uint64_t> self.renumbered, 8)
+            store(head + HEADER_SIZE + CLOCK_OFFSET + 9, <uint64_t> self.renumbered, 8)
         return 0
 
     cdef int finish(self, Cursor *source) except -1 nogil:
@@ -246,15 +248,6 @@ cdef class Rewriter:
     cdef int overflow(self) except -1 with gil:
         raise BufferError("more bytes than the buffer has room for")
 
-    cdef int misfit(self, int64_t size, int64_t stop) except -1 with gil:
-        from binx.errors import DamagedError
-
-        raise DamagedError(
-            f"expected an event of {HEADER_SIZE + self.source_checksum_size} to {stop - self.position} bytes,"
-            f" found one of {size}: the transaction's events do not fit between its ends",
-            offset=self.position,
-        )
-
     cdef int bad_checksum(self, uint32_t expected) except -1 with gil:
         from binx.errors import ChecksumError
 
@@ -272,19 +265,18 @@ def measure(
     cdef Header header
     cdef int64_t events = 0
     cdef int64_t size = 0
-    from binx.errors import DamagedError
-
     if window.shape[0] == 0:
         return position, 0, 0
     source = cursor_over(&window[0], window.shape[0], origin)
-    take(&source, position - origin)
-    while position < stop and remaining(&source) >= HEADER_SIZE:
-        header = header_of(take(&source, HEADER_SIZE))
-        if header.size < HEADER_SIZE + checksum_size or header.size > stop - position:
-            raise DamagedError(f"found an event of {header.size} bytes that does not fit", offset=position)
-        if not is_about_files(header.type):
-            events += 1
-            size += header.size - checksum_size
-        position += header.size
-        take(&source, min(<int64_t> header.size - HEADER_SIZE, remaining(&source)))
+    with nogil:
+        take(&source, position - origin)
+        while position < stop and remaining(&source) >= HEADER_SIZE:
+            header = header_of(take(&source, HEADER_SIZE))
+            if not fits_file(&header, position, stop, checksum_size):
+                misfit(header.size, checksum_size, position, stop)
+            if not is_about_files(header.type):
+                events += 1
+                size += header.size - checksum_size
+            position += header.size
+            take(&source, min(<int64_t> header.size - HEADER_SIZE, remaining(&source)))
     return position, events, size

@@ -7,7 +7,7 @@ from binx.kernels.cursor cimport Cursor, cursor_over, remaining
 from binx.kernels.output cimport Output, append, bytes_in, release
 from binx.kernels.rows.counting cimport (
     RowsEvent,
-    bad_rows,
+    check_progress,
     count_images,
     count_old_times,
     open_after_image,
@@ -71,18 +71,18 @@ cdef class RowCounter:
 cdef int put_ends(TableMaps maps, Cursor *body, RowsEvent *rows, Output *ends) except -1 nogil:
     cdef TableLayout *layout = maps.layout(rows.map)
     cdef const uint8_t *partial
-    cdef int64_t before = -1
+    cdef int64_t row_start
     if layout.unknown or (layout.old_times and maps.of_mariadb and count_old_times(body[0], layout, rows) < 0):
         maps.undecodable(body, rows.map)
     append(ends, &body.position, sizeof(int64_t))
     while remaining(body):
-        if body.position == before:
-            bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
-        before = body.position
+        row_start = body.position
         skip_image(body, layout, rows.before, rows.before_count)
         append(ends, &body.position, sizeof(int64_t))
         if rows.operation == 1:
             open_after_image(body, layout, rows, &partial)
             skip_image(body, layout, rows.after, rows.after_count)
             append(ends, &body.position, sizeof(int64_t))
+        if remaining(body):
+            check_progress(body, row_start)
     return 0

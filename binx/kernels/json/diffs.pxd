@@ -13,7 +13,7 @@ cdef struct Patch:
     Cursor diff
     Output nodes
     Output keys
-    int64_t unspent
+    int64_t budget
     # 1 if the changed document's text does not show the SQL types of all its values.
     int typed
 

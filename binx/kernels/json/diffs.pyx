@@ -12,23 +12,21 @@ expanded container, charged once against the document's own bytes; so memory is
 proportional to the document, however many diffs there are.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
 from binx.kernels.cursor cimport Cursor, cursor_over, remaining, take, take_packed
 from binx.kernels.json.documents cimport (
     LARGE_ARRAY,
-    LARGE_OBJECT,
     LITERAL,
     MAX_DEPTH,
     SMALL_ARRAY,
-    SMALL_OBJECT,
     Container,
     Member,
     damaged,
     open_container,
     render,
-    spend,
+    take_charged,
     take_key,
     take_member,
     write_value,
@@ -62,7 +60,7 @@ cdef struct Node:
 cdef const uint8_t *NULL_LITERAL = b"\0"
 
 
-cdef inline Node *at(Patch *patch, uint32_t number) noexcept nogil:
+cdef inline Node *node_at(Patch *patch, uint32_t number) noexcept nogil:
     return (<Node *> patch.nodes.data) + number
 
 
@@ -94,7 +92,7 @@ cdef int set_document(Patch *patch, Node *node, Cursor *document) except -1 nogi
         node.value = NULL_LITERAL
         node.size = 1
         return 0
-    node.kind = spend(document, 1, &patch.unspent)[0]
+    node.kind = take_charged(document, 1, &patch.budget)[0]
     node.value = document.base + document.position
     node.size = <uint32_t> remaining(document)
     return 0
@@ -104,20 +102,20 @@ cdef int open_node(Patch *patch, uint32_t number) except -1 nogil:
     """Expand an array or object into nodes, one per member, in order."""
     cdef Container container
     cdef Member member
-    cdef Cursor cursor = bytes_of(patch, at(patch, number))
+    cdef Cursor cursor = bytes_of(patch, node_at(patch, number))
     cdef Node *node
     cdef const uint8_t *key = NULL
     cdef int64_t i, added, length = 0, previous = NONE
-    if at(patch, number).is_opened:
+    if node_at(patch, number).is_opened:
         return 0
-    open_container(at(patch, number).kind, &cursor, &patch.unspent, &container)
+    open_container(node_at(patch, number).kind, &cursor, &patch.budget, &container)
     reserve(&patch.nodes, container.count * <int64_t> sizeof(Node))
     for i in range(container.count):
         if container.is_object:
-            key = take_key(&container, i, &patch.unspent, &length)
+            key = take_key(&container, i, &patch.budget, &length)
         take_member(&container, i, &member)
         added = add_node(patch)
-        node = at(patch, added)
+        node = node_at(patch, added)
         node.key = key
         node.key_size = <uint16_t> length
         node.kind = member.kind
@@ -125,11 +123,11 @@ cdef int open_node(Patch *patch, uint32_t number) except -1 nogil:
         node.size = <uint32_t> member.value.size
         node.is_inlined = member.is_inlined
         if previous == NONE:
-            at(patch, number).first = added
+            node_at(patch, number).first = added
         else:
-            at(patch, previous).next = added
+            node_at(patch, previous).next = added
         previous = added
-    at(patch, number).is_opened = True
+    node_at(patch, number).is_opened = True
     return 0
 
 
@@ -140,43 +138,41 @@ cdef int key_order(const Node *node, const Leg *leg) noexcept nogil:
     return memcmp(node.key, leg.name, leg.size)
 
 
-cdef int settle_index(Patch *patch, uint32_t container, Leg *leg) noexcept nogil:
+cdef void index_from_first(Patch *patch, uint32_t container, Leg *leg) noexcept nogil:
     """Convert an index from the last cell to one from the first; below 0 if before the first."""
-    cdef uint32_t number = at(patch, container).first
+    cdef uint32_t number = node_at(patch, container).first
     leg.index = -1 - leg.index
     while number != NONE:
         leg.index += 1
-        number = at(patch, number).next
-    return 0
+        number = node_at(patch, number).next
 
 
-cdef bint seek(Patch *patch, uint32_t container, const Leg *leg, uint32_t *previous, uint32_t *found) noexcept nogil:
+cdef bint seek(Patch *patch, uint32_t container, const Leg *leg, uint32_t *previous, uint32_t *member) noexcept nogil:
     """Find a member of an expanded container; ``previous`` is the member after which it is or would be."""
-    cdef uint32_t number = at(patch, container).first
-    cdef int64_t place = 0
+    cdef uint32_t number = node_at(patch, container).first
+    cdef int64_t index = 0
     cdef int order
     previous[0] = NONE
     while number != NONE:
         if leg.is_cell:
-            order = (place > leg.index) - (place < leg.index)
+            order = (index > leg.index) - (index < leg.index)
         else:
-            order = key_order(at(patch, number), leg)
+            order = key_order(node_at(patch, number), leg)
         if order >= 0:
-            found[0] = number
+            member[0] = number
             return order == 0
         previous[0] = number
-        number = at(patch, number).next
-        place += 1
-    found[0] = NONE
+        number = node_at(patch, number).next
+        index += 1
+    member[0] = NONE
     return False
 
 
-cdef int link_behind(Patch *patch, uint32_t container, uint32_t previous, uint32_t number) noexcept nogil:
+cdef void link_after(Patch *patch, uint32_t container, uint32_t previous, uint32_t number) noexcept nogil:
     if previous == NONE:
-        at(patch, container).first = number
+        node_at(patch, container).first = number
     else:
-        at(patch, previous).next = number
-    return 0
+        node_at(patch, previous).next = number
 
 
 cdef bint change_member(
@@ -184,27 +180,27 @@ cdef bint change_member(
 ) except -1 nogil:
     """Apply one operation to a container's member; False if the member is missing, or exists already."""
     cdef uint32_t previous = NONE, number = NONE
-    cdef bint is_there = seek(patch, container, leg, &previous, &number)
+    cdef bint exists = seek(patch, container, leg, &previous, &number)
     cdef uint32_t added
     if operation == REMOVE:
-        if is_there:
-            link_behind(patch, container, previous, at(patch, number).next)
-        return is_there
+        if exists:
+            link_after(patch, container, previous, node_at(patch, number).next)
+        return exists
     if operation == REPLACE:
-        if is_there:
-            set_document(patch, at(patch, number), document)
-        return is_there
-    if is_there and not leg.is_cell:
+        if exists:
+            set_document(patch, node_at(patch, number), document)
+        return exists
+    if exists and not leg.is_cell:
         return False
     if not leg.is_cell and leg.size > 0xFFFF:
         return False
     added = <uint32_t> add_node(patch)
-    set_document(patch, at(patch, added), document)
+    set_document(patch, node_at(patch, added), document)
     if not leg.is_cell:
-        at(patch, added).key = leg.name
-        at(patch, added).key_size = <uint16_t> leg.size
-    at(patch, added).next = number
-    link_behind(patch, container, previous, added)
+        node_at(patch, added).key = leg.name
+        node_at(patch, added).key_size = <uint16_t> leg.size
+    node_at(patch, added).next = number
+    link_after(patch, container, previous, added)
     return True
 
 
@@ -217,12 +213,12 @@ cdef bint apply_change(Patch *patch, uint8_t operation, Cursor *path, Cursor *do
         bad_path(path)
     while remaining(path):
         take_leg(path, &patch.keys, &leg)
-        kind = at(patch, container).kind
+        kind = node_at(patch, container).kind
         if kind > LARGE_ARRAY or is_array(kind) != leg.is_cell:
             return False
         open_node(patch, container)
         if leg.is_cell and leg.is_from_last:
-            settle_index(patch, container, &leg)
+            index_from_first(patch, container, &leg)
         if remaining(path) == 0:
             return change_member(patch, container, &leg, operation, document)
         if not seek(patch, container, &leg, &previous, &number):
@@ -250,7 +246,7 @@ cdef uint8_t take_change(Cursor *diff, Cursor *path, Cursor *document) except? 2
 
 cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) except -1 nogil:
     """Append the text of a node, as ``write_value`` does; ``depth`` counts the containers around it."""
-    cdef Node *node = at(patch, number)
+    cdef Node *node = node_at(patch, number)
     cdef bint is_object = not is_array(node.kind)
     cdef int64_t inlined = node.size
     cdef uint32_t member
@@ -258,7 +254,7 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
     cdef Cursor value = bytes_of(patch, node)
     if not node.is_opened:
         return write_value(
-            node.kind, &value, &inlined if node.is_inlined else &patch.unspent, depth, False, out
+            node.kind, &value, &inlined if node.is_inlined else &patch.budget, depth, False, out
         )
     if depth >= MAX_DEPTH:
         damaged(&value, b"at most 100 levels", depth + 1)
@@ -268,10 +264,10 @@ cdef int render_node(Patch *patch, uint32_t number, int depth, Output *out) exce
         if member != node.first:
             append_text(out, b", ", 2)
         if is_object:
-            append_quoted(&value, at(patch, member).key, at(patch, member).key_size, out)
+            append_quoted(&value, node_at(patch, member).key, node_at(patch, member).key_size, out)
             append_text(out, b": ", 2)
         typed |= render_node(patch, member, depth + 1, out)
-        member = at(patch, member).next
+        member = node_at(patch, member).next
     append_byte(out, c"}" if is_object else c"]")
     return typed
 
@@ -289,11 +285,11 @@ cdef bint apply_diff(Patch *patch, Cursor *before, Cursor *diff, Output *out) ex
     patch.diff = diff[0]
     patch.nodes.size = 0
     patch.keys.size = 0
-    patch.unspent = remaining(before) + remaining(diff)
+    patch.budget = remaining(before) + remaining(diff)
     # An escape is never shorter than its character, so the keys' memory does not move once nodes point into it.
     reserve(&patch.keys, remaining(diff) + 1)
     add_node(patch)
-    set_document(patch, at(patch, ROOT), &document)
+    set_document(patch, node_at(patch, ROOT), &document)
     while remaining(&changes):
         document = cursor_over(NULL_LITERAL, 0, diff.origin)
         operation = take_change(&changes, &path, &document)

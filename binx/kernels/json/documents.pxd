@@ -44,12 +44,12 @@ cdef struct Member:
 
 
 cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 with gil
-cdef const uint8_t *spend(Cursor *cursor, int64_t count, int64_t *unspent) except NULL nogil
-cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil
-cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil
+cdef const uint8_t *take_charged(Cursor *cursor, int64_t count, int64_t *budget) except NULL nogil
+cdef int open_container(uint8_t kind, Cursor *value, int64_t *budget, Container *container) except -1 nogil
+cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *budget, int64_t *length) except NULL nogil
 cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil
 cdef int write_value(
-    uint8_t kind, Cursor *value, int64_t *unspent, int depth, bint as_sql, Output *out
+    uint8_t kind, Cursor *value, int64_t *budget, int depth, bint as_sql, Output *out
 ) except -1 nogil
 cdef int render(Cursor *document, Output *out) except -1 nogil
-cdef int express(Cursor *document, Output *out) except -1 nogil
+cdef int render_as_sql(Cursor *document, Output *out) except -1 nogil

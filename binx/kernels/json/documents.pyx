@@ -56,16 +56,16 @@ cdef int damaged(Cursor *cursor, const char *expected, int64_t found) except -1 
     )
 
 
-cdef const uint8_t *spend(Cursor *cursor, int64_t count, int64_t *unspent) except NULL nogil:
+cdef const uint8_t *take_charged(Cursor *cursor, int64_t count, int64_t *budget) except NULL nogil:
     """Take bytes and charge them, so that no byte of a document is rendered twice."""
-    if count > unspent[0]:
+    if count > budget[0]:
         damaged(cursor, b"values that share no bytes, in all as long as the document", count)
-    unspent[0] -= count
+    budget[0] -= count
     return take(cursor, count)
 
 
-cdef int render_literal(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
-    cdef uint8_t literal = spend(value, 1, unspent)[0]
+cdef int render_literal(Cursor *value, int64_t *budget, Output *out) except -1 nogil:
+    cdef uint8_t literal = take_charged(value, 1, budget)[0]
     if literal == 0:
         return append_text(out, b"null", 4)
     if literal == 1:
@@ -75,15 +75,15 @@ cdef int render_literal(Cursor *value, int64_t *unspent, Output *out) except -1 
     return damaged(value, b"null, true or false (0, 1, 2)", literal)
 
 
-cdef int render_double(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+cdef int render_double(Cursor *value, int64_t *budget, Output *out) except -1 nogil:
     cdef double number
-    memcpy(&number, spend(value, 8, unspent), 8)
+    memcpy(&number, take_charged(value, 8, budget), 8)
     if not isfinite(number):
         damaged(value, b"a finite number (JSON has no other)", 0)
     return append_double(out, number)
 
 
-cdef int take_length(Cursor *value, int64_t *unspent, int64_t *length) except -1 nogil:
+cdef int take_length(Cursor *value, int64_t *budget, int64_t *length) except -1 nogil:
     """Parse the length of a string or opaque value: seven bits per byte, at most five bytes."""
     cdef uint8_t byte = 0x80
     cdef int shift = 0
@@ -91,28 +91,28 @@ cdef int take_length(Cursor *value, int64_t *unspent, int64_t *length) except -1
     while byte & 0x80:
         if shift > 28:
             damaged(value, b"a length of at most five bytes", shift // 7 + 1)
-        byte = spend(value, 1, unspent)[0]
+        byte = take_charged(value, 1, budget)[0]
         length[0] |= <int64_t> (byte & 0x7F) << shift
         shift += 7
     return 0
 
 
-cdef int write_string(Cursor *value, int64_t *unspent, bint as_sql, Output *out) except -1 nogil:
+cdef int write_string(Cursor *value, int64_t *budget, bint as_sql, Output *out) except -1 nogil:
     cdef int64_t length = 0
     cdef const uint8_t *text
-    take_length(value, unspent, &length)
-    text = spend(value, length, unspent)
+    take_length(value, budget, &length)
+    text = take_charged(value, length, budget)
     return append_sql_text(text, length, out) if as_sql else append_quoted(value, text, length, out)
 
 
-cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+cdef int render_opaque(Cursor *value, int64_t *budget, Output *out) except -1 nogil:
     """Append a value of an SQL type that JSON does not have: type, length, bytes. Returns 1."""
-    cdef int field_type = spend(value, 1, unspent)[0]
+    cdef int type = take_charged(value, 1, budget)[0]
     cdef int64_t length = 0
     cdef const uint8_t *data
-    take_length(value, unspent, &length)
-    data = spend(value, length, unspent)
-    if field_type == TYPE_NEWDECIMAL:
+    take_length(value, budget, &length)
+    data = take_charged(value, length, budget)
+    if type == TYPE_NEWDECIMAL:
         if length < 2:
             damaged(value, b"a decimal's precision and scale", length)
         check_decimal(data[0], data[1])
@@ -120,20 +120,20 @@ cdef int render_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 n
             damaged(value, b"a decimal as long as its precision asks for", length - 2)
         render_decimal(data + 2, data[0], data[1], out)
         return 1
-    if field_type in (TYPE_DATE, TYPE_TIME, TYPE_DATETIME, TYPE_TIMESTAMP):
+    if type in (TYPE_DATE, TYPE_TIME, TYPE_DATETIME, TYPE_TIMESTAMP):
         if length != 8:
             damaged(value, b"8 bytes of a date or time", length)
-        append_temporal(value, field_type, <int64_t> little(data, 8), out)
+        append_temporal(value, type, <int64_t> little(data, 8), out)
         return 1
     append_text(out, b'"base64:type', 12)
-    append_unsigned(out, field_type)
+    append_unsigned(out, type)
     append_byte(out, c":")
     append_base64(data, length, out)
     append_byte(out, c'"')
     return 1
 
 
-cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container *container) except -1 nogil:
+cdef int open_container(uint8_t kind, Cursor *value, int64_t *budget, Container *container) except -1 nogil:
     """Parse the counts and entries of the array or object at the cursor."""
     cdef int64_t size, header
     cdef Cursor *body = &container.body
@@ -141,8 +141,8 @@ cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container
     container.width = 4 if kind == LARGE_OBJECT or kind == LARGE_ARRAY else 2
     container.key_entry = container.width + 2 if container.is_object else 0
     body[0] = cursor_over(value.base + value.position, remaining(value), value.origin + value.position)
-    container.count = <int64_t> little(spend(body, container.width, unspent), container.width)
-    size = <int64_t> little(spend(body, container.width, unspent), container.width)
+    container.count = <int64_t> little(take_charged(body, container.width, budget), container.width)
+    size = <int64_t> little(take_charged(body, container.width, budget), container.width)
     header = 2 * container.width + container.count * (container.key_entry + container.width + 1)
     if size > body.size:
         damaged(body, b"a container that ends within the one around it", size)
@@ -150,12 +150,12 @@ cdef int open_container(uint8_t kind, Cursor *value, int64_t *unspent, Container
         damaged(body, b"a container as long as its entries", size)
     body.size = size
     container.header = header
-    container.keys = spend(body, header - 2 * container.width, unspent)
+    container.keys = take_charged(body, header - 2 * container.width, budget)
     container.values = container.keys + container.count * container.key_entry
     return 0
 
 
-cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, int64_t *length) except NULL nogil:
+cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *budget, int64_t *length) except NULL nogil:
     """Return the bytes of the i-th key; its entry holds an offset and a two-byte length."""
     cdef const uint8_t *entry = container.keys + i * container.key_entry
     cdef Cursor *body = &container.body
@@ -163,7 +163,7 @@ cdef const uint8_t *take_key(Container *container, int64_t i, int64_t *unspent, 
     body.position = <int64_t> little(entry, container.width)
     if body.position < container.header or body.position > body.size:
         damaged(body, b"a key behind the container's entries and before its end", body.position)
-    return spend(body, length[0], unspent)
+    return take_charged(body, length[0], budget)
 
 
 cdef int take_member(Container *container, int64_t i, Member *member) except -1 nogil:
@@ -185,7 +185,7 @@ cdef int take_member(Container *container, int64_t i, Member *member) except -1 
 
 
 cdef int write_container(
-    uint8_t kind, Cursor *value, int64_t *unspent, int depth, bint as_sql, Output *out
+    uint8_t kind, Cursor *value, int64_t *budget, int depth, bint as_sql, Output *out
 ) except -1 nogil:
     """Append an array or object with its members; an inline member was charged with its entry."""
     cdef Container container
@@ -195,7 +195,7 @@ cdef int write_container(
     cdef int flags = 0
     if depth > MAX_DEPTH:
         damaged(value, b"at most 100 levels", depth)
-    open_container(kind, value, unspent, &container)
+    open_container(kind, value, budget, &container)
     if as_sql:
         append_text(out, b"JSON_OBJECT(" if container.is_object else b"JSON_ARRAY(", 12 if container.is_object else 11)
     else:
@@ -204,7 +204,7 @@ cdef int write_container(
         if i:
             append_text(out, b", ", 2)
         if container.is_object:
-            key = take_key(&container, i, unspent, &length)
+            key = take_key(&container, i, budget, &length)
             if as_sql:
                 append_sql_text(key, length, out)
             else:
@@ -212,13 +212,13 @@ cdef int write_container(
             append_text(out, b", " if as_sql else b": ", 2)
         take_member(&container, i, &member)
         inlined = member.value.size
-        flags |= write_value(member.kind, &member.value, &inlined if member.is_inlined else unspent, depth, as_sql, out)
+        flags |= write_value(member.kind, &member.value, &inlined if member.is_inlined else budget, depth, as_sql, out)
     append_byte(out, c")" if as_sql else c"}" if container.is_object else c"]")
     return flags
 
 
 cdef int write_value(
-    uint8_t kind, Cursor *value, int64_t *unspent, int depth, bint as_sql, Output *out
+    uint8_t kind, Cursor *value, int64_t *budget, int depth, bint as_sql, Output *out
 ) except -1 nogil:
     """Append a value as the server prints it, or as an SQL argument that keeps its type in JSON_ARRAY or JSON_OBJECT.
 
@@ -229,57 +229,57 @@ cdef int write_value(
         as_sql: write SQL; the value was rendered as text before, and so is not damaged.
     """
     if kind <= LARGE_ARRAY:
-        return write_container(kind, value, unspent, depth + 1, as_sql, out)
+        return write_container(kind, value, budget, depth + 1, as_sql, out)
     if kind == STRING:
-        return write_string(value, unspent, as_sql, out)
-    return express_scalar(kind, value, unspent, out) if as_sql else render_scalar(kind, value, unspent, out)
+        return write_string(value, budget, as_sql, out)
+    return scalar_as_sql(kind, value, budget, out) if as_sql else render_scalar(kind, value, budget, out)
 
 
-cdef int render_scalar(uint8_t kind, Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+cdef int render_scalar(uint8_t kind, Cursor *value, int64_t *budget, Output *out) except -1 nogil:
     if kind == LITERAL:
-        return render_literal(value, unspent, out)
+        return render_literal(value, budget, out)
     if kind == INT16:
-        return append_signed(out, <int16_t> little(spend(value, 2, unspent), 2))
+        return append_signed(out, <int16_t> little(take_charged(value, 2, budget), 2))
     if kind == UINT16:
-        return append_unsigned(out, little(spend(value, 2, unspent), 2))
+        return append_unsigned(out, little(take_charged(value, 2, budget), 2))
     if kind == INT32:
-        return append_signed(out, <int32_t> little(spend(value, 4, unspent), 4))
+        return append_signed(out, <int32_t> little(take_charged(value, 4, budget), 4))
     if kind == UINT32:
-        return append_unsigned(out, little(spend(value, 4, unspent), 4))
+        return append_unsigned(out, little(take_charged(value, 4, budget), 4))
     if kind == INT64:
-        return append_signed(out, <int64_t> little(spend(value, 8, unspent), 8))
+        return append_signed(out, <int64_t> little(take_charged(value, 8, budget), 8))
     if kind == UINT64:
-        return append_unsigned(out, little(spend(value, 8, unspent), 8))
+        return append_unsigned(out, little(take_charged(value, 8, budget), 8))
     if kind == DOUBLE:
-        return render_double(value, unspent, out)
+        return render_double(value, budget, out)
     if kind == OPAQUE:
-        return render_opaque(value, unspent, out)
+        return render_opaque(value, budget, out)
     return damaged(value, b"a value's type (0 to 12, or 15)", kind)
 
 
-cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+cdef int opaque_as_sql(Cursor *value, int64_t *budget, Output *out) except -1 nogil:
     """Append a value of an SQL type as an expression of that type. Returns 1 if only its text can be written."""
     cdef Cursor inside = value[0]
     cdef int64_t left = remaining(value), length = 0, start
-    cdef int field_type = spend(&inside, 1, &left)[0]
+    cdef int type = take_charged(&inside, 1, &left)[0]
     cdef const uint8_t *data
     cdef uint64_t packed
     cdef int months
     cdef bint is_cast
     take_length(&inside, &left, &length)
     data = inside.base + inside.position
-    if field_type in (TYPE_DATE, TYPE_DATETIME, TYPE_TIMESTAMP):
+    if type in (TYPE_DATE, TYPE_DATETIME, TYPE_TIMESTAMP):
         packed = little(data, 8)
         months = <int> (packed >> 46)
         if not real_date(months // 13, months % 13, <int> ((packed >> 41) & 31)):
-            field_type = 0  # servers accept it in some SQL modes only
-    elif field_type == TYPE_VARCHAR and length > LONGEST_VARCHAR:
-        field_type = 0
-    if field_type == TYPE_NEWDECIMAL:
+            type = 0  # servers accept it in some SQL modes only
+    elif type == TYPE_VARCHAR and length > LONGEST_VARCHAR:
+        type = 0
+    if type == TYPE_NEWDECIMAL:
         # A literal has as many digits as it shows; CAST pads those before the point to whole groups of nine.
         is_cast = data[0] > data[1] and (data[0] - data[1]) % 9 == 0
         append_text(out, b"CAST(", 5 if is_cast else 0)
-        render_opaque(value, unspent, out)
+        render_opaque(value, budget, out)
         if not is_cast:
             return 0 if data[1] else append_byte(out, c".")
         append_text(out, b" AS DECIMAL(", 12)
@@ -287,33 +287,33 @@ cdef int express_opaque(Cursor *value, int64_t *unspent, Output *out) except -1 
         append_byte(out, c",")
         append_unsigned(out, data[1])
         return append_text(out, b"))", 2)
-    if field_type in (TYPE_DATE, TYPE_TIME, TYPE_DATETIME, TYPE_TIMESTAMP, TYPE_VARCHAR):
+    if type in (TYPE_DATE, TYPE_TIME, TYPE_DATETIME, TYPE_TIMESTAMP, TYPE_VARCHAR):
         append_text(out, b"CAST(", 5)
-    if field_type == TYPE_VARCHAR:
+    if type == TYPE_VARCHAR:
         append_hexadecimal(data, length, out)
         return append_text(out, b" AS BINARY)", 11)
     start = out.size
-    render_opaque(value, unspent, out)
+    render_opaque(value, budget, out)
     # Between the quotes, SQL reads base64's escaped line feeds as JSON does, and everything else unchanged.
     out.data[start] = out.data[out.size - 1] = c"'"
-    if field_type == TYPE_DATE:
+    if type == TYPE_DATE:
         return append_text(out, b" AS DATE)", 9)
-    if field_type == TYPE_TIME:
+    if type == TYPE_TIME:
         return append_text(out, b" AS TIME(6))", 12)
-    if field_type == TYPE_DATETIME or field_type == TYPE_TIMESTAMP:
+    if type == TYPE_DATETIME or type == TYPE_TIMESTAMP:
         return append_text(out, b" AS DATETIME(6))", 16)
     return 1
 
 
-cdef int express_scalar(uint8_t kind, Cursor *value, int64_t *unspent, Output *out) except -1 nogil:
+cdef int scalar_as_sql(uint8_t kind, Cursor *value, int64_t *budget, Output *out) except -1 nogil:
     cdef int64_t start = out.size
     if kind == OPAQUE:
-        return express_opaque(value, unspent, out)
+        return opaque_as_sql(value, budget, out)
     if kind == UINT16 or kind == UINT32 or kind == UINT64:
         append_text(out, b"CAST(", 5)
-        render_scalar(kind, value, unspent, out)
+        render_scalar(kind, value, budget, out)
         return append_text(out, b" AS UNSIGNED)", 13)
-    render_scalar(kind, value, unspent, out)
+    render_scalar(kind, value, budget, out)
     if kind == DOUBLE and memchr(out.data + start, c"e", out.size - start) == NULL:
         append_text(out, b"e0", 2)
     return 0
@@ -324,27 +324,27 @@ cdef int render(Cursor *document, Output *out) except -1 nogil:
 
     Returns 1 if a value has an SQL type that the text does not show (DECIMAL, DATE, binary …), else 0.
     """
-    cdef int64_t unspent = remaining(document)
+    cdef int64_t budget = remaining(document)
     cdef uint8_t kind
     cdef int typed
-    if unspent == 0:
+    if budget == 0:
         return append_text(out, b"null", 4)
-    kind = spend(document, 1, &unspent)[0]
-    typed = write_value(kind, document, &unspent, 0, False, out)
+    kind = take_charged(document, 1, &budget)[0]
+    typed = write_value(kind, document, &budget, 0, False, out)
     document.position = document.size
     return typed
 
 
-cdef int express(Cursor *document, Output *out) except -1 nogil:
+cdef int render_as_sql(Cursor *document, Output *out) except -1 nogil:
     """Append a document that was rendered before as an SQL expression that evaluates to it with all its types.
 
     It begins with ``JSON_`` or ``CAST(``, as no document's text does. Returns 1 if a type is lost.
     """
-    cdef int64_t unspent = remaining(document)
-    cdef uint8_t kind = spend(document, 1, &unspent)[0]
+    cdef int64_t budget = remaining(document)
+    cdef uint8_t kind = take_charged(document, 1, &budget)[0]
     cdef int lost
     append_text(out, b"CAST(", 0 if kind <= LARGE_ARRAY else 5)
-    lost = write_value(kind, document, &unspent, 0, True, out)
+    lost = write_value(kind, document, &budget, 0, True, out)
     append_text(out, b" AS JSON)", 0 if kind <= LARGE_ARRAY else 9)
     return lost
 

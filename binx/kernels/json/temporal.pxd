@@ -5,7 +5,7 @@ From the low end: microseconds (24 bits), seconds (6), minutes (6), then in a TI
 hour (5), day (5) and year * 13 + month.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from binx.kernels.cursor cimport Cursor
 from binx.kernels.digits cimport lay_padded, put_byte, put_fraction

@@ -57,7 +57,7 @@ cdef struct Part:
     int64_t offset
     int64_t length
     int64_t mask_offset
-    int64_t around
+    int64_t text_size
     const uint8_t *data
     int64_t data_size
     const uint8_t *offsets
@@ -97,6 +97,6 @@ cdef struct Group:
     int64_t first_part
     int64_t parts
 
-cdef struct Place:
+cdef struct RowReference:
     int32_t group
     int32_t row

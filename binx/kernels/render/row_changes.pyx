@@ -11,17 +11,10 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcmp, memset
 
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
-from binx.kernels.digits cimport lay_signed
+from binx.kernels.digits cimport NUMBER_MAXIMUM, put_signed
 from binx.kernels.render.row_values cimport *
 
-cdef enum:
-    # Maximum bytes of text of a fixed-width value.
-    SHORT_VALUE = 48
-    # Maximum bytes of text per byte of a string in SQL.
-    HEXADECIMAL = 2
-
-
-cdef class Held:
+cdef class BufferView:
     """A view of some memory, kept while its address is in use."""
 
     cdef Py_buffer view
@@ -33,10 +26,10 @@ cdef class Held:
         PyBuffer_Release(&self.view)
 
 
-cdef Bytes view_of(Held held):
+cdef Bytes bytes_of(BufferView memory):
     cdef Bytes view
-    view.data = <const uint8_t *> held.view.buf
-    view.size = held.view.len
+    view.data = <const uint8_t *> memory.view.buf
+    view.size = memory.view.len
     return view
 
 
@@ -51,10 +44,10 @@ cdef class ChangeTexts:
     # Versions, numbers, rows, marks and count of each group's changes, until they are merged.
     cdef list orders
     # The changes in output order; NULL if that is the order of the only group.
-    cdef const Place *places
+    cdef const RowReference *places
     cdef const int64_t *run_ends
     cdef int64_t runs
-    cdef list held
+    cdef list views
     cdef Writer writer
     cdef Bytes separator
     # The current change, the end of the changes, and the current change's part.
@@ -91,7 +84,7 @@ cdef class ChangeTexts:
     def __init__(
         self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
     ):
-        self.held = []
+        self.views = []
         self.orders = []
         self.separator = self.hold(separator)
         self.writer.limit = limit
@@ -107,15 +100,12 @@ cdef class ChangeTexts:
 
     cdef Bytes hold(self, object memory):
         """Keep a buffer alive as long as this object, and return its address and size; NULL for None."""
-        cdef Bytes bytes_
-        cdef Held held
-        bytes_.data = NULL
-        bytes_.size = 0
-        if memory is not None:
-            held = Held(memory)
-            self.held.append(held)
-            bytes_ = view_of(held)
-        return bytes_
+        cdef BufferView view
+        if memory is None:
+            return Bytes(NULL, 0)
+        view = BufferView(memory)
+        self.views.append(view)
+        return bytes_of(view)
 
     def add(
         self,
@@ -141,9 +131,9 @@ cdef class ChangeTexts:
         memory = self.hold(rows)
         group.rows = <const int64_t *> memory.data
         if count < 0 or count >> 31 or (rows is not None and memory.size // 8 < count):
-            raise ValueError("fewer rows are told than changes are said to be")
+            raise ValueError("fewer rows than changes")
         if rows is None and group.length < count:
-            raise ValueError("fewer versions are told than changes are said to be")
+            raise ValueError("fewer versions than changes")
         with nogil:
             for row in range(count if group.rows != NULL else 0):
                 if not 0 <= group.rows[row] < group.length:
@@ -151,7 +141,7 @@ cdef class ChangeTexts:
         memory = self.hold(marks)
         group.marks = memory.data
         if marks is not None and memory.size < count:
-            raise ValueError("fewer marks are told than changes are said to be")
+            raise ValueError("fewer marks than changes")
         if statement is not None:
             group.head = self.hold(statement[0])
             group.tail = self.hold(statement[1])
@@ -165,20 +155,20 @@ cdef class ChangeTexts:
         self.orders.append((versions, numbers, rows, marks, count))
         self.total += count
 
-    cdef int add_part(self, tuple given, int64_t count) except -1:
+    cdef int add_part(self, tuple fields, int64_t count) except -1:
         cdef Part part
         cdef Bytes memory
         cdef int i
         memset(&part, 0, sizeof(Part))
-        part.spelling, texts, part.parameter, part.listed, column, rows, mask = given
+        part.spelling, texts, part.parameter, part.listed, column, rows, mask = fields
         for i in range(TEXTS):
             if texts[i]:
                 part.texts[i] = self.hold(texts[i])
-                part.around += part.texts[i].size
+                part.text_size += part.texts[i].size
         memory = self.hold(rows)
         part.rows = <const int64_t *> memory.data
         if rows is not None and memory.size // 8 < count:
-            raise ValueError("fewer rows are told than changes are said to be")
+            raise ValueError("fewer rows than changes")
         if mask is not None:
             bits, part.mask_offset = mask
             memory = self.hold(bits)
@@ -240,7 +230,7 @@ cdef class ChangeTexts:
         if backwards:
             places = places[np.repeat(starts + ends - 1, ends - starts) - np.arange(len(versions))]
         if not in_order:
-            self.places = <const Place *> self.hold(np.ascontiguousarray(places)).data
+            self.places = <const RowReference *> self.hold(np.ascontiguousarray(places)).data
         ends = ends.astype(np.int64)
         self.run_ends = <const int64_t *> self.hold(ends).data
         self.runs = len(ends)
@@ -263,9 +253,9 @@ cdef class ChangeTexts:
         if not 0 <= first_run < last_run <= self.runs:
             raise ValueError("there are fewer transactions")
         self.begin(ends[first_run - 1] if first_run else 0, ends[last_run - 1])
-        self.frame = [Held(head_ends), Held(heads), foot]
-        self.head_ends = view_of(self.frame[0])
-        self.heads = view_of(self.frame[1])
+        self.frame = [BufferView(head_ends), BufferView(heads), foot]
+        self.head_ends = bytes_of(self.frame[0])
+        self.heads = bytes_of(self.frame[1])
         self.foot.data = <const uint8_t *> <char *> foot
         self.foot.size = len(foot)
         if self.head_ends.size // 8 < last_run - first_run:
@@ -276,7 +266,7 @@ cdef class ChangeTexts:
         self.head = 0
 
     def number_at(self, int64_t at):
-        cdef Place place
+        cdef RowReference place
         cdef const Group *group
         if not 0 <= at < self.total:
             raise ValueError("there are fewer changes")
@@ -300,31 +290,31 @@ cdef class ChangeTexts:
         out.size = 0
         return piece
 
-    cdef inline Place place_at(self, int64_t at) noexcept nogil:
+    cdef inline RowReference place_at(self, int64_t at) noexcept nogil:
         """Return the change at a position in output order."""
-        cdef Place place
+        cdef RowReference place
         if self.places != NULL:
             return self.places[at]
         place.group = 0
         place.row = <int32_t> at
         return place
 
-    cdef inline const Group *group_at(self, Place place) noexcept nogil:
+    cdef inline const Group *group_at(self, RowReference place) noexcept nogil:
         return (<const Group *> self.groups.data) + place.group
 
-    cdef inline int64_t version_of(self, Place place) noexcept nogil:
+    cdef inline int64_t version_of(self, RowReference place) noexcept nogil:
         cdef const Group *group = self.group_at(place)
         return group.versions[group.rows[place.row] if group.rows != NULL else place.row]
 
-    cdef inline Part *first_part(self, Place place) noexcept nogil:
+    cdef inline Part *first_part(self, RowReference place) noexcept nogil:
         return (<Part *> self.parts.data) + self.group_at(place).first_part
 
     cdef int write(self) except -1 nogil:
         cdef Writer *writer = &self.writer
-        cdef Place place
+        cdef RowReference place
         cdef Part *parts
         cdef int64_t count
-        cdef int64_t held
+        cdef int64_t old_size
         cdef int state = STATE_DONE
         while self.at < self.stop:
             place = self.place_at(self.at)
@@ -332,16 +322,16 @@ cdef class ChangeTexts:
                 self.begin_row(place)
             parts = self.first_part(place)
             count = self.group_at(place).parts
-            held = writer.out.size
+            old_size = writer.out.size
             while self.part < count:
-                state = spell(writer, parts + self.part, place.row)
+                state = write_part(writer, parts + self.part, place.row)
                 if state != STATE_DONE:
                     break
                 self.part += 1
                 if writer.out.size >= writer.limit:
                     state = STATE_FULL
                     break
-            self.written += writer.out.size - held
+            self.written += writer.out.size - old_size
             if state != STATE_DONE:
                 return state
             self.end_row()
@@ -349,7 +339,7 @@ cdef class ChangeTexts:
                 return STATE_FULL
         return STATE_DONE
 
-    cdef int begin_row(self, Place place) except -1 nogil:
+    cdef int begin_row(self, RowReference place) except -1 nogil:
         cdef Output *out = &self.writer.out
         cdef int64_t version = self.version_of(place)
         if self.framed and not self.headed:
@@ -363,12 +353,12 @@ cdef class ChangeTexts:
         self.open_statement(place)
         return 0
 
-    cdef int open_statement(self, Place place) except -1 nogil:
+    cdef int open_statement(self, RowReference place) except -1 nogil:
         """Add the row to the open statement, or close that and open another."""
         cdef Output *out = &self.writer.out
         cdef const Group *group = self.group_at(place)
         if self.open != NULL:
-            if same_text(&self.open.head, &group.head) and self.written + self.most_bytes(place) <= self.statement_bytes:
+            if same_text(&self.open.head, &group.head) and self.written + self.row_maximum(place) <= self.statement_bytes:
                 append(out, b",\n", 2)
                 self.written += 2
                 self.rows += 1
@@ -386,30 +376,20 @@ cdef class ChangeTexts:
         append(out, self.open.tail.data, self.open.tail.size)
         self.written += self.open.tail.size
         if self.open.behind_count.size:
-            reserve(out, SHORT_VALUE)
-            out.size = lay_signed(out.data + out.size, self.rows) - out.data
+            reserve(out, NUMBER_MAXIMUM)
+            put_signed(out, self.rows)
             append(out, self.open.behind_count.data, self.open.behind_count.size)
         self.open = NULL
         return self.measure()
 
-    cdef int64_t most_bytes(self, Place place) except -1 nogil:
+    cdef int64_t row_maximum(self, RowReference place) except -1 nogil:
         """Return an upper bound of the bytes that the row and its statement's end take."""
         cdef const Group *group = self.group_at(place)
         cdef Part *part = self.first_part(place)
         cdef int64_t size = group.tail.size
         cdef int64_t i
-        cdef Bytes value
-        for _ in range(group.parts):
-            size += part.around + SHORT_VALUE
-            if part.offsets != NULL and part.spelling != SPELL_NOTHING:
-                i = row_of(part, place.row)
-                if not 0 <= i < part.length:
-                    bad_column()
-                i += part.offset
-                if part.validity == NULL or bit(part.validity, i):
-                    value_at(part, i, &value)
-                    size += HEXADECIMAL * value.size
-            part += 1
+        for i in range(group.parts):
+            size += part_maximum(part + i, place.row)
         return size
 
     cdef int measure(self) noexcept nogil:
@@ -448,5 +428,5 @@ cdef class ChangeTexts:
         return 0
 
 
-cdef inline bint same_text(const Bytes *one, const Bytes *other) noexcept nogil:
-    return one.size == other.size and memcmp(one.data, other.data, one.size) == 0
+cdef inline bint same_text(const Bytes *left, const Bytes *right) noexcept nogil:
+    return left.size == right.size and memcmp(left.data, right.data, left.size) == 0

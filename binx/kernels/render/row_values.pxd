@@ -7,6 +7,8 @@ A long value is written in steps, so that no piece of the output grows with its 
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr
 
+from binx.kernels.bitmaps cimport bit_at
+from binx.kernels.json.text cimport put_base64
 from binx.kernels.output cimport Output, reserve
 from binx.kernels.digits cimport lay_bytes, lay_signed, lay_unsigned, put, put_byte, put_hexadecimal
 from binx.kernels.render.row_changes cimport *
@@ -17,16 +19,12 @@ cdef inline int bad_column() except -1 with gil:
     raise ValueError("a column does not fit the rows that are asked for")
 
 
-cdef inline bint bit(const uint8_t *bits, int64_t place) noexcept nogil:
-    return (bits[place >> 3] >> (place & 7)) & 1
-
-
 cdef inline int64_t row_of(const Part *part, int64_t change) noexcept nogil:
     return part.rows[change] if part.rows != NULL else change
 
 
-cdef inline uint8_t *say(uint8_t *target, const Part *part, int which) noexcept nogil:
-    return lay_bytes(target, part.texts[which].data, part.texts[which].size)
+cdef inline uint8_t *lay_text(uint8_t *target, const Part *part, int text) noexcept nogil:
+    return lay_bytes(target, part.texts[text].data, part.texts[text].size)
 
 
 cdef inline uint8_t *begin_item(Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
@@ -38,7 +36,7 @@ cdef inline uint8_t *begin_item(Writer *writer, uint8_t *target, const Part *par
     return target
 
 
-cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogil:
+cdef inline int write_part(Writer *writer, Part *part, int64_t change) except -1 nogil:
     """Write one part of a row change, or continue it; returns a State."""
     cdef Output *out = &writer.out
     cdef uint8_t *target
@@ -46,18 +44,18 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
     cdef Bytes value
     if writer.byte >= 0:
         value_at(part, row_of(part, change) + part.offset, &value)
-        return go_on_spelling(writer, part, &value)
-    reserve(out, part.around + SHORT_MAXIMUM)
+        return continue_value(writer, part, &value)
+    reserve(out, part.text_size + SHORT_MAXIMUM)
     target = out.data + out.size
-    if part.mask != NULL and not bit(part.mask, part.mask_offset + change):
+    if part.mask != NULL and not bit_at(part.mask, part.mask_offset + change):
         if part.texts[OTHERWISE].size:
-            target = say(begin_item(writer, target, part), part, OTHERWISE)
+            target = lay_text(begin_item(writer, target, part), part, OTHERWISE)
             out.size = target - out.data
         return STATE_DONE
     if part.spelling >= SPELL_EVENT:
         out.size = lay_place(writer, target, part) - out.data
         return STATE_DONE
-    target = say(begin_item(writer, target, part), part, LEAD)
+    target = lay_text(begin_item(writer, target, part), part, LEAD)
     if part.spelling == SPELL_NOTHING:
         out.size = target - out.data
         return STATE_DONE
@@ -65,19 +63,19 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
     if i < 0 or i >= part.length:
         bad_column()
     i += part.offset
-    if part.validity != NULL and not bit(part.validity, i):
-        out.size = say(target, part, NULL_TEXT) - out.data
+    if part.validity != NULL and not bit_at(part.validity, i):
+        out.size = lay_text(target, part, NULL_TEXT) - out.data
         return STATE_DONE
-    target = say(target, part, OPEN)
+    target = lay_text(target, part, OPEN)
     if SPELL_SIGNED <= part.spelling <= SPELL_TIME:
-        target = say(lay_number(target, part, part.data + i * part.width), part, CLOSE)
+        target = lay_text(lay_number(target, part, part.data + i * part.width), part, CLOSE)
         out.size = target - out.data
         return STATE_DONE
     value_at(part, i, &value)
     if part.spelling == SPELL_SQL:
         writer.text_class = text_class(value.data, value.size)
         if writer.text_class == TEXT_ASTRAY:
-            target = say(target, part, ODD_OPEN)
+            target = lay_text(target, part, ODD_OPEN)
         elif writer.text_class == TEXT_UNSAFE:
             target = lay_bytes(target, b"_utf8mb4 x'", 11)
         else:
@@ -88,16 +86,16 @@ cdef inline int spell(Writer *writer, Part *part, int64_t change) except -1 nogi
         target += 1
     out.size = target - out.data
     writer.byte = 0
-    return go_on_spelling(writer, part, &value)
+    return continue_value(writer, part, &value)
 
 
 cdef inline uint8_t *lay_place(const Writer *writer, uint8_t *target, const Part *part) noexcept nogil:
     """Write a part that depends on the row's number within its event."""
     if part.spelling == SPELL_EVENT:
-        return say(target, part, LEAD) if writer.ordinal == 0 else target
+        return lay_text(target, part, LEAD) if writer.ordinal == 0 else target
     if part.spelling == SPELL_BETWEEN:
-        return target if writer.ordinal == 0 else say(target, part, LEAD)
-    return say(lay_signed(say(target, part, LEAD), writer.ordinal), part, CLOSE)
+        return target if writer.ordinal == 0 else lay_text(target, part, LEAD)
+    return lay_text(lay_signed(lay_text(target, part, LEAD), writer.ordinal), part, CLOSE)
 
 
 cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 nogil:
@@ -127,7 +125,7 @@ cdef inline int value_at(const Part *part, int64_t i, Bytes *value) except -1 no
     return 0
 
 
-cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *value) except -1 nogil:
+cdef inline int continue_value(Writer *writer, const Part *part, const Bytes *value) except -1 nogil:
     """Continue writing a value's bytes, until they end or the piece is full."""
     cdef Output *out = &writer.out
     cdef int64_t stop
@@ -136,10 +134,10 @@ cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *va
             return STATE_FULL
         stop = writer.byte + STEP if value.size - writer.byte > STEP else value.size
         reserve(out, (stop - writer.byte) * EXPANSION + SHORT_MAXIMUM)
-        stop = spell_bytes(out, part.spelling, writer.text_class, value, writer.byte, stop)
+        stop = put_value_bytes(out, part.spelling, writer.text_class, value, writer.byte, stop)
         writer.byte = stop
     writer.byte = -1
-    reserve(out, part.around + SHORT_MAXIMUM)
+    reserve(out, part.text_size + SHORT_MAXIMUM)
     if part.spelling == SPELL_SQL and writer.text_class == TEXT_ASTRAY:
         put(out, part.texts[ODD_CLOSE].data, part.texts[ODD_CLOSE].size)
     elif part.spelling == SPELL_SQL:
@@ -152,7 +150,7 @@ cdef inline int go_on_spelling(Writer *writer, const Part *part, const Bytes *va
     return STATE_DONE
 
 
-cdef inline int64_t spell_bytes(
+cdef inline int64_t put_value_bytes(
     Output *out, int spelling, TextClass text_class, const Bytes *value, int64_t first, int64_t stop
 ) except -1 nogil:
     """Write some bytes of a value; returns their end, which may be after ``stop``."""
@@ -200,3 +198,20 @@ cdef inline uint8_t *lay_number(uint8_t *target, Part *part, const uint8_t *data
     if part.spelling == SPELL_DATE:
         return lay_date(target, value, &part.date)
     return lay_time(target, value, part.parameter)
+
+
+cdef inline int64_t part_maximum(const Part *part, int64_t change) except -1 nogil:
+    """Return an upper bound of the bytes that a part takes in SQL; of strings, each byte takes two at most."""
+    cdef int64_t size = part.text_size + SHORT_MAXIMUM
+    cdef int64_t i
+    cdef Bytes value
+    if part.offsets == NULL or part.spelling == SPELL_NOTHING:
+        return size
+    i = row_of(part, change)
+    if not 0 <= i < part.length:
+        bad_column()
+    i += part.offset
+    if part.validity == NULL or bit_at(part.validity, i):
+        value_at(part, i, &value)
+        size += 2 * value.size
+    return size

@@ -17,7 +17,7 @@ from binx.kernels.digits cimport (
     put_hexadecimal,
 )
 from binx.kernels.output cimport Output
-from binx.kernels.json.text cimport append_escaped, put_base64, sequence_size
+from binx.kernels.json.text cimport append_escaped, sequence_size
 
 cdef enum:
     # Maximum bytes of output per byte of a value: \u00NN, or \\xNN for invalid UTF-8.
@@ -203,7 +203,7 @@ cdef inline uint8_t *lay_time(uint8_t *target, int64_t value, int fraction) noex
 cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noexcept nogil:
     """Write an unscaled DECIMAL of up to 18 digits, with ``scale`` digits after the point."""
     cdef uint64_t size = <uint64_t> value
-    cdef uint64_t one = 1
+    cdef uint64_t unit = 1
     cdef int place
     if value < 0:
         target[0] = c"-"
@@ -212,7 +212,7 @@ cdef inline uint8_t *lay_decimal(uint8_t *target, int64_t value, int scale) noex
     if scale == 0:
         return lay_unsigned(target, size)
     for place in range(scale):
-        one *= 10
-    target = lay_unsigned(target, size // one)
+        unit *= 10
+    target = lay_unsigned(target, size // unit)
     target[0] = c"."
-    return lay_padded(target + 1, size % one, scale)
+    return lay_padded(target + 1, size % unit, scale)

@@ -18,8 +18,9 @@ from binx.kernels.transactions.gtid_text cimport render_gtid
 from binx.kernels.transactions.selection cimport duration_least, duration_most, whole_seconds
 from binx.kernels.transactions.table cimport *
 
+from binx.kernels.transactions.table import Kind as KindName
+
 cdef enum:
-    KINDS = 9
     # Maximum bytes of a GTID, or of the UUID that replaces one; space for names is reserved by their size.
     VALUE_MAXIMUM = 160
 
@@ -59,11 +60,6 @@ cpdef enum TextColumn:
     COLUMN_GTID_NEXT = 30
     COLUMN_NOTHING = 31
 
-cdef const char **KIND_TEXTS = [
-    b"other", b"dml", b"ddl", b"xa_prepare", b"xa_commit", b"xa_rollback", b"rollback", b"empty", b"incident",
-]
-cdef int *KIND_SIZES = [5, 3, 3, 10, 9, 11, 8, 5, 8]
-
 cdef struct Piece:
     int64_t start
     int64_t size
@@ -78,7 +74,7 @@ cdef class TransactionTexts:
     cdef Output out
     cdef Output texts
     cdef Output fields
-    cdef int64_t widest
+    cdef int64_t fixed_maximum
     # Table names by number: each one's place in name_bytes.
     cdef Output names
     cdef Output name_bytes
@@ -90,6 +86,7 @@ cdef class TransactionTexts:
     cdef const char *absent_text
     cdef int64_t absent_size
     cdef Piece ending
+    cdef Piece kinds[KINDS]
     cdef bytes file
     cdef const char *file_text
     cdef int64_t file_size
@@ -99,8 +96,8 @@ cdef class TransactionTexts:
     cdef object identify
     cdef object tell
     # Whether fields without a value are omitted, and whether the current one is.
-    cdef bint leaves_out
-    cdef bint left_out
+    cdef bint omits_absent
+    cdef bint is_omitted
     cdef public int64_t second
 
     def __cinit__(self, *_, **__):
@@ -113,19 +110,21 @@ cdef class TransactionTexts:
 
     def __init__(self, object fields, bytes ending, bint json, absent, zone):
         cdef Field field
-        cdef int64_t widest = 0
+        cdef int64_t fixed_maximum = 0
         for lead, column, close in fields:
             if not 0 <= column <= COLUMN_NOTHING:
                 raise ValueError(f"there is no column {column}")
             field.column = column
-            field.lead = self.keep(&self.texts, lead)
-            field.close = self.keep(&self.texts, close)
-            widest = max(widest, field.lead.size + field.close.size)
+            field.lead = self.store(&self.texts, lead)
+            field.close = self.store(&self.texts, close)
+            fixed_maximum = max(fixed_maximum, field.lead.size + field.close.size)
             append(&self.fields, &field, sizeof(Field))
-        self.widest = widest
-        self.ending = self.keep(&self.texts, ending)
+        self.fixed_maximum = fixed_maximum
+        self.ending = self.store(&self.texts, ending)
+        for kind in KindName:
+            self.kinds[<int> kind] = self.store(&self.texts, kind.name.removeprefix("KIND_").lower().encode())
         self.json = json
-        self.leaves_out = absent is None
+        self.omits_absent = absent is None
         self.absent = absent or b""
         self.absent_text = PyBytes_AS_STRING(self.absent)
         self.absent_size = len(self.absent)
@@ -144,7 +143,7 @@ cdef class TransactionTexts:
         release(&self.names)
         release(&self.name_bytes)
 
-    cdef Piece keep(self, Output *output, bytes text) except *:
+    cdef Piece store(self, Output *output, bytes text) except *:
         cdef Piece piece
         piece.start = output.size
         piece.size = len(text)
@@ -181,16 +180,16 @@ cdef class TransactionTexts:
         cdef Output *out = &self.out
         cdef const Field *fields = <const Field *> self.fields.data
         cdef Transaction *record = table.record(index)
-        cdef int64_t begun
+        cdef int64_t field_start
         cdef int64_t i
         for i in range(self.fields.size // <int64_t> sizeof(Field)):
-            reserve(out, self.widest + self.file_size + VALUE_MAXIMUM)
-            begun = out.size
-            self.left_out = False
+            reserve(out, self.fixed_maximum + self.file_size + VALUE_MAXIMUM)
+            field_start = out.size
+            self.is_omitted = False
             self.put_piece(&self.texts, fields[i].lead)
-            self.value(table, record, fields[i].column, first_seqno + index if first_seqno >= 0 else -1)
-            if self.left_out:
-                out.size = begun
+            self.put_value(table, record, fields[i].column, first_seqno + index if first_seqno >= 0 else -1)
+            if self.is_omitted:
+                out.size = field_start
             elif fields[i].close.size:
                 reserve(out, fields[i].close.size)
                 self.put_piece(&self.texts, fields[i].close)
@@ -201,7 +200,7 @@ cdef class TransactionTexts:
             # Without text, there may be no address.
             put(&self.out, texts.data + piece.start, piece.size)
 
-    cdef int value(self, TransactionTable table, Transaction *record, uint8_t code, int64_t seqno) except -1 nogil:
+    cdef int put_value(self, TransactionTable table, Transaction *record, uint8_t code, int64_t seqno) except -1 nogil:
         """Append one value into reserved space; lists of tables reserve their own."""
         cdef Output *out = &self.out
         cdef int flags = record.flags
@@ -211,35 +210,35 @@ cdef class TransactionTexts:
         # Only a scan that decompresses payloads sees a compressed transaction's events.
         cdef bint walked = record.events > 0 and (counted or not flags & COMPRESSED)
         if code == COLUMN_COMMIT_VERSION:
-            self.number(record.start >> 32 == 0, self.base | record.start)
+            self.put_number(record.start >> 32 == 0, self.base | record.start)
         elif code == COLUMN_TRANSACTION or code == COLUMN_GTID or code == COLUMN_GTID_NEXT:
             if record.gtid_kind == GTID_MYSQL or (record.gtid_kind == GTID_MARIADB and code != COLUMN_GTID_NEXT):
-                self.quote()
+                self.put_quote()
                 render_gtid(record, table.sources, out)
                 # render_gtid reserves space only for itself.
                 reserve(out, VALUE_MAXIMUM)
-                self.quote()
+                self.put_quote()
             elif code != COLUMN_TRANSACTION:
-                self.unknown()
+                self.put_absent()
             else:
-                self.anonymous(record.start)
+                self.put_identifier(record.start)
         elif code == COLUMN_XID:
             if flags & HAS_XID:
                 put_unsigned(out, record.xid)
             else:
-                self.unknown()
+                self.put_absent()
         elif code == COLUMN_SERVER_ID:
             put_unsigned(out, record.server_id)
         elif code == COLUMN_EPOCH:
             put_signed(out, self.epoch)
         elif code == COLUMN_SEQNO:
-            self.number(seqno >= 0, seqno)
+            self.put_number(seqno >= 0, seqno)
         elif code == COLUMN_KIND:
-            self.quote()
-            put(out, KIND_TEXTS[record.kind if record.kind < KINDS else 0], KIND_SIZES[record.kind if record.kind < KINDS else 0])
-            self.quote()
+            self.put_quote()
+            self.put_piece(&self.texts, self.kinds[record.kind])
+            self.put_quote()
         elif code == COLUMN_HOW:
-            self.word(b"length" if flags & BY_LENGTH else b"boundary", 6 if flags & BY_LENGTH else 8)
+            self.put_word(b"length" if flags & BY_LENGTH else b"boundary", 6 if flags & BY_LENGTH else 8)
         elif code == COLUMN_FILE:
             put(out, self.file_text, self.file_size)
         elif code == COLUMN_START:
@@ -249,53 +248,53 @@ cdef class TransactionTexts:
         elif code == COLUMN_BYTES:
             put_signed(out, record.end - record.start)
         elif code == COLUMN_UNCOMPRESSED_BYTES:
-            self.number((flags & COMPRESSED) != 0, record.uncompressed_bytes)
+            self.put_number((flags & COMPRESSED) != 0, record.uncompressed_bytes)
         elif code == COLUMN_COMMIT_TIMESTAMP:
-            self.moment(record.commit_timestamp)
+            self.put_time(record.commit_timestamp)
         elif code == COLUMN_COMMIT_TIME_SOURCE:
             if flags & COMMIT_TIME_FROM_GTID:
-                self.word(b"gtid_event", 10)
+                self.put_word(b"gtid_event", 10)
             else:
-                self.word(b"terminal_event", 14)
+                self.put_word(b"terminal_event", 14)
         elif code == COLUMN_ORIGINAL_COMMIT_TIMESTAMP:
             if record.original_commit_timestamp:
-                self.moment(record.original_commit_timestamp)
+                self.put_time(record.original_commit_timestamp)
             else:
-                self.unknown()
+                self.put_absent()
         elif code == COLUMN_BEGIN_TIMESTAMP:
-            self.moment(record.begin_timestamp * SECOND)
+            self.put_time(record.begin_timestamp * SECOND)
         elif code == COLUMN_LAST_COMMITTED:
-            self.number((flags & HAS_CLOCK) != 0, record.last_committed)
+            self.put_number((flags & HAS_CLOCK) != 0, record.last_committed)
         elif code == COLUMN_SEQUENCE_NUMBER:
-            self.number((flags & HAS_CLOCK) != 0, record.sequence_number)
+            self.put_number((flags & HAS_CLOCK) != 0, record.sequence_number)
         elif code == COLUMN_THREAD_ID:
-            self.number((flags & HAS_THREAD) != 0, record.thread_id)
+            self.put_number((flags & HAS_THREAD) != 0, record.thread_id)
         elif code == COLUMN_EVENTS:
-            self.number(walked, record.events)
+            self.put_number(walked, record.events)
         elif code == COLUMN_ROWS:
-            self.number(counted, record.rows)
+            self.put_number(counted, record.rows)
         elif code == COLUMN_STATEMENTS:
-            self.number(walked, record.statements)
+            self.put_number(walked, record.statements)
         elif code == COLUMN_TABLES:
             if counted:
-                self.tables(table, record)
+                self.put_tables(table, record)
             else:
-                self.unknown()
+                self.put_absent()
         elif code == COLUMN_BEGIN_SECOND:
-            self.number(record.begin_timestamp != self.second, record.begin_timestamp)
+            self.put_number(record.begin_timestamp != self.second, record.begin_timestamp)
             self.second = record.begin_timestamp
         elif COLUMN_GTID_DOMAIN <= code <= COLUMN_GTID_SEQUENCE:
             if record.gtid_kind == GTID_MARIADB:
                 memcpy(source, slot_bytes(table.sources, record.source), sizeof(source))
                 put_unsigned(out, record.number if code == COLUMN_GTID_SEQUENCE else source[code - COLUMN_GTID_DOMAIN])
             else:
-                self.unknown()
+                self.put_absent()
         elif code == COLUMN_NOTHING:
             pass
         elif code == COLUMN_DURATION:
             seconds = whole_seconds(record)
             if seconds < 0:
-                self.unknown()
+                self.put_absent()
             elif self.json:
                 put_byte(out, c"[")
                 self.put_seconds(duration_least(record))
@@ -311,21 +310,21 @@ cdef class TransactionTexts:
         put_signed(&self.out, microseconds // SECOND)
         put_fraction(&self.out, <int> (microseconds % SECOND))
 
-    cdef int anonymous(self, int64_t start) except -1 with gil:
+    cdef int put_identifier(self, int64_t start) except -1 with gil:
         cdef bytes text = self.identify(start)
-        self.quote()
+        self.put_quote()
         append(&self.out, PyBytes_AS_STRING(text), len(text))
         reserve(&self.out, VALUE_MAXIMUM)
-        self.quote()
+        self.put_quote()
         return 0
 
-    cdef int statement(self, int64_t start, int64_t end) except -1 with gil:
+    cdef int put_statement(self, int64_t start, int64_t end) except -1 with gil:
         """Append a DDL statement's text in place of tables."""
         cdef bytes text = b"-" if self.tell is None else self.tell(start, end)
         append(&self.out, PyBytes_AS_STRING(text), len(text))
         return 0
 
-    cdef int tables(self, TransactionTable table, Transaction *record) except -1 nogil:
+    cdef int put_tables(self, TransactionTable table, Transaction *record) except -1 nogil:
         """Append a transaction's row counts by table."""
         cdef Output *out = &self.out
         cdef TableCount *count = (<TableCount *> table.counts.data) + record.first_count
@@ -335,7 +334,7 @@ cdef class TransactionTexts:
             put_byte(out, c"[")
         elif record.counts == 0:
             if record.kind == KIND_DDL:
-                self.statement(record.start, record.end)
+                self.put_statement(record.start, record.end)
             else:
                 put_byte(out, c"-")
         for i in range(record.counts):
@@ -353,15 +352,15 @@ cdef class TransactionTexts:
                 put_signed(out, count[i].deletes)
                 put_byte(out, c"}")
             else:
-                self.change(b" +", count[i].inserts)
-                self.change(b" ~", count[i].updates)
-                self.change(b" -", count[i].deletes)
+                self.put_count(b" +", count[i].inserts)
+                self.put_count(b" ~", count[i].updates)
+                self.put_count(b" -", count[i].deletes)
         reserve(out, VALUE_MAXIMUM)
         if self.json:
             put_byte(out, c"]")
         return 0
 
-    cdef void change(self, const char *sign, int64_t rows) noexcept nogil:
+    cdef void put_count(self, const char *sign, int64_t rows) noexcept nogil:
         if rows:
             put(&self.out, sign, 2)
             put_signed(&self.out, rows)
@@ -369,65 +368,65 @@ cdef class TransactionTexts:
     cdef int table_name(self, int32_t number, Piece *name) except -1 nogil:
         """Look up the place of a table's name in ``name_bytes``."""
         if number >= self.names.size // <int64_t> sizeof(Piece):
-            self.learn_names(number)
+            self.load_names(number)
         name[0] = (<Piece *> self.names.data)[number]
         return 0
 
-    cdef int learn_names(self, int32_t last) except -1 with gil:
+    cdef int load_names(self, int32_t last) except -1 with gil:
         """Fetch the names of all tables up to this number from Python."""
         cdef Piece piece
         cdef int32_t number
         for number in range(<int32_t> (self.names.size // <int64_t> sizeof(Piece)), last + 1):
-            piece = self.keep(&self.name_bytes, self.name_of(number))
+            piece = self.store(&self.name_bytes, self.name_of(number))
             append(&self.names, &piece, sizeof(Piece))
         return 0
 
-    cdef void quote(self) noexcept nogil:
+    cdef void put_quote(self) noexcept nogil:
         if self.json:
             put_byte(&self.out, c'"')
 
-    cdef void unknown(self) noexcept nogil:
+    cdef void put_absent(self) noexcept nogil:
         """Write the text for an unknown value, or omit the field."""
-        if self.leaves_out:
-            self.left_out = True
+        if self.omits_absent:
+            self.is_omitted = True
         else:
             put(&self.out, self.absent_text, self.absent_size)
 
-    cdef void number(self, bint known, int64_t value) noexcept nogil:
+    cdef void put_number(self, bint known, int64_t value) noexcept nogil:
         if known:
             put_signed(&self.out, value)
         else:
-            self.unknown()
+            self.put_absent()
 
-    cdef void word(self, const char *text, int64_t size) noexcept nogil:
-        self.quote()
+    cdef void put_word(self, const char *text, int64_t size) noexcept nogil:
+        self.put_quote()
         put(&self.out, text, size)
-        self.quote()
+        self.put_quote()
 
-    cdef int moment(self, int64_t moment) except -1 nogil:
+    cdef int put_time(self, int64_t time) except -1 nogil:
         """Append a time in RFC 3339; one before 1970 or after 9999 as a number of µs since 1970."""
         cdef int64_t second
         cdef int microsecond
         cdef Clock *clock = &self.clock
-        if moment < 0 or moment > TIME_LAST:
-            put_signed(&self.out, moment)
+        if time < 0 or time > TIME_LAST:
+            put_signed(&self.out, time)
             return 0
-        second = moment // SECOND
-        microsecond = <int> (moment - second * SECOND)
+        second = time // SECOND
+        microsecond = <int> (time - second * SECOND)
         if second != clock.second:
             if self.zone is not None and second // ZONE_SECONDS != clock.slot:
-                self.ask_zone(second)
+                self.load_zone(second)
             lay_out_second(second + clock.offset, clock.text)
             clock.second = second
-        self.quote()
+        self.put_quote()
         put(&self.out, clock.text, SECONDS_SIZE)
         if microsecond:
             put_fraction(&self.out, microsecond)
         put(&self.out, clock.suffix, clock.suffix_size)
-        self.quote()
+        self.put_quote()
         return 0
 
-    cdef int ask_zone(self, int64_t second) except -1 with gil:
+    cdef int load_zone(self, int64_t second) except -1 with gil:
         cdef bytes suffix
         offset, suffix = self.zone(second)
         if len(suffix) > SUFFIX_MAXIMUM:

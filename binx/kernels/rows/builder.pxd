@@ -9,6 +9,8 @@ from binx.kernels.json.diffs cimport Patch
 from binx.kernels.output cimport Output
 from binx.kernels.rows.counting cimport RowsEvent
 from binx.kernels.rows.layouts cimport TableLayout
+from binx.kernels.rows.notes cimport Notes
+from binx.kernels.rows.present cimport PresentColumns
 
 cpdef enum Codec:
     CODEC_NULL = 0
@@ -71,7 +73,7 @@ cdef struct Column:
     # Allocated at the first null.
     Output validity
     # For JSON: the number of JSON columns before it; the document of the last decoded image, its base NULL if there is none.
-    int32_t json_place
+    int32_t json_index
     Cursor document
     # 1 if that document's text does not show the SQL types of all its values.
     int typed
@@ -84,13 +86,6 @@ cdef struct Column:
     int64_t low_limit
     int32_t middle_bits
     int32_t low_bits
-
-cdef struct Note:
-    # A text about one value: what the server prints if Arrow has no such value, or the diffs of a JSON document.
-    int64_t row
-    int32_t column
-    int32_t size
-    int64_t start
 
 cdef struct Origin:
     # What all rows of an event have in common. ordinal: their transaction's number.
@@ -115,23 +110,17 @@ cdef class RowBuilder:
     cdef int64_t variable_bytes
     cdef Column *column
     cdef Output system[SYSTEM_COLUMNS]
-    cdef Output present_offsets
-    cdef Output present_bits
-    cdef Output present_validity
-    # Bitmap of the columns that the current row has, and whether it lacks any.
-    cdef Output bits
+    cdef PresentColumns present
+    # Whether the current row lacks a column.
     cdef bint absent
-    cdef int64_t partial_rows
     cdef int64_t typed_documents
-    cdef Output differences
-    cdef Output difference_text
+    cdef Notes misfits
+    cdef Notes differences
     cdef Patch patch
     cdef Output id_offsets
     cdef Output id_text
     cdef int32_t ids
     cdef int64_t last_ordinal
-    cdef Output misfits
-    cdef Output misfit_text
     cdef int grow(self) except -1 nogil
     cdef int rewind(self, int64_t rows, int64_t variable_bytes) except -1 nogil
     cdef int64_t append_event(
@@ -154,11 +143,8 @@ cdef class RowBuilder:
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil
     cdef int append_rare(self, Cursor *image, int32_t index, Column *column) except -1 nogil
-    cdef int take_present_bits(self, const uint8_t *present) except -1 nogil
-    cdef int end_present_bits(self) except -1 nogil
     cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil
     cdef int append_null(self, Column *column) except -1 nogil
-    cdef int note(self, Output *notes, Output *text, int32_t column, int64_t start) except -1 nogil
 
     @cython.final
     cdef inline int64_t bytes_held(self) noexcept nogil:

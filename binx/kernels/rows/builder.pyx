@@ -11,20 +11,22 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from binx.kernels.bitmaps cimport bit_at, clear_bit, set_bit, widen_validity
 from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take
 from binx.kernels.json.diffs cimport apply_diff, release_patch, render_diff
 from binx.kernels.memory cimport hand_over
-from binx.kernels.output cimport Output, append, release, reserve, with_slack
-from binx.kernels.rows.counting cimport RowsEvent, bad_rows, open_after_image
+from binx.kernels.output cimport OFFSET_MAXIMUM, append, release, resize, with_slack
+from binx.kernels.rows.counting cimport RowsEvent, check_progress, open_after_image
 from binx.kernels.rows.decimal cimport check_decimal, decimal_size
-from binx.kernels.rows.layouts cimport TableLayout, bit_at
+from binx.kernels.rows.layouts cimport TableLayout
+from binx.kernels.rows.notes cimport add_note, drop_notes, release_notes, take_notes
+from binx.kernels.rows.present cimport *
 from binx.kernels.rows.temporal cimport TEXT_SIZE
-from binx.kernels.rows.values cimport DATA_MAXIMUM, decode_common, decode_rare, prepare, too_large
+from binx.kernels.rows.values cimport decode_common, decode_rare, prepare, too_large
 
 from binx.errors import UnsupportedError
 
 cdef enum:
-    OFFSET_SIZE = 4
     CHANGE_INSERT = 0
     CHANGE_UPDATE_PREIMAGE = 1
     CHANGE_DELETE = 3
@@ -65,7 +67,7 @@ SYSTEM_NAMES = (
 cdef int *SYSTEM_WIDTHS = [1, 8, 8, 8, 4, 8, 8, 4, 1]
 
 
-cdef int item_size(int place, int codec, int prefix, int width, int parameter) except -1:
+cdef int item_size(int index, int codec, int prefix, int width, int parameter) except -1:
     """Return the bytes per value in a column's first buffer; UnsupportedError if the width does not fit the codec."""
     cdef bint fits
     cdef int item
@@ -77,14 +79,14 @@ cdef int item_size(int place, int codec, int prefix, int width, int parameter) e
         item = 16 if codec == CODEC_DECIMAL else OFFSET_SIZE
         fits = prefix == 0 and width == decimal_size(parameter >> 8, parameter & 255)
     elif codec in FIXED_WIDTHS:
-        item, least, most = FIXED_WIDTHS[codec]
-        fits = prefix == 0 and least <= width <= most
+        item, narrowest, widest = FIXED_WIDTHS[codec]
+        fits = prefix == 0 and narrowest <= width <= widest
     else:
         item = OFFSET_SIZE
         fits = 1 <= prefix <= 4
     if not fits:
         raise UnsupportedError(
-            f"column {place + 1} is stored in {width} bytes behind a length of {prefix} bytes, which does not"
+            f"column {index + 1} is stored in {width} bytes behind a length of {prefix} bytes, which does not"
             f" fit its type ({Codec(codec).name.removeprefix('CODEC_')})",
             event="TABLE_MAP",
         )
@@ -110,7 +112,7 @@ cdef class RowBuilder:
             column.prefix = prefix
             column.width = width
             column.parameter = parameter
-            column.json_place = json_columns
+            column.json_index = json_columns
             json_columns += codec == CODEC_JSON
             prepare(column)
             self.row_bytes += column.item + 1
@@ -126,16 +128,11 @@ cdef class RowBuilder:
             free(self.column)
         for i in range(SYSTEM_COLUMNS):
             release(&self.system[i])
-        release(&self.present_offsets)
-        release(&self.present_bits)
-        release(&self.present_validity)
         release(&self.id_offsets)
         release(&self.id_text)
-        release(&self.misfits)
-        release(&self.misfit_text)
-        release(&self.differences)
-        release(&self.difference_text)
-        release(&self.bits)
+        release_present(&self.present)
+        release_notes(&self.misfits)
+        release_notes(&self.differences)
         release_patch(&self.patch)
 
     @property
@@ -150,16 +147,14 @@ cdef class RowBuilder:
         for i in range(self.columns):
             column = &self.column[i]
             # One more value: offsets include the end of the last row.
-            keep(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
+            resize(&column.values, (self.rows + 1) * column.item if self.capacity else 0, (capacity + 1) * column.item)
             if self.capacity == 0:
                 memset(column.values.data, 0, column.item)
             if column.validity.data != NULL:
                 widen_validity(&column.validity, capacity)
         for i in range(SYSTEM_COLUMNS):
-            keep(&self.system[i], self.rows * SYSTEM_WIDTHS[i], capacity * SYSTEM_WIDTHS[i])
-        if self.present_offsets.data != NULL:
-            keep(&self.present_offsets, (self.rows + 1) * OFFSET_SIZE, (capacity + 1) * OFFSET_SIZE)
-            widen_validity(&self.present_validity, capacity)
+            resize(&self.system[i], self.rows * SYSTEM_WIDTHS[i], capacity * SYSTEM_WIDTHS[i])
+        widen_present(&self.present, self.rows, capacity)
         self.capacity = capacity
         return 0
 
@@ -178,19 +173,16 @@ cdef class RowBuilder:
             column = &self.column[i]
             if column.validity.data != NULL:
                 for row in range(rows, last + 1):
-                    if not bit_at(column.validity.data, <int32_t> row):
-                        column.validity.data[row >> 3] |= 1 << (row & 7)
+                    if not bit_at(column.validity.data, row):
+                        set_bit(column.validity.data, row)
                         column.nulls -= 1
             if has_offsets(column.codec):
                 column.data.size = (<int32_t *> column.values.data)[rows]
             if column.codec == CODEC_GEOMETRY:
                 column.extra.size = rows * 4
-        if self.present_offsets.data != NULL:
-            for row in range(rows, self.rows):
-                self.partial_rows -= bit_at(self.present_validity.data, <int32_t> row)
-            self.present_bits.size = (<int32_t *> self.present_offsets.data)[rows]
-        forget_notes(&self.misfits, &self.misfit_text, rows)
-        forget_notes(&self.differences, &self.difference_text, rows)
+        drop_present(&self.present, rows, self.rows)
+        drop_notes(&self.misfits, rows)
+        drop_notes(&self.differences, rows)
         self.variable_bytes = variable_bytes
         self.rows = rows
         return 0
@@ -223,20 +215,20 @@ cdef class RowBuilder:
                 self.ids,
             ),
             "columns": columns,
-            "misfits": take_notes(&self.misfits, &self.misfit_text),
-            "differences": take_notes(&self.differences, &self.difference_text),
+            "misfits": take_notes(&self.misfits),
+            "differences": take_notes(&self.differences),
             "typed_documents": self.typed_documents,
         }
-        if self.present_offsets.data != NULL:
+        if self.present.offsets.data != NULL:
             result["present"] = (
-                hand_over(&self.present_validity, (rows + 7) >> 3),
-                hand_over(&self.present_offsets, (rows + 1) * OFFSET_SIZE),
-                hand_over(&self.present_bits, self.present_bits.size),
-                rows - self.partial_rows,
+                hand_over(&self.present.validity, (rows + 7) >> 3),
+                hand_over(&self.present.offsets, (rows + 1) * OFFSET_SIZE),
+                hand_over(&self.present.bits, self.present.bits.size),
+                rows - self.present.partial_rows,
             )
         # A table that filled a batch fills the next one: allocating as much at once avoids copies.
         self.rows_before = rows
-        self.rows = self.capacity = self.variable_bytes = self.partial_rows = self.typed_documents = 0
+        self.rows = self.capacity = self.variable_bytes = self.present.partial_rows = self.typed_documents = 0
         self.ids = 0
         self.last_ordinal = -1
         return result
@@ -257,11 +249,11 @@ cdef class RowBuilder:
         """
         cdef int64_t first = self.rows
         cdef int64_t count = 0
-        cdef int64_t before
+        cdef int64_t row_start
         cdef const uint8_t *partial = NULL
         self.begin_transaction(origin)
         while True:
-            before = body.position
+            row_start = body.position
             self.append_image(body, rows.before, rows.before_count, NULL)
             if rows.operation == 1:
                 open_after_image(body, layout, rows, &partial)
@@ -269,8 +261,7 @@ cdef class RowBuilder:
             count += 1
             if remaining(body) == 0:
                 break
-            if body.position == before:
-                bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+            check_progress(body, row_start)
             if self.bytes_held() >= byte_limit:
                 break
         self.fill_system_columns(first, rows, origin, number)
@@ -331,91 +322,69 @@ cdef class RowBuilder:
             self.grow()
         self.absent = present_count != self.columns
         if self.absent or partial != NULL:
-            self.take_present_bits(present)
+            begin_row_bits(&self.present, present, self.columns)
         self.append_values(image, present, present_count, partial)
         if self.absent:
-            if self.present_bits.size + self.bits.size > DATA_MAXIMUM:
+            if self.present.bits.size + self.present.row_bits.size > OFFSET_MAXIMUM:
                 too_large(image[0])
-            self.end_present_bits()
-        elif self.present_offsets.data != NULL:
-            self.present_validity.data[row >> 3] &= ~(1 << (row & 7))
-            (<int32_t *> self.present_offsets.data)[row + 1] = <int32_t> self.present_bits.size
+            append_row_bits(&self.present, row, self.capacity)
+            self.variable_bytes += self.present.row_bits.size
+        elif self.present.offsets.data != NULL:
+            append_whole_row(&self.present, row)
         self.rows += 1
         return 0
 
     cdef int append_values(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil:
-        # A local cursor whose address is not taken stays in registers.
-        cdef Cursor at = image[0]
+        # A local cursor whose address is not value_bytes stays in registers.
+        cdef Cursor rest = image[0]
         cdef int64_t row = self.rows
-        cdef int64_t held = 0
-        cdef int64_t taken
+        cdef int64_t data_bytes = 0
+        cdef int64_t value_bytes
         cdef int32_t columns = self.columns
         cdef bint whole = present_count == columns
-        cdef const uint8_t *nulls = take(&at, (present_count + 7) >> 3)
+        cdef const uint8_t *nulls = take(&rest, (present_count + 7) >> 3)
         cdef Column *column = self.column
-        cdef int32_t nth = 0
+        cdef int32_t present_index = 0
         cdef int32_t i
         for i in range(columns):
             if not whole and not bit_at(present, i):
                 self.append_null(column)
                 column += 1
                 continue
-            if bit_at(nulls, nth):
+            if bit_at(nulls, present_index):
                 self.append_null(column)
             else:
-                taken = decode_common(&at, column, row)
-                if taken >= 0:
-                    held += taken
+                value_bytes = decode_common(&rest, column, row)
+                if value_bytes >= 0:
+                    data_bytes += value_bytes
                 else:
-                    image.position = at.position
-                    if partial != NULL and column.codec == CODEC_JSON and bit_at(partial, column.json_place):
+                    image.position = rest.position
+                    if partial != NULL and column.codec == CODEC_JSON and bit_at(partial, column.json_index):
                         self.append_difference(image, i, column)
                     else:
                         self.append_rare(image, i, column)
-                    at.position = image.position
-            nth += 1
+                    rest.position = image.position
+            present_index += 1
             column += 1
-        self.variable_bytes += held
-        image.position = at.position
+        self.variable_bytes += data_bytes
+        image.position = rest.position
         return 0
 
     cdef int append_rare(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
         cdef char text[TEXT_SIZE]
-        cdef int64_t held = column.data.size
-        cdef int64_t start = self.misfit_text.size
+        cdef int64_t data_size = column.data.size
+        cdef int64_t start = self.misfits.text.size
         cdef int text_size = decode_rare(image, column, self.rows, text)
-        self.variable_bytes += column.data.size - held
+        self.variable_bytes += column.data.size - data_size
         if text_size:
-            append(&self.misfit_text, text, text_size)
-            self.note(&self.misfits, &self.misfit_text, index, start)
+            append(&self.misfits.text, text, text_size)
+            self.variable_bytes += add_note(&self.misfits, self.rows, index, start)
         if text_size or column.codec == CODEC_NULL:
             return self.append_null(column)
         if column.codec == CODEC_JSON:
             self.typed_documents += column.typed
-        return 0
-
-    cdef int take_present_bits(self, const uint8_t *present) except -1 nogil:
-        self.bits.size = 0
-        append(&self.bits, present, (self.columns + 7) >> 3)
-        if self.columns & 7:
-            self.bits.data[self.bits.size - 1] &= (1 << (self.columns & 7)) - 1
-        return 0
-
-    cdef int end_present_bits(self) except -1 nogil:
-        """Append the bitmap of the columns that the row has; it is null for rows that have all columns."""
-        cdef int64_t row = self.rows
-        if self.present_offsets.data == NULL:
-            reserve(&self.present_offsets, (self.capacity + 1) * OFFSET_SIZE)
-            memset(self.present_offsets.data, 0, (row + 1) * OFFSET_SIZE)
-            widen_validity(&self.present_validity, self.capacity)
-            memset(self.present_validity.data, 0, (row + 7) >> 3)
-        append(&self.present_bits, self.bits.data, self.bits.size)
-        self.present_validity.data[row >> 3] |= 1 << (row & 7)
-        (<int32_t *> self.present_offsets.data)[row + 1] = <int32_t> self.present_bits.size
-        self.partial_rows += 1
-        self.variable_bytes += self.bits.size
         return 0
 
     cdef int append_difference(self, Cursor *image, int32_t index, Column *column) except -1 nogil:
@@ -425,17 +394,17 @@ cdef class RowBuilder:
         """
         cdef int64_t size = <int64_t> little(take(image, column.prefix), column.prefix)
         cdef Cursor changes = cursor_over(take(image, size), size, image.origin + image.position - size)
-        cdef int64_t start = self.difference_text.size
-        cdef int64_t held = column.data.size
+        cdef int64_t start = self.differences.text.size
+        cdef int64_t data_size = column.data.size
         if column.document.base == NULL or not apply_diff(&self.patch, &column.document, &changes, &column.data):
-            render_diff(&changes, &self.difference_text)
-            self.note(&self.differences, &self.difference_text, index, start)
-            self.bits.data[index >> 3] &= ~(1 << (index & 7))
+            render_diff(&changes, &self.differences.text)
+            self.variable_bytes += add_note(&self.differences, self.rows, index, start)
+            clear_bit(self.present.row_bits.data, index)
             self.absent = True
             return self.append_null(column)
-        if column.data.size > DATA_MAXIMUM:
+        if column.data.size > OFFSET_MAXIMUM:
             too_large(image[0])
-        self.variable_bytes += column.data.size - held
+        self.variable_bytes += column.data.size - data_size
         self.typed_documents += self.patch.typed
         (<int32_t *> column.values.data)[self.rows + 1] = <int32_t> column.data.size
         return 0
@@ -445,7 +414,7 @@ cdef class RowBuilder:
         column.document.base = NULL
         if column.validity.data == NULL:
             widen_validity(&column.validity, self.capacity)
-        column.validity.data[row >> 3] &= ~(1 << (row & 7))
+        clear_bit(column.validity.data, row)
         column.nulls += 1
         if has_offsets(column.codec):
             (<int32_t *> column.values.data)[row + 1] = <int32_t> column.data.size
@@ -454,57 +423,3 @@ cdef class RowBuilder:
         else:
             memset(column.values.data + row * column.item, 0, column.item)
         return 0
-
-    cdef int note(self, Output *notes, Output *text, int32_t column, int64_t start) except -1 nogil:
-        """Record that the text from ``start`` on is about a column's value in this row."""
-        cdef Note note
-        note.row = self.rows
-        note.column = column
-        note.start = start
-        note.size = <int32_t> (text.size - start)
-        append(notes, &note, sizeof(Note))
-        self.variable_bytes += note.size + <int64_t> sizeof(Note)
-        return 0
-
-
-cdef int keep(Output *output, int64_t held, int64_t size) except -1 nogil:
-    """Reserve ``size`` bytes in a buffer, keeping the first ``held``; the rest is written later."""
-    output.size = held
-    return reserve(output, size - held)
-
-
-cdef void forget_notes(Output *notes, Output *text, int64_t rows) noexcept nogil:
-    """Discard the texts about values after the first ``rows`` rows."""
-    cdef Note *note
-    while notes.size:
-        note = (<Note *> (notes.data + notes.size)) - 1
-        if note.row < rows:
-            # A text that was being written when an error occurred has no note yet.
-            text.size = note.start + note.size
-            return
-        notes.size -= <int64_t> sizeof(Note)
-    text.size = 0
-
-
-cdef list take_notes(Output *notes, Output *text):
-    """Return each note as (row, column, text), and empty both buffers."""
-    cdef int64_t i
-    cdef Note *note
-    taken = []
-    for i in range(notes.size // <int64_t> sizeof(Note)):
-        note = (<Note *> notes.data) + i
-        taken.append((note.row, note.column, text.data[note.start : note.start + note.size].decode()))
-    release(notes)
-    release(text)
-    return taken
-
-
-cdef int widen_validity(Output *validity, int64_t rows) except -1 nogil:
-    """Extend a bitmap to ``rows`` bits; new bits are set (not null)."""
-    cdef int64_t size = (rows + 7) >> 3
-    cdef int64_t held = validity.size
-    if size > held:
-        reserve(validity, size - held)
-        memset(validity.data + held, 0xFF, size - held)
-        validity.size = size
-    return 0

@@ -6,9 +6,10 @@ Source: ``Rows_event`` in MySQL's ``libs/mysql/binlog/event/rows_event.h``.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
+from binx.kernels.bitmaps cimport count_bits
 from binx.kernels.cursor cimport Cursor, little, remaining, take, take_packed
-from binx.kernels.walk.events cimport PARTIAL_UPDATE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, STATEMENT_END_FLAG, rows_operation
-from binx.kernels.rows.layouts cimport TableLayout, TableMaps, count_bits, skip_image
+from binx.kernels.walk.events cimport PARTIAL_UPDATE_ROWS_EVENT, PRE_GA_UPDATE_ROWS_EVENT, rows_operation, table_id_width
+from binx.kernels.rows.layouts cimport TableLayout, TableMaps, skip_image
 
 cdef enum:
     # Table ID of rows events without a table, which only end a statement.
@@ -32,11 +33,18 @@ cdef inline int bad_rows(Cursor *body, str message) except -1 with gil:
     raise DamagedError(message, offset=body.origin + body.position)
 
 
+cdef inline int check_progress(Cursor *body, int64_t row_start) except -1 nogil:
+    """Check that a row took bytes: a table without columns would have endless rows."""
+    if body.position == row_start:
+        bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+    return 0
+
+
 cdef inline int open_rows(
     TableMaps maps, Cursor *body, uint8_t type, int post_header, int64_t ordinal, RowsEvent *rows
 ) except -1 nogil:
     """Parse everything before the first row; ``rows.map`` is -1 for an event without a table."""
-    cdef int id_width = 4 if post_header == 6 else 6
+    cdef int id_width = table_id_width(post_header)
     cdef uint64_t table_id = little(take(body, id_width), id_width)
     cdef uint64_t columns
     cdef int64_t extra
@@ -53,7 +61,7 @@ cdef inline int open_rows(
     if table_id == DUMMY_TABLE_ID:
         return 0
     take_packed(body, &columns)
-    rows.map = maps.meant_by(body, table_id, ordinal)
+    rows.map = maps.map_of(body, table_id, ordinal)
     layout = maps.layout(rows.map)
     if columns != <uint64_t> layout.columns:
         bad_rows(body, "expected as many columns in the rows event as in its table map, found another number")
@@ -92,27 +100,34 @@ cdef inline int check_null_bits(Cursor *body, int32_t present_count) except -1 n
     return 0
 
 
+cdef inline int64_t count_fitting(Cursor *body, const TableLayout *layout, RowsEvent *rows) except -1 nogil:
+    """Count an event's changes; raises DamagedError if a value ends after the event or unused null bits are not set."""
+    cdef int64_t count = 0
+    cdef int64_t row_start
+    while count == 0 or remaining(body):
+        row_start = body.position
+        check_null_bits(body, rows.before_count)
+        skip_image(body, layout, rows.before, rows.before_count)
+        if rows.operation == 1:
+            check_null_bits(body, rows.after_count)
+            skip_image(body, layout, rows.after, rows.after_count)
+        count += 1
+        if remaining(body):
+            check_progress(body, row_start)
+    return count
+
+
 cdef inline int64_t count_old_times(Cursor body, const TableLayout *layout, RowsEvent *rows) except -2 with gil:
     """Count the changes of an event in which MariaDB may store more bytes of a value than its table map shows.
 
-    Returns -1 if the rows do not match the layout's widths: a value ends after the event, or unused null bits are
-    not set.
+    Returns -1 if the rows do not match the layout's widths.
     """
     from binx.errors import DamagedError
 
-    cdef int64_t count = 0
-    cdef int64_t before = -1
+    cdef int64_t count
     try:
-        while before < 0 or remaining(&body):
-            if body.position == before:
-                bad_rows(&body, "expected rows of at least one byte, found bytes behind a row without columns")
-            before = body.position
-            check_null_bits(&body, rows.before_count)
-            skip_image(&body, layout, rows.before, rows.before_count)
-            if rows.operation == 1:
-                check_null_bits(&body, rows.after_count)
-                skip_image(&body, layout, rows.after, rows.after_count)
-            count += 1
+        with nogil:
+            count = count_fitting(&body, layout, rows)
     except DamagedError:
         return -1
     return count
@@ -126,13 +141,13 @@ cdef inline int64_t count_images(TableMaps maps, Cursor *body, RowsEvent *rows) 
     cdef TableLayout *layout = maps.layout(rows.map)
     cdef const uint8_t *partial
     cdef int64_t count = 0
-    cdef int64_t before
+    cdef int64_t row_start
     if layout.unknown:
         return -1
     if layout.old_times and maps.of_mariadb:
         return count_old_times(body[0], layout, rows)
     while True:
-        before = body.position
+        row_start = body.position
         skip_image(body, layout, rows.before, rows.before_count)
         if rows.operation == 1:
             open_after_image(body, layout, rows, &partial)
@@ -140,5 +155,4 @@ cdef inline int64_t count_images(TableMaps maps, Cursor *body, RowsEvent *rows) 
         count += 1
         if remaining(body) == 0:
             return count
-        if body.position == before:
-            bad_rows(body, "expected rows of at least one byte, found bytes behind a row without columns")
+        check_progress(body, row_start)

@@ -8,7 +8,7 @@ first bit is inverted so that the bytes sort as the numbers do, and a negative
 number has every bit inverted.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from binx.kernels.cursor cimport big
 from binx.kernels.output cimport Output, reserve

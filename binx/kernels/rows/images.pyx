@@ -7,7 +7,7 @@ builder, a full builder, a statement, a compressed payload.
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cython cimport final
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from binx.kernels.calendar cimport SECOND
@@ -16,6 +16,7 @@ from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.walk.events cimport *
 from binx.kernels.rows.layouts cimport TableLayout, TableMaps
+from binx.kernels.rows.undone cimport UndoneRun, UndoneRuns, is_undone
 from binx.kernels.output cimport Output, append, release
 from binx.kernels.walk.statements cimport *
 from binx.kernels.transactions.table cimport Transaction, TransactionTable
@@ -33,8 +34,6 @@ cpdef enum Need:
 cdef enum:
     TAKE = 1
     STATEMENTS_ONLY = 2
-    # STMT_END_F: the last rows event of a statement.
-    STATEMENT_END = 1
     FILTERED = 0
     UNDONE = 1
     RECOUNTED_EVENTS = 4
@@ -43,16 +42,10 @@ cdef enum:
 
 cdef struct Target:
     void *builder
-    bint known
+    bint resolved
     # Row images that were skipped; undone changes, by operation; rows events that a scan could not count; the changes
     # of those, by operation.
     int64_t counts[COUNTS]
-
-cdef struct Undone:
-    int64_t index
-    int64_t first
-    int64_t stop
-
 
 @final
 cdef class RowDecoder:
@@ -69,19 +62,18 @@ cdef class RowDecoder:
     # Number of the next event's statement within its transaction.
     cdef public int32_t next_statement
     cdef int32_t statement
-    cdef int64_t tables_held
+    cdef int64_t tables_with_rows
     cdef int64_t end
     cdef int64_t ordinal
     cdef int64_t row_number
     cdef int64_t rows_event
-    cdef bytes undone_held
-    cdef const Undone *undone
-    cdef const Undone *undone_end
+    cdef bytes undone_bytes
+    cdef UndoneRuns undone
     cdef int64_t version
     cdef int64_t committed
     cdef const uint8_t *identifier
     cdef int64_t identifier_size
-    cdef int64_t held
+    cdef int64_t bytes_held
     cdef int64_t row_limit
     cdef int64_t byte_limit
     cdef int64_t memory_limit
@@ -91,13 +83,13 @@ cdef class RowDecoder:
     cdef const uint8_t[::1] mask
     cdef bytes id_offsets
     cdef bytes id_text
-    cdef const int32_t *offsets
+    cdef const int32_t *id_starts
     cdef const uint8_t *texts
     cdef int64_t file_number
     cdef uint8_t mark
     cdef Output targets
     cdef dict builders
-    cdef void *filled
+    cdef void *current_builder
     cdef bint decoding
     cdef int64_t rows_before
     cdef int64_t bytes_before
@@ -123,16 +115,16 @@ cdef class RowDecoder:
     def begin(
         self, TransactionTable table, const uint8_t[::1] mask, bytes id_offsets, bytes id_text, bytes undone
     ):
-        if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1) or len(undone) % sizeof(Undone):
+        if mask.shape[0] != len(table) or len(id_offsets) != 4 * (len(table) + 1) or len(undone) % sizeof(UndoneRun):
             raise ValueError("the mask or the identifiers are not of this table")
-        self.undone_held = undone
-        self.undone = <const Undone *> PyBytes_AS_STRING(undone)
-        self.undone_end = self.undone + len(undone) // <int64_t> sizeof(Undone)
+        self.undone_bytes = undone
+        self.undone.next = <const UndoneRun *> PyBytes_AS_STRING(undone)
+        self.undone.end = self.undone.next + len(undone) // <int64_t> sizeof(UndoneRun)
         self.table = table
         self.mask = mask
         self.id_offsets = id_offsets
         self.id_text = id_text
-        self.offsets = <const int32_t *> PyBytes_AS_STRING(id_offsets)
+        self.id_starts = <const int32_t *> PyBytes_AS_STRING(id_offsets)
         self.texts = <const uint8_t *> PyBytes_AS_STRING(id_text)
         self.index = -1
         self.decoding = False
@@ -150,7 +142,7 @@ cdef class RowDecoder:
         except BaseException:
             self.drop_event()
             raise
-        self.full = <object> self.filled if need == NEED_FLUSH else None
+        self.full = <object> self.current_builder if need == NEED_FLUSH else None
         return need
 
     def run_inner(self, const uint8_t[::1] window):
@@ -172,14 +164,14 @@ cdef class RowDecoder:
         except BaseException:
             self.drop_event()
             raise
-        self.full = <object> self.filled if need == NEED_FLUSH else None
+        self.full = <object> self.current_builder if need == NEED_FLUSH else None
         return need, at
 
     cdef int drop_event(self) except -1:
         """Discard the rows of the event whose decoding failed, so that no builder keeps a part of it."""
         self.resumed_at = 0
         if self.decoding:
-            (<RowBuilder> self.filled).rewind(self.rows_before, self.bytes_before)
+            (<RowBuilder> self.current_builder).rewind(self.rows_before, self.bytes_before)
             self.decoding = False
         return 0
 
@@ -192,7 +184,7 @@ cdef class RowDecoder:
 
     def set_builder(self, int32_t map, RowBuilder builder):
         cdef Target *target = self.target(map)
-        target.known = True
+        target.resolved = True
         target.builder = <void *> builder if builder is not None else NULL
         self.builders[map] = builder
 
@@ -200,14 +192,14 @@ cdef class RowDecoder:
         cdef int32_t map
         for map in list(self.builders):
             if self.maps.layout(map).table == table:
-                self.target(map).known = False
+                self.target(map).resolved = False
                 self.target(map).builder = NULL
                 del self.builders[map]
 
     def take(self, RowBuilder builder):
-        self.held -= builder.bytes_held()
+        self.bytes_held -= builder.bytes_held()
         if builder.rows:
-            self.tables_held -= 1
+            self.tables_with_rows -= 1
         return builder.finish()
 
     def passed_over(self):
@@ -249,8 +241,8 @@ cdef class RowDecoder:
         self.end = record.end
         self.version = self.file_number << 32 | record.start
         self.committed = record.commit_timestamp
-        self.identifier = self.texts + self.offsets[self.index]
-        self.identifier_size = self.offsets[self.index + 1] - self.offsets[self.index]
+        self.identifier = self.texts + self.id_starts[self.index]
+        self.identifier_size = self.id_starts[self.index + 1] - self.id_starts[self.index]
         self.ordinal += 1
         self.row_number = 0
         self.rows_event = 0
@@ -277,11 +269,7 @@ cdef class RowDecoder:
                 return NEED_PAYLOAD
             if header.size > available:
                 return NEED_WINDOW
-            body = cursor_over(
-                base + (self.position - origin) + HEADER_SIZE,
-                header.size - HEADER_SIZE - self.checksum_size,
-                self.position + HEADER_SIZE,
-            )
+            body = body_of(base + (self.position - origin), &header, header.size, self.checksum_size, self.position)
             need = self.take_event(&header, &body, self.position)
             if need == NEED_NOTHING:
                 self.position += header.size
@@ -295,9 +283,9 @@ cdef class RowDecoder:
         cdef uint8_t type = header.type
         cdef int statement
         if type == TABLE_MAP_EVENT:
-            self.maps.see(body, 4 if self.post_header[TABLE_MAP_EVENT] == 6 else 6, self.ordinal)
+            self.maps.see(body, table_id_width(self.post_header[TABLE_MAP_EVENT]), self.ordinal)
             return NEED_NOTHING
-        if MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT:
+        if is_compressed_rows(type):
             return NEED_PLAIN_ROWS
         if rows_operation(type) >= 0:
             return self.take_rows(header, body, position) if self.mark == TAKE else NEED_NOTHING
@@ -305,15 +293,11 @@ cdef class RowDecoder:
             return NEED_PAYLOAD
         if type == QUERY_EVENT:
             statement = statement_in(ahead(body))
-            if (
-                statement == STATEMENT_OTHER
-                or statement == STATEMENT_CHANGE
-                or statement == STATEMENT_XA_COMMIT
-                or statement == STATEMENT_XA_ROLLBACK
-                or (self.with_markers and (statement == STATEMENT_MARKER or statement == STATEMENT_XA_START))
-            ):
-                return NEED_STATEMENT
-            return NEED_NOTHING
+            if statement == STATEMENT_MARKER or statement == STATEMENT_XA_START:
+                return NEED_STATEMENT if self.with_markers else NEED_NOTHING
+            if statement == STATEMENT_BEGIN or statement == STATEMENT_COMMIT or statement == STATEMENT_ROLLBACK:
+                return NEED_NOTHING
+            return NEED_STATEMENT
         if (
             type == INTVAR_EVENT
             or type == RAND_EVENT
@@ -337,10 +321,10 @@ cdef class RowDecoder:
         open_rows(self.maps, body, header.type, self.post_header[header.type], self.ordinal, &rows)
         if rows.map < 0:
             self.rows_event += 1
-            self.next_statement += rows.flags & STATEMENT_END
+            self.next_statement += rows.flags & STATEMENT_END_FLAG
             return NEED_NOTHING
         target = self.target(rows.map)
-        if not target.known:
+        if not target.resolved:
             self.pending_map = rows.map
             return NEED_BUILDER
         if self.resumed_at:
@@ -348,10 +332,10 @@ cdef class RowDecoder:
             self.resumed_at = 0
             undone = False
         else:
-            undone = self.is_undone()
+            undone = is_undone(&self.undone, self.index, self.rows_event)
             self.rows_event += 1
             self.statement = self.next_statement
-            self.next_statement += rows.flags & STATEMENT_END
+            self.next_statement += rows.flags & STATEMENT_END_FLAG
             if target.builder != NULL and self.maps.layout(rows.map).old_times and self.maps.of_mariadb:
                 self.check_widths(body, &rows, target)
         if target.builder == NULL and self.resolves_only:
@@ -366,7 +350,7 @@ cdef class RowDecoder:
             else:
                 target.counts[UNDONE + rows.operation] += count
             return NEED_NOTHING
-        self.filled = target.builder
+        self.current_builder = target.builder
         return self.decode_rows(header, body, &rows, <RowBuilder> target.builder, position)
 
     cdef int check_widths(self, Cursor *body, RowsEvent *rows, Target *target) except -1 nogil:
@@ -386,23 +370,10 @@ cdef class RowDecoder:
                 target.counts[RECOUNTED + rows.operation] += count
         return 0
 
-    cdef bint is_undone(self) noexcept nogil:
-        """Whether the current rows event was undone by its transaction."""
-        while self.undone < self.undone_end and (
-            self.undone.index < self.index
-            or (self.undone.index == self.index and self.undone.stop <= self.rows_event)
-        ):
-            self.undone += 1
-        return (
-            self.undone < self.undone_end
-            and self.undone.index == self.index
-            and self.undone.first <= self.rows_event
-        )
-
     cdef int decode_rows(
         self, Header *header, Cursor *body, RowsEvent *rows, RowBuilder builder, int64_t position
     ) except -1 nogil:
-        cdef int64_t held = builder.bytes_held()
+        cdef int64_t old_bytes = builder.bytes_held()
         cdef Origin origin
         origin.ordinal = self.ordinal
         origin.identifier = self.identifier
@@ -420,10 +391,10 @@ cdef class RowDecoder:
         )
         self.decoding = False
         self.resumed_at = body.position if remaining(body) else 0
-        self.tables_held += self.rows_before == 0
-        self.held += builder.bytes_held() - held
+        self.tables_with_rows += self.rows_before == 0
+        self.bytes_held += builder.bytes_held() - old_bytes
         if builder.rows >= self.row_limit or builder.bytes_held() >= self.byte_limit:
             return NEED_FLUSH
-        if self.table_limit and self.tables_held > self.table_limit:
+        if self.table_limit and self.tables_with_rows > self.table_limit:
             return NEED_MEMORY
-        return NEED_MEMORY if self.held > self.memory_limit else NEED_NOTHING
+        return NEED_MEMORY if self.bytes_held > self.memory_limit else NEED_NOTHING

@@ -4,6 +4,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 
+from binx.kernels.bitmaps cimport bit_at
 from binx.kernels.cursor cimport Cursor, little, take
 from binx.kernels.hashing cimport Slots
 from binx.kernels.output cimport Output
@@ -73,7 +74,7 @@ cdef struct TableLayout:
     ColumnLayout *column
     ColumnLayout *logged
 
-cdef struct Meaning:
+cdef struct CurrentMap:
     # owner: number of the transaction that last wrote the table map.
     uint64_t table_id
     int32_t number
@@ -86,9 +87,9 @@ cdef class TableMaps:
     cdef Slots bodies
     cdef Slots names
     cdef Output layouts
-    # Table IDs; each one's number is its index in the meanings.
+    # Table IDs; each one's number is its index in the current_maps.
     cdef Slots ids
-    cdef Output meanings
+    cdef Output current_maps
     cdef int64_t latest
     cdef bint of_mariadb
 
@@ -99,8 +100,8 @@ cdef class TableMaps:
 
     cdef void set_format(self, int64_t types) noexcept
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
-    cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
-    cdef int learn(self, Cursor *body) except -1 nogil
+    cdef int32_t map_of(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil
+    cdef int parse_map(self, Cursor *body) except -1 nogil
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil
     cdef int unreadable_map(self, Cursor *body, uint64_t table_id) except -1 with gil
     cdef int undecodable(self, Cursor *body, int32_t number) except -1 with gil
@@ -108,33 +109,6 @@ cdef class TableMaps:
 
 cdef inline bint is_old_time(uint8_t type) noexcept nogil:
     return type == TYPE_TIME or type == TYPE_DATETIME or type == TYPE_TIMESTAMP
-
-
-cdef inline int count_bits(const uint8_t *bitmap, int32_t bits) noexcept nogil:
-    cdef int total = 0
-    cdef int32_t i
-    for i in range(bits >> 3):
-        total += popcount(bitmap[i])
-    if bits & 7:
-        total += popcount(bitmap[bits >> 3] & ((1 << (bits & 7)) - 1))
-    return total
-
-
-cdef extern from *:
-    """
-    /* Of a byte. The compiler's own is a call where it may not assume an instruction for it. */
-    static inline int binx_popcount(int value)
-    {
-        value -= value >> 1 & 0x55;
-        value = (value & 0x33) + (value >> 2 & 0x33);
-        return (value + (value >> 4)) & 0x0F;
-    }
-    """
-    int popcount "binx_popcount"(int value) noexcept nogil
-
-
-cdef inline bint bit_at(const uint8_t *bitmap, int32_t index) noexcept nogil:
-    return (bitmap[index >> 3] >> (index & 7)) & 1
 
 
 cdef inline uint64_t null_word(const uint8_t *nulls, int32_t count) noexcept nogil:
@@ -147,38 +121,38 @@ cdef inline int skip_image(
     Cursor *image, const TableLayout *layout, const uint8_t *present, int32_t present_count
 ) except -1 nogil:
     """Skip one row image: the null bitmap of the present columns, then their values."""
-    cdef Cursor at = image[0]
-    cdef const uint8_t *nulls = take(&at, (present_count + 7) >> 3)
+    cdef Cursor rest = image[0]
+    cdef const uint8_t *nulls = take(&rest, (present_count + 7) >> 3)
     cdef const uint8_t *data
     cdef const ColumnLayout *column = layout.column
     cdef const ColumnLayout *end = column + layout.columns
     cdef bint whole = present_count == layout.columns
     cdef uint64_t word
-    cdef int32_t nth = 0
+    cdef int32_t present_index = 0
     if whole and present_count <= 64:
         word = null_word(nulls, present_count)
         while column < end:
             if word & (((<uint64_t> 2) << (column.run_columns - 1)) - 1) == 0:
                 # Skip fixed-width columns and the length prefix after them at once.
-                data = take(&at, column.run + column.stop)
+                data = take(&rest, column.run + column.stop)
                 if column.stop:
-                    take(&at, <int64_t> little(data + column.run, column.stop))
+                    take(&rest, <int64_t> little(data + column.run, column.stop))
                 word = word >> 1 >> (column.run_columns - 1)
                 column += column.run_columns
                 continue
             if word & 1 == 0:
-                take(&at, column.width)
+                take(&rest, column.width)
             word >>= 1
             column += 1
     else:
         while column < end:
-            if whole or bit_at(present, <int32_t> (column - layout.column)):
-                if not bit_at(nulls, nth):
+            if whole or bit_at(present, column - layout.column):
+                if not bit_at(nulls, present_index):
                     if column.prefix == 0:
-                        take(&at, column.width)
+                        take(&rest, column.width)
                     else:
-                        take(&at, <int64_t> little(take(&at, column.prefix), column.prefix))
-                nth += 1
+                        take(&rest, <int64_t> little(take(&rest, column.prefix), column.prefix))
+                present_index += 1
             column += 1
-    image.position = at.position
+    image.position = rest.position
     return 0

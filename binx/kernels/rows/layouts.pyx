@@ -16,7 +16,7 @@ from binx.kernels.cursor cimport Cursor, cursor_over, little, remaining, take, t
 from binx.kernels.rows.decimal cimport decimal_size
 from binx.kernels.walk.events cimport MARIADB_ANNOTATE_ROWS_EVENT
 from binx.kernels.hashing cimport known_slot, slot_bytes, slot_entry, slot_of, slots_release
-from binx.kernels.output cimport append, no_memory, release, reserve
+from binx.kernels.output cimport append, no_memory, release
 
 
 UNKNOWN_TYPES = {TYPE_DECIMAL: "the pre-5.0 DECIMAL", TYPE_TYPED_ARRAY: "a typed array"}
@@ -136,26 +136,21 @@ cdef void join_columns(ColumnLayout *column, int32_t columns) noexcept nogil:
 
 
 def unknown_column(const uint8_t[::1] body) -> tuple[int, int] | None:
-    """Return the number (from 1) and type of a table map's first column of unknown width; None if there is none.
-
-    ``body`` is everything after table ID and flags. Raises DamagedError or UnsupportedError if it cannot be parsed
-    for other reasons.
-    """
     cdef TableMaps maps = TableMaps()
     cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], 0)
     with nogil:
-        maps.learn(&cursor)
+        maps.parse_map(&cursor)
     return (maps.layout(0).unknown, maps.layout(0).unknown_type) if maps.layout(0).unknown else None
 
 
-cdef inline Meaning *meaning_of(TableMaps maps, uint64_t table_id) noexcept nogil:
-    """Return a table ID's current meaning, NULL if no table map had it; usually that of the latest table map."""
-    cdef Meaning *meanings = <Meaning *> maps.meanings.data
-    cdef int32_t place
-    if maps.latest >= 0 and meanings[maps.latest].table_id == table_id:
-        return meanings + maps.latest
-    place = known_slot(&maps.ids, <const uint8_t *> &table_id, sizeof(uint64_t))
-    return NULL if place < 0 else meanings + place
+cdef inline CurrentMap *current_map(TableMaps maps, uint64_t table_id) noexcept nogil:
+    """Return a table ID's current map, NULL if no table map had it; usually that of the latest table map."""
+    cdef CurrentMap *current_maps = <CurrentMap *> maps.current_maps.data
+    cdef int32_t slot
+    if maps.latest >= 0 and current_maps[maps.latest].table_id == table_id:
+        return current_maps + maps.latest
+    slot = known_slot(&maps.ids, <const uint8_t *> &table_id, sizeof(uint64_t))
+    return NULL if slot < 0 else current_maps + slot
 
 
 cdef class TableMaps:
@@ -164,7 +159,7 @@ cdef class TableMaps:
         memset(&self.names, 0, sizeof(Slots))
         memset(&self.layouts, 0, sizeof(Output))
         memset(&self.ids, 0, sizeof(Slots))
-        memset(&self.meanings, 0, sizeof(Output))
+        memset(&self.current_maps, 0, sizeof(Output))
         self.latest = -1
 
     def __dealloc__(self):
@@ -176,7 +171,7 @@ cdef class TableMaps:
         slots_release(&self.bodies)
         slots_release(&self.names)
         slots_release(&self.ids)
-        release(&self.meanings)
+        release(&self.current_maps)
 
     cdef void set_format(self, int64_t types) noexcept:
         """Set the flavour of the server that wrote the table maps: only MariaDB has event types after MySQL's."""
@@ -192,9 +187,9 @@ cdef class TableMaps:
         take(body, 2)
         cdef int64_t size = remaining(body)
         cdef const uint8_t *data = body.base + body.position
-        cdef Meaning *meaning = meaning_of(self, table_id)
-        cdef Meaning fresh
-        cdef int32_t number = meaning.number if meaning != NULL else -1
+        cdef CurrentMap *current = current_map(self, table_id)
+        cdef CurrentMap fresh
+        cdef int32_t number = current.number if current != NULL else -1
         cdef int32_t known
         if (
             number < 0
@@ -204,18 +199,18 @@ cdef class TableMaps:
             known = self.bodies.count
             number = slot_of(&self.bodies, data, size)
             if number == known:
-                self.learn(body)
-        if meaning == NULL:
+                self.parse_map(body)
+        if current == NULL:
             fresh.table_id = table_id
             slot_of(&self.ids, <const uint8_t *> &table_id, sizeof(uint64_t))
-            append(&self.meanings, &fresh, sizeof(Meaning))
-            meaning = (<Meaning *> (self.meanings.data + self.meanings.size)) - 1
-        meaning.number = number
-        meaning.owner = <int32_t> (transaction & 0x7FFFFFFF)
-        self.latest = meaning - <Meaning *> self.meanings.data
+            append(&self.current_maps, &fresh, sizeof(CurrentMap))
+            current = (<CurrentMap *> (self.current_maps.data + self.current_maps.size)) - 1
+        current.number = number
+        current.owner = <int32_t> (transaction & 0x7FFFFFFF)
+        self.latest = current - <CurrentMap *> self.current_maps.data
         return number
 
-    cdef int learn(self, Cursor *body) except -1 nogil:
+    cdef int parse_map(self, Cursor *body) except -1 nogil:
         """Parse a new table map: names, types, metadata."""
         cdef Cursor metadata
         cdef TableLayout layout
@@ -262,17 +257,17 @@ cdef class TableMaps:
         self.layout(<int32_t> number)[0] = layout
         return 0
 
-    cdef int32_t meant_by(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil:
+    cdef int32_t map_of(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil:
         """Return the number of the table map that a rows event's table ID refers to.
 
         Servers always write it in the same transaction; a map from an earlier one may be of another table.
         """
-        cdef const Meaning *meaning = meaning_of(self, table_id)
-        if meaning == NULL or meaning.owner != <int32_t> (transaction & 0x7FFFFFFF):
+        cdef const CurrentMap *current = current_map(self, table_id)
+        if current == NULL or current.owner != <int32_t> (transaction & 0x7FFFFFFF):
             self.no_map(body, table_id)
-        if self.layout(meaning.number).table < 0:
+        if self.layout(current.number).table < 0:
             self.unreadable_map(body, table_id)
-        return meaning.number
+        return current.number
 
     cdef int no_map(self, Cursor *body, uint64_t table_id) except -1 with gil:
         from binx.errors import DamagedError
@@ -295,7 +290,6 @@ cdef class TableMaps:
         raise self.refusal(number, body.origin + body.position)
 
     def refusal(self, int32_t number, int64_t position):
-        """Return the error for the rows of a table with a column of unknown size."""
         from binx.errors import UndecodableError
 
         db, table = self.name(self.layout(number).table)
@@ -320,7 +314,6 @@ cdef class TableMaps:
         )
 
     def unknown(self, int32_t number) -> tuple[int, int] | None:
-        """Return the number (from 1) and type of the first column of unknown width; None if there is none."""
         if not 0 <= number < self.bodies.count:
             raise IndexError(number)
         if self.layout(number).table < 0 or not self.layout(number).unknown:
@@ -328,11 +321,6 @@ cdef class TableMaps:
         return self.layout(number).unknown, self.layout(number).unknown_type
 
     def set_widths(self, int32_t number, list widths):
-        """Set column widths of a numbered table map that MariaDB does not log, from the table's definition.
-
-        ``widths`` has each column's bytes per value; None if the table map gives them, as for all types except TIME,
-        DATETIME and TIMESTAMP in the format before MariaDB 10.1.
-        """
         cdef TableLayout *layout
         cdef int32_t i
         if not 0 <= number < self.bodies.count or len(widths) != self.layout(number).columns:
@@ -351,17 +339,14 @@ cdef class TableMaps:
 
     @property
     def count(self) -> int:
-        """Number of distinct table maps seen."""
         return self.bodies.count
 
     def body(self, int32_t number) -> bytes:
-        """Return a numbered table map's bytes after table ID and flags."""
         if not 0 <= number < self.bodies.count:
             raise IndexError(number)
         return slot_bytes(&self.bodies, number)[: slot_entry(&self.bodies, number).size]
 
     def columns(self, int32_t number) -> list[tuple[int, int, int, int]]:
-        """Return each column's type, metadata, bytes of the length prefix (0: fixed width) and width."""
         cdef TableLayout *layout
         cdef int32_t i
         if not 0 <= number < self.bodies.count:
@@ -373,13 +358,11 @@ cdef class TableMaps:
         ]
 
     def table_of(self, int32_t number) -> int:
-        """Return the number of a table map's table (database and name)."""
         if not 0 <= number < self.bodies.count:
             raise IndexError(number)
         return self.layout(number).table
 
     def name(self, int32_t table) -> tuple[bytes, bytes]:
-        """Return a table's database and name, as logged."""
         if not 0 <= table < self.names.count:
             raise IndexError(table)
         data = slot_bytes(&self.names, table)[: slot_entry(&self.names, table).size]
@@ -388,5 +371,4 @@ cdef class TableMaps:
 
     @property
     def tables(self) -> int:
-        """Number of distinct tables (database and name) seen."""
         return self.names.count

@@ -6,7 +6,7 @@ Sources: ``my_datetime_packed_from_binary``, ``my_time_packed_from_binary`` and
 ``Field_datetime`` and ``Field_time`` in ``sql/field.cc`` for the encodings before 5.6.4.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdio cimport snprintf
 
 from binx.kernels.calendar cimport SECOND, days_of, real_date

@@ -7,15 +7,13 @@ from libc.string cimport memcpy, memset
 
 from binx.kernels.calendar cimport SECOND, days_of, real_date
 from binx.kernels.cursor cimport Cursor, big, big_within, cursor_over, little, remaining, take
-from binx.kernels.json.documents cimport express, render
-from binx.kernels.output cimport append, reserve
+from binx.kernels.json.documents cimport render, render_as_sql
+from binx.kernels.output cimport OFFSET_MAXIMUM, append, reserve
 from binx.kernels.rows.builder cimport *
 from binx.kernels.rows.decimal cimport *
 from binx.kernels.rows.temporal cimport *
 
 cdef enum:
-    # The limit of Arrow's 32-bit offsets; batches usually end long before.
-    DATA_MAXIMUM = 0x7FFFFFFF
     # Bytes that are copied for any shorter value, if both sides have as many.
     SHORT = 32
 
@@ -172,7 +170,7 @@ cdef inline int64_t decode_common(Cursor *image, Column *column, int64_t row) ex
     cdef uint8_t codec = column.codec
     if codec == CODEC_BYTES:
         number = <int64_t> little(take(image, column.prefix), column.prefix)
-        if column.data.size + number > DATA_MAXIMUM:
+        if column.data.size + number > OFFSET_MAXIMUM:
             too_large(image[0])
         data = take(image, number)
         put_bytes(column, data, number, number + remaining(image))
@@ -227,7 +225,7 @@ cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *te
     cdef uint8_t codec = column.codec
     if column.prefix:
         size = <int64_t> little(take(image, column.prefix), column.prefix)
-        if column.data.size + size + column.parameter > DATA_MAXIMUM:
+        if column.data.size + size + column.parameter > OFFSET_MAXIMUM:
             too_large(image[0])
     data = take(image, size)
     if codec == CODEC_DECIMAL:
@@ -288,10 +286,10 @@ cdef inline int decode_rare(Cursor *image, Column *column, int64_t row, char *te
             if column.typed and column.parameter:
                 column.data.size = number
                 inner = column.document
-                column.typed = express(&inner, &column.data)
+                column.typed = render_as_sql(&inner, &column.data)
         else:
             render_decimal(data, column.parameter >> 8, column.parameter & 255, &column.data)
-        if column.data.size > DATA_MAXIMUM:
+        if column.data.size > OFFSET_MAXIMUM:
             too_large(image[0])
         (<int32_t *> target)[1] = <int32_t> column.data.size
     elif codec == CODEC_GEOMETRY:

@@ -1,33 +1,25 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Split the rows of a dump (SQL VALUES or tab-separated lines) into columns of text values.
 
-Sources: MySQL manual, "String Literals" and "Hexadecimal Literals"; ``mysql_real_escape_string_quote`` (what dumps
-escape); MySQL Shell's tab-separated files, which LOAD DATA reads ("LOAD DATA Statement").
+Source: MySQL manual, "LOAD DATA Statement", for MySQL Shell's tab-separated files.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from binx.kernels.bitmaps cimport bit_at, clear_bit, set_bit
 from binx.kernels.cursor cimport Cursor, cursor_over, take
 from binx.kernels.memory cimport hand_over
-from binx.kernels.output cimport Output, append, append_byte, release, reserve
+from binx.kernels.output cimport OFFSET_MAXIMUM, Output, append, append_byte, release
+from binx.kernels.text.literals cimport *
 
-from binx.errors import DamagedError, UnsupportedError
+from binx.errors import UnsupportedError
 
 cpdef enum Encoding:
     PLAIN = 0
     BASE64 = 1
     HEXADECIMAL = 2
-
-cdef enum:
-    SHOWN = 40
-    # A complete row or value; the window ends within the next one; the statement has ended.
-    ROW = 0
-    MORE = 1
-    ENDED = 2
-
-cdef int64_t MOST_DATA = 0x7FFFFFFF
 
 cdef struct Column:
     uint8_t encoding
@@ -37,53 +29,12 @@ cdef struct Column:
     Output validity
 
 
-cdef struct Token:
-    const uint8_t *data
-    int64_t size
-    bint is_null
-
-
-cdef inline int hex_digit(uint8_t byte) noexcept nogil:
-    if 48 <= byte <= 57:
-        return byte - 48
-    byte |= 32
-    return byte - 87 if 97 <= byte <= 102 else -1
-
-
-cdef inline int base64_digit(uint8_t byte) noexcept nogil:
-    if 65 <= byte <= 90:
-        return byte - 65
-    if 97 <= byte <= 122:
-        return byte - 71
-    if 48 <= byte <= 57:
-        return byte + 4
-    return 62 if byte == 43 else 63 if byte == 47 else -1
-
-
-cdef inline bint is_blank(uint8_t byte) noexcept nogil:
-    return byte == 32 or 9 <= byte <= 13
-
-
-cdef inline uint8_t unescaped(uint8_t byte) noexcept nogil:
-    """Return the byte that an escape with ``byte`` after the backslash stands for."""
-    if byte == b"0":
-        return 0
-    if byte == b"n":
-        return 10
-    if byte == b"r":
-        return 13
-    if byte == b"t":
-        return 9
-    if byte == b"b":
-        return 8
-    return 26 if byte == b"Z" else byte
-
-
 cdef inline int add_bit(Output *validity, int64_t row, bint bit) except -1 nogil:
     """Append one bit to a validity bitmap."""
     if row & 7 == 0:
         append_byte(validity, 0)
-    validity.data[row >> 3] |= <uint8_t> bit << (row & 7)
+    if bit:
+        set_bit(validity.data, row)
     return 0
 
 
@@ -95,32 +46,32 @@ cdef class TupleColumns:
     cdef Column *columns
     cdef Output scratch
     cdef Output decoded
-    cdef bint between
+    cdef bint after_row
 
     def __cinit__(self, encodings):
-        cdef int32_t place
+        cdef int32_t index
         self.count = len(encodings)
         self.columns = <Column *> calloc(max(1, self.count), sizeof(Column))
         if self.columns == NULL:
             raise MemoryError
         memset(&self.scratch, 0, sizeof(Output))
         memset(&self.decoded, 0, sizeof(Output))
-        for place in range(self.count):
-            self.columns[place].encoding = encodings[place]
+        for index in range(self.count):
+            self.columns[index].encoding = encodings[index]
 
     def __dealloc__(self):
-        cdef int32_t place
+        cdef int32_t index
         if self.columns != NULL:
-            for place in range(self.count):
-                release(&self.columns[place].offsets)
-                release(&self.columns[place].data)
-                release(&self.columns[place].validity)
+            for index in range(self.count):
+                release(&self.columns[index].offsets)
+                release(&self.columns[index].data)
+                release(&self.columns[index].validity)
             free(self.columns)
         release(&self.scratch)
         release(&self.decoded)
 
     def begin(self):
-        self.ended = self.between = False
+        self.ended = self.after_row = False
 
     def cut(self, const uint8_t[::1] window not None, int64_t start, int64_t stop, int64_t most_rows, int64_t most_size):
         return self._cut(window, start, stop, most_rows, most_size, False)
@@ -131,77 +82,77 @@ cdef class TupleColumns:
         return self._cut(window, start, stop, most_rows, most_size, True)
 
     def finish(self):
-        cdef int32_t place
+        cdef int32_t index
         cdef Column *column
         cdef int64_t rows = self.rows
-        handed = []
-        for place in range(self.count):
-            column = &self.columns[place]
+        columns = []
+        for index in range(self.count):
+            column = &self.columns[index]
             append(&column.offsets, &column.data.size, sizeof(int32_t))
             validity = hand_over(&column.validity, column.validity.size) if column.nulls else None
             offsets = hand_over(&column.offsets, column.offsets.size)
-            handed.append((validity, column.nulls, offsets, hand_over(&column.data, column.data.size)))
+            columns.append((validity, column.nulls, offsets, hand_over(&column.data, column.data.size)))
             column.validity.size = column.nulls = 0
         self.rows = self.size = 0
-        return rows, handed
+        return rows, columns
 
     cdef int64_t _cut(
         self, const uint8_t[::1] window, int64_t start, int64_t stop, int64_t most_rows, int64_t most_size, bint lines
     ) except -1:
         cdef Cursor cursor
-        cdef int64_t whole
-        cdef bint between
-        cdef int found = ROW
+        cdef int64_t end
+        cdef bint after_row
+        cdef int state = ROW
         if not 0 <= start <= stop <= window.shape[0]:
             raise ValueError("the window has no such span")
         if start == stop:
             return start
         cursor = cursor_over(&window[0], stop, 0)
-        cursor.position = whole = start
+        cursor.position = end = start
         with nogil:
-            while found == ROW and self.rows < most_rows and self.size < most_size:
-                between = self.between
-                found = self.line(&cursor) if lines else self.tuple(&cursor)
-                if found == MORE:
-                    self.take_back()
-                    self.between = between
+            while state == ROW and self.rows < most_rows and self.size < most_size:
+                after_row = self.after_row
+                state = self.take_line(&cursor) if lines else self.take_tuple(&cursor)
+                if state == MORE:
+                    self.drop_incomplete_row()
+                    self.after_row = after_row
                 else:
-                    whole = cursor.position
-        self.ended = found == ENDED
-        return whole
+                    end = cursor.position
+        self.ended = state == ENDED
+        return end
 
-    cdef int tuple(self, Cursor *cursor) except -1 nogil:
+    cdef int take_tuple(self, Cursor *cursor) except -1 nogil:
         """Parse the next row in parentheses, or the statement's end."""
         cdef uint8_t byte
-        cdef int32_t place
+        cdef int32_t index
         cdef Token token
         while cursor.position < cursor.size:
             byte = take(cursor, 1)[0]
-            if is_blank(byte):
+            if is_space(byte):
                 continue
-            if byte == b"(" and not self.between:
+            if byte == b"(" and not self.after_row:
                 break
-            if byte == b"," and self.between:
-                self.between = False
-            elif byte == b";" and self.between:
+            if byte == b"," and self.after_row:
+                self.after_row = False
+            elif byte == b";" and self.after_row:
                 return ENDED
             else:
-                self.unlike(cursor, b"a row in parentheses, a comma or the statement's end")
+                unexpected(cursor, b"a row in parentheses, a comma or the statement's end")
         else:
             return MORE
-        for place in range(self.count):
-            if self.value(cursor, &token) == MORE or skip_blanks(cursor) == MORE:
+        for index in range(self.count):
+            if self.take_value(cursor, &token) == MORE or skip_blanks(cursor) == MORE:
                 return MORE
-            self.put(place, &token, cursor)
+            self.append_value(index, &token, cursor)
             byte = take(cursor, 1)[0]
-            if byte != 44 if place + 1 < self.count else byte != 41:
+            if byte != 44 if index + 1 < self.count else byte != 41:
                 cursor.position -= 1
-                self.unlike(cursor, b"a comma between values, and as many values as the table has columns")
+                unexpected(cursor, b"a comma between values, and as many values as the table has columns")
         self.rows += 1
-        self.between = True
+        self.after_row = True
         return ROW
 
-    cdef int value(self, Cursor *cursor, Token *token) except -1 nogil:
+    cdef int take_value(self, Cursor *cursor, Token *token) except -1 nogil:
         """Parse the next value: a string, a number, NULL, or a hexadecimal or bit literal."""
         cdef uint8_t byte
         cdef int64_t start
@@ -218,7 +169,7 @@ cdef class TupleColumns:
                 return MORE
             byte = cursor.base[cursor.position]
         if byte == b"'" or byte == b'"':
-            return self.quoted(cursor, byte, token)
+            return self.take_quoted(cursor, byte, token)
         start = cursor.position
         while cursor.position < cursor.size and is_word(cursor.base[cursor.position]):
             cursor.position += 1
@@ -228,22 +179,22 @@ cdef class TupleColumns:
         token.size = cursor.position - start
         named = token.size == 1 and cursor.base[cursor.position] == b"'"
         if named and (byte | 32 == b"x" or byte | 32 == b"b"):
-            if self.quoted(cursor, b"'", token) == MORE:
+            if self.take_quoted(cursor, b"'", token) == MORE:
                 return MORE
-            return self.digits(token, byte | 32 == b"x", cursor)
+            return decode_digits(cursor, token, byte | 32 == b"x", &self.decoded)
         if token.size == 4 and byte | 32 == b"n":
             token.is_null = True
         elif token.size >= 2 and byte == b"0" and token.data[1] | 32 in (b"x", b"b"):
             named = token.data[1] | 32 == b"x"
             token.data += 2
             token.size -= 2
-            return self.digits(token, named, cursor)
+            return decode_digits(cursor, token, named, &self.decoded)
         elif token.size == 0 or not (48 <= byte <= 57 or byte == b"-" or byte == b"+" or byte == b"."):
             cursor.position = start
-            self.unlike(cursor, b"a value")
+            unexpected(cursor, b"a value")
         return ROW
 
-    cdef int quoted(self, Cursor *cursor, uint8_t quote, Token *token) except -1 nogil:
+    cdef int take_quoted(self, Cursor *cursor, uint8_t quote, Token *token) except -1 nogil:
         """Parse a quoted string; its bytes are copied only if it contains escapes."""
         cdef int64_t start
         cdef uint8_t byte
@@ -282,37 +233,16 @@ cdef class TupleColumns:
             token.size = self.scratch.size
         return 0
 
-    cdef int digits(self, Token *token, bint hexadecimal, Cursor *cursor) except -1 nogil:
-        """Decode hexadecimal or binary digits; the first byte may have fewer digits."""
-        cdef int each = 2 if hexadecimal else 8
-        cdef int64_t missing = (each - token.size % each) % each
-        cdef int64_t place
-        cdef int digit
-        cdef unsigned int byte = 0
-        self.decoded.size = 0
-        reserve(&self.decoded, token.size // each + 1)
-        for place in range(token.size):
-            digit = hex_digit(token.data[place]) if hexadecimal else token.data[place] - 48
-            if digit < 0 or (not hexadecimal and digit > 1):
-                self.unlike(cursor, b"hexadecimal or binary digits before this")
-            byte = byte << (4 if hexadecimal else 1) | <unsigned int> digit
-            if (place + 1 + missing) % each == 0:
-                append_byte(&self.decoded, <uint8_t> byte)
-                byte = 0
-        token.data = self.decoded.data
-        token.size = self.decoded.size
-        return ROW
-
-    cdef int line(self, Cursor *cursor) except -1 nogil:
+    cdef int take_line(self, Cursor *cursor) except -1 nogil:
         """Parse the next line of tab-separated fields."""
-        cdef int32_t place
+        cdef int32_t index
         cdef int64_t start
         cdef uint8_t byte = 0
         cdef bint escaped
         cdef Token token
         if cursor.position == cursor.size:
             return MORE
-        for place in range(self.count):
+        for index in range(self.count):
             token.is_null = False
             self.scratch.size = 0
             escaped = False
@@ -339,23 +269,25 @@ cdef class TupleColumns:
                 cursor.position += 2
                 start = cursor.position
             self.end_token(cursor, start, escaped, &token)
-            if byte != (9 if place + 1 < self.count else 10):
-                self.unlike(cursor, b"as many fields as the table has columns")
-            self.put(place, &token, cursor)
+            if byte != (9 if index + 1 < self.count else 10):
+                unexpected(cursor, b"as many fields as the table has columns")
+            self.append_value(index, &token, cursor)
             take(cursor, 1)
         self.rows += 1
         return ROW
 
-    cdef int put(self, int32_t place, Token *token, Cursor *cursor) except -1 nogil:
+    cdef int append_value(self, int32_t index, Token *token, Cursor *cursor) except -1 nogil:
         """Append a value to its column."""
-        cdef Column *column = &self.columns[place]
+        cdef Column *column = &self.columns[index]
         cdef int32_t offset
         if token.is_null:
             column.nulls += 1
             token.size = 0
-        elif column.encoding != PLAIN:
-            self.decode(column.encoding, token, cursor)
-        if column.data.size + token.size > MOST_DATA:
+        elif column.encoding == BASE64:
+            decode_base64(cursor, token, &self.decoded)
+        elif column.encoding == HEXADECIMAL:
+            decode_digits(cursor, token, True, &self.decoded)
+        if column.data.size + token.size > OFFSET_MAXIMUM:
             too_much(cursor.position)
         add_bit(&column.validity, self.rows, not token.is_null)
         offset = <int32_t> column.data.size
@@ -364,66 +296,23 @@ cdef class TupleColumns:
         self.size += token.size + <int64_t> sizeof(int32_t)
         return 0
 
-    cdef int decode(self, int encoding, Token *token, Cursor *cursor) except -1 nogil:
-        """Decode a value from base64 or hexadecimal digits."""
-        cdef int64_t place
-        cdef int digit
-        cdef unsigned int word = 0
-        cdef int bits = 0
-        if encoding == HEXADECIMAL:
-            return self.digits(token, True, cursor)
-        self.decoded.size = 0
-        for place in range(token.size):
-            if token.data[place] == b"=" or is_blank(token.data[place]):
-                continue
-            digit = base64_digit(token.data[place])
-            if digit < 0:
-                self.unlike(cursor, b"base64 before this")
-            word = word << 6 | <unsigned int> digit
-            bits += 6
-            if bits >= 8:
-                bits -= 8
-                append_byte(&self.decoded, <uint8_t> (word >> bits))
-        token.data = self.decoded.data
-        token.size = self.decoded.size
-        return 0
-
-    cdef void take_back(self) noexcept nogil:
+    cdef void drop_incomplete_row(self) noexcept nogil:
         """Discard the values of an incomplete row."""
-        cdef int32_t place
+        cdef int32_t index
         cdef Column *column
-        cdef int64_t held = self.rows * <int64_t> sizeof(int32_t)
+        cdef int64_t offsets_size = self.rows * <int64_t> sizeof(int32_t)
         cdef int32_t offset
-        for place in range(self.count):
-            column = &self.columns[place]
-            if column.offsets.size == held:
+        for index in range(self.count):
+            column = &self.columns[index]
+            if column.offsets.size == offsets_size:
                 break
             offset = (<int32_t *> column.offsets.data)[self.rows]
             self.size -= column.data.size - offset + <int64_t> sizeof(int32_t)
             column.data.size = offset
-            column.offsets.size = held
-            column.nulls -= not column.validity.data[self.rows >> 3] >> (self.rows & 7) & 1
-            column.validity.data[self.rows >> 3] &= ~(1 << (self.rows & 7))
+            column.offsets.size = offsets_size
+            column.nulls -= not bit_at(column.validity.data, self.rows)
+            clear_bit(column.validity.data, self.rows)
             column.validity.size = (self.rows + 7) >> 3
-
-    cdef int unlike(self, Cursor *cursor, bytes expected) except -1 with gil:
-        found = cursor.base[cursor.position : min(cursor.size, cursor.position + SHOWN)]
-        raise DamagedError(
-            f"expected {expected.decode()}, found {found.decode('utf-8', 'replace')!r}", offset=cursor.position
-        )
-
-
-cdef inline bint is_word(uint8_t byte) noexcept nogil:
-    """Whether a byte can be part of a number, NULL, or a character set's name."""
-    return (
-        48 <= byte <= 57 or 65 <= byte <= 90 or 97 <= byte <= 122 or byte == 95 or byte == 43 or byte == 45 or byte == 46
-    )
-
-
-cdef inline int skip_blanks(Cursor *cursor) noexcept nogil:
-    while cursor.position < cursor.size and is_blank(cursor.base[cursor.position]):
-        cursor.position += 1
-    return MORE if cursor.position == cursor.size else ROW
 
 
 cdef int too_much(int64_t position) except -1 with gil:

@@ -7,41 +7,41 @@ from binx.kernels.transactions.table cimport Transaction
 
 cdef enum:
     # A field is its offset in the record, shifted by these bits, and how it is stored.
-    STORED_BITS = 3
-    STORED_INT64 = 0
-    STORED_INT32 = 1
-    STORED_UINT32 = 2
-    STORED_BYTE = 3
+    STORAGE_BITS = 3
+    STORAGE_INT64 = 0
+    STORAGE_INT32 = 1
+    STORAGE_UINT32 = 2
+    STORAGE_BYTE = 3
     # No field of its own: what lies between start and end.
-    STORED_BYTES_BETWEEN = 4
+    STORAGE_BYTES_BETWEEN = 4
 
 
 cdef inline int64_t field_of(const Transaction *record, int field) noexcept nogil:
-    cdef const uint8_t *at = (<const uint8_t *> record) + (field >> STORED_BITS)
-    cdef int stored = field & ((1 << STORED_BITS) - 1)
-    if stored == STORED_INT64:
-        return (<const int64_t *> at)[0]
-    if stored == STORED_INT32:
-        return (<const int32_t *> at)[0]
-    if stored == STORED_UINT32:
-        return (<const uint32_t *> at)[0]
-    if stored == STORED_BYTE:
-        return at[0]
+    cdef const uint8_t *address = (<const uint8_t *> record) + (field >> STORAGE_BITS)
+    cdef int storage = field & ((1 << STORAGE_BITS) - 1)
+    if storage == STORAGE_INT64:
+        return (<const int64_t *> address)[0]
+    if storage == STORAGE_INT32:
+        return (<const int32_t *> address)[0]
+    if storage == STORAGE_UINT32:
+        return (<const uint32_t *> address)[0]
+    if storage == STORAGE_BYTE:
+        return address[0]
     return record.end - record.start
 
 
 cdef inline bint set_field(Transaction *record, int field, int64_t value) noexcept nogil:
     """Set a field. False: it cannot hold the value."""
-    cdef uint8_t *at = (<uint8_t *> record) + (field >> STORED_BITS)
-    cdef int stored = field & ((1 << STORED_BITS) - 1)
-    if stored == STORED_INT64:
-        (<int64_t *> at)[0] = value
+    cdef uint8_t *address = (<uint8_t *> record) + (field >> STORAGE_BITS)
+    cdef int storage = field & ((1 << STORAGE_BITS) - 1)
+    if storage == STORAGE_INT64:
+        (<int64_t *> address)[0] = value
         return True
-    if stored == STORED_INT32:
-        (<int32_t *> at)[0] = <int32_t> value
+    if storage == STORAGE_INT32:
+        (<int32_t *> address)[0] = <int32_t> value
         return 0 <= value <= INT32_MAX
-    if stored == STORED_UINT32:
-        (<uint32_t *> at)[0] = <uint32_t> value
+    if storage == STORAGE_UINT32:
+        (<uint32_t *> address)[0] = <uint32_t> value
         return 0 <= value <= UINT32_MAX
-    at[0] = <uint8_t> value
+    address[0] = <uint8_t> value
     return 0 <= value <= 255

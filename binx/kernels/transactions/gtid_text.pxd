@@ -7,16 +7,11 @@ from libc.string cimport memcpy
 from binx.kernels.digits cimport lay_hexadecimal, lay_unsigned
 from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
 from binx.kernels.output cimport Output, reserve
-from binx.kernels.transactions.table cimport GTID_MARIADB, GTID_MYSQL, Transaction
+from binx.kernels.transactions.table cimport GTID_MARIADB, UUID_SIZE, Transaction, has_gtid
 
 cdef enum:
-    UUID_SIZE = 16
     # UUID, tag and number with their separators; MariaDB's three numbers are shorter.
     GTID_TEXT_MAXIMUM = 128
-
-
-cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
-    return record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
 
 
 cdef inline uint8_t *lay_uuid(uint8_t *target, const uint8_t *uuid) noexcept nogil:

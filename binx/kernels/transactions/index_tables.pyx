@@ -15,14 +15,6 @@ from binx.kernels.transactions.table cimport *
 
 from binx.kernels.transactions.table import FIELDS
 
-cdef enum:
-    UUID_SIZE = 16
-    # What a GTID's tag takes at most, see gtids.pxd.
-    TAG_SIZE = 32
-    DOMAIN_SIZE = 8
-    KINDS = KIND_INCIDENT + 1
-    GTID_KINDS = GTID_ANONYMOUS + 1
-
 COUNT_COLUMNS = 5
 
 COLUMN_NAMES = (
@@ -33,14 +25,14 @@ COLUMN_NAMES = (
 
 
 def join(TransactionTable table not None, TransactionTable more not None):
-    cdef int64_t held = table.length()
+    cdef int64_t first = table.length()
     cdef int64_t counts = table.counts.size // <int64_t> sizeof(TableCount)
     cdef int64_t i
     if table.owner is not more.owner or table is more:
         raise ValueError("the tables are not of one scan")
     append(&table.records, more.records.data, more.records.size)
     append(&table.counts, more.counts.data, more.counts.size)
-    for i in range(held, table.length()):
+    for i in range(first, table.length()):
         table.record(i).first_count += counts
 
 
@@ -73,31 +65,31 @@ cdef class IndexedTables:
         slots_release(&self.tables)
 
     def table(self, list columns, list counts, int64_t first, int64_t end):
-        cdef TransactionTable made = TransactionTable()
+        cdef TransactionTable table = TransactionTable()
         cdef const int64_t[::1] values
         cdef int64_t records = len(columns[0])
         cdef int column
         cdef int field
-        made.sources = &self.sources
-        made.tables = &self.tables
-        made.owner = self
+        table.sources = &self.sources
+        table.tables = &self.tables
+        table.owner = self
         if len(columns) != len(COLUMN_NAMES) or len(counts) != COUNT_COLUMNS:
             raise ValueError("not as many columns as there are")
-        reserve(&made.records, records * sizeof(Transaction))
+        reserve(&table.records, records * sizeof(Transaction))
         if records:
-            memset(made.records.data, 0, records * sizeof(Transaction))
-        made.records.size = records * sizeof(Transaction)
+            memset(table.records.data, 0, records * sizeof(Transaction))
+        table.records.size = records * sizeof(Transaction)
         for column in range(len(COLUMN_NAMES)):
             values = columns[column]
             field = FIELDS[COLUMN_NAMES[column]]
             if values.shape[0] != records:
                 raise ValueError("columns of different lengths")
             with nogil:
-                self.set_values(made, field, values)
-        self.set_counts(made, counts)
+                self.set_values(table, field, values)
+        self.set_counts(table, counts)
         with nogil:
-            self.check(made, first, end)
-        return made
+            self.check(table, first, end)
+        return table
 
     cdef int set_values(self, TransactionTable table, int field, const int64_t[::1] values) except -1 nogil:
         cdef int64_t i
@@ -133,15 +125,15 @@ cdef class IndexedTables:
 
     cdef int check(self, TransactionTable table, int64_t first, int64_t end) except -1 nogil:
         """Check that all transactions are within the log, in order, with known sources and enough counts."""
-        cdef int64_t before = first
+        cdef int64_t previous_end = first
         cdef int64_t counts = 0
         cdef int64_t i
         cdef Transaction *record
         for i in range(table.length()):
             record = table.record(i)
-            if not before <= record.start < record.end <= end:
+            if not previous_end <= record.start < record.end <= end:
                 bad_column("a transaction where none can be")
-            before = record.end
+            previous_end = record.end
             record.first_count = counts
             counts += record.counts
             if not has_times(record) or not self.has_source(record):
@@ -155,14 +147,14 @@ cdef class IndexedTables:
     cdef bint has_source(self, const Transaction *record) noexcept nogil:
         """Whether the source of a record's GTID is known and of the GTID's kind."""
         cdef int64_t size
-        if record.gtid_kind != GTID_MYSQL and record.gtid_kind != GTID_MARIADB:
+        if not has_gtid(record):
             return True
         if not 0 <= record.source < self.sources.count:
             return False
         size = slot_entry(&self.sources, record.source).size
         if record.gtid_kind == GTID_MARIADB:
-            return size == DOMAIN_SIZE
-        return UUID_SIZE <= size <= UUID_SIZE + TAG_SIZE
+            return size == MARIADB_SOURCE_SIZE
+        return UUID_SIZE <= size <= UUID_SIZE + TAG_MAXIMUM
 
 
 cdef inline bint has_times(const Transaction *record) noexcept nogil:

@@ -8,7 +8,6 @@ from libc.string cimport memset
 from binx.kernels.render.clock cimport TIME_LAST
 from binx.kernels.hashing cimport slot_entry
 from binx.kernels.output cimport Output, append, bytes_in, release
-from binx.kernels.transactions.gtid_text cimport has_gtid
 from binx.kernels.transactions.table cimport (
     GTID_MYSQL,
     HAS_CLOCK,
@@ -16,14 +15,15 @@ from binx.kernels.transactions.table cimport (
     HAS_XID,
     KIND_DML,
     LENGTH_WRONG,
+    UUID_SIZE,
     Transaction,
     TransactionTable,
+    has_gtid,
 )
 
 cdef enum:
-    UUID_SIZE = 16
-    # In place of the number of transactions: one, which stands apart.
-    APART = -1
+    # In place of the number of transactions: one whose GTID event cannot be patched in place.
+    UNPATCHABLE = -1
 
 cdef struct TransactionRange:
     int64_t start
@@ -56,10 +56,10 @@ cdef int merge(TransactionTable table, const uint8_t[::1] mask, bint lengths_cha
         record = table.record(i)
         fresh.start = record.start
         fresh.end = record.end
-        fresh.transactions = APART if stands_apart(table, record, lengths_change) else 1
-        if ranges.size and fresh.transactions != APART:
+        fresh.transactions = UNPATCHABLE if is_unpatchable(table, record, lengths_change) else 1
+        if ranges.size and fresh.transactions != UNPATCHABLE:
             last = <TransactionRange *> (ranges.data + ranges.size) - 1
-            if last.end == fresh.start and last.transactions != APART:
+            if last.end == fresh.start and last.transactions != UNPATCHABLE:
                 last.end = fresh.end
                 last.transactions += 1
                 continue
@@ -67,7 +67,7 @@ cdef int merge(TransactionTable table, const uint8_t[::1] mask, bint lengths_cha
     return 0
 
 
-cdef bint stands_apart(TransactionTable table, Transaction *record, bint lengths_change) noexcept nogil:
+cdef bint is_unpatchable(TransactionTable table, Transaction *record, bint lengths_change) noexcept nogil:
     """Whether a transaction's GTID event takes more than patching in place."""
     return (
         record.flags & LENGTH_WRONG
@@ -205,7 +205,7 @@ def measures(TransactionTable table, mask, int measure):
 
 
 def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit, floor=None):
-    cdef Output found
+    cdef Output ranked
     cdef Ranked item
     cdef Ranked *items
     cdef int64_t sign = -1 if smallest else 1
@@ -216,7 +216,7 @@ def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit
     cdef int64_t i
     if marks.shape[0] != table.length():
         raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
-    memset(&found, 0, sizeof(Output))
+    memset(&ranked, 0, sizeof(Output))
     try:
         with nogil:
             for i in range(table.length()):
@@ -224,20 +224,20 @@ def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit
                     item.value = sign * measured(table.record(i), measure)
                     item.index = i
                     if not bounded or item.value > least:
-                        append(&found, &item, sizeof(Ranked))
-            count = found.size // <int64_t> sizeof(Ranked)
+                        append(&ranked, &item, sizeof(Ranked))
+            count = ranked.size // <int64_t> sizeof(Ranked)
             if count:
-                qsort(found.data, count, sizeof(Ranked), better_first)
-        items = <Ranked *> found.data
+                qsort(ranked.data, count, sizeof(Ranked), compare_ranked)
+        items = <Ranked *> ranked.data
         return [(sign * items[i].value, items[i].index) for i in range(min(count, max(limit, 0)))]
     finally:
-        release(&found)
+        release(&ranked)
 
 
-cdef int better_first(const void *one, const void *other) noexcept nogil:
+cdef int compare_ranked(const void *left, const void *right) noexcept nogil:
     """Compare by descending value, then by index."""
-    cdef const Ranked *ours = <const Ranked *> one
-    cdef const Ranked *theirs = <const Ranked *> other
-    if ours.value != theirs.value:
-        return -1 if ours.value > theirs.value else 1
-    return -1 if ours.index < theirs.index else 1
+    cdef const Ranked *first = <const Ranked *> left
+    cdef const Ranked *second = <const Ranked *> right
+    if first.value != second.value:
+        return -1 if first.value > second.value else 1
+    return -1 if first.index < second.index else 1

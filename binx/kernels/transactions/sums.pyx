@@ -5,7 +5,7 @@ Memory is bounded whatever the number of transactions: sums by kind, size and se
 fixed number of buckets that grow wider, the connections with the most bytes, one sum per table.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memmove, memset
 
 from binx.kernels.calendar cimport SECOND
@@ -16,6 +16,7 @@ from binx.kernels.transactions.table cimport (
     COMPRESSED,
     HAS_THREAD,
     KIND_DML,
+    KINDS,
     KIND_ROLLBACK,
     KIND_XA_PREPARE,
     TableCount,
@@ -24,10 +25,10 @@ from binx.kernels.transactions.table cimport (
 )
 
 cdef enum:
-    KINDS = 16
     SIZE_CLASSES = 65
     BUCKETS_MAXIMUM = 240
     GROUPS_MAXIMUM = 65536
+    WIDTHS = 14
 
 cdef struct Sums:
     int64_t transactions
@@ -46,7 +47,7 @@ cdef struct TableSums:
     int64_t bytes
 
 cdef struct Groups:
-    # The keys; the number of each is its group's place.
+    # The keys; the number of each is its group's index.
     Slots keys
     Output groups
 
@@ -54,9 +55,6 @@ cdef struct Steps:
     int64_t count
     int64_t largest
 
-
-cdef enum:
-    WIDTHS = 14
 
 # Seconds per bucket, each a multiple of the one before; after a week they double.
 cdef int64_t[WIDTHS] BUCKET_WIDTHS = [
@@ -69,7 +67,7 @@ cdef inline void add_to(Sums *sums, const Transaction *record) noexcept nogil:
     sums.rows += record.rows
 
 
-cdef inline tuple plain(const Sums *sums):
+cdef inline tuple sums_of(const Sums *sums):
     return sums.transactions, sums.bytes, sums.rows
 
 
@@ -79,12 +77,12 @@ cdef int64_t group_count(const Groups *groups) noexcept nogil:
 
 cdef int add_to_group(Groups *groups, uint64_t key, const Transaction *record) except -1 nogil:
     cdef Group fresh
-    cdef int place = slot_of(&groups.keys, <const uint8_t *> &key, sizeof(uint64_t))
-    if place == group_count(groups):
+    cdef int32_t slot = slot_of(&groups.keys, <const uint8_t *> &key, sizeof(uint64_t))
+    if slot == group_count(groups):
         memset(&fresh, 0, sizeof(Group))
         fresh.key = key
         append(&groups.groups, &fresh, sizeof(Group))
-    add_to(&((<Group *> groups.groups.data) + place).sums, record)
+    add_to(&((<Group *> groups.groups.data) + slot).sums, record)
     return 0
 
 
@@ -97,10 +95,10 @@ cdef inline void step_from(int64_t *last, int64_t moment, Steps *steps) noexcept
     last[0] = moment
 
 
-cdef list plain_groups(const Groups *groups):
+cdef list sums_by_key(const Groups *groups):
     cdef Group *group = <Group *> groups.groups.data
     cdef int64_t i
-    return [(group[i].key, *plain(&group[i].sums)) for i in range(group_count(groups))]
+    return [(group[i].key, *sums_of(&group[i].sums)) for i in range(group_count(groups))]
 
 
 cdef void release_groups(Groups *groups) noexcept nogil:
@@ -181,7 +179,7 @@ cdef class Tally:
             size_class += 1
             size >>= 1
         add_to(&self.total, record)
-        add_to(&self.kind_sums[record.kind & (KINDS - 1)], record)
+        add_to(&self.kind_sums[record.kind], record)
         add_to(&self.size_sums[size_class], record)
         self.statements += record.statements
         if group_count(&self.server_groups) >= GROUPS_MAXIMUM:
@@ -252,7 +250,7 @@ cdef class Tally:
         cdef int64_t seconds = self.bucket_seconds * 2
         cdef int64_t factor
         cdef int64_t first
-        cdef int64_t into
+        cdef int64_t target
         cdef int64_t i
         cdef Sums moved
         for i in range(WIDTHS):
@@ -262,13 +260,13 @@ cdef class Tally:
         factor = seconds // self.bucket_seconds
         first = self.first_bucket // factor
         for i in range(self.bucket_count):
-            # `into` is never greater than i, so no bucket is overwritten before it is moved.
-            into = (self.first_bucket + i) // factor - first
+            # `target` is never greater than i, so no bucket is overwritten before it is moved.
+            target = (self.first_bucket + i) // factor - first
             moved = self.buckets[i]
             memset(&self.buckets[i], 0, sizeof(Sums))
-            self.buckets[into].transactions += moved.transactions
-            self.buckets[into].bytes += moved.bytes
-            self.buckets[into].rows += moved.rows
+            self.buckets[target].transactions += moved.transactions
+            self.buckets[target].bytes += moved.bytes
+            self.buckets[target].rows += moved.rows
         self.bucket_count = (self.first_bucket + self.bucket_count - 1) // factor - first + 1
         self.first_bucket = first
         self.bucket_seconds = seconds
@@ -302,31 +300,31 @@ cdef class Tally:
 
     @property
     def totals(self):
-        return plain(&self.total)
+        return sums_of(&self.total)
 
     @property
     def kinds(self):
-        return {i: plain(&self.kind_sums[i]) for i in range(KINDS) if self.kind_sums[i].transactions}
+        return {i: sums_of(&self.kind_sums[i]) for i in range(KINDS) if self.kind_sums[i].transactions}
 
     @property
     def sizes(self):
-        return {i: plain(&self.size_sums[i]) for i in range(SIZE_CLASSES) if self.size_sums[i].transactions}
+        return {i: sums_of(&self.size_sums[i]) for i in range(SIZE_CLASSES) if self.size_sums[i].transactions}
 
     @property
     def servers(self):
-        return plain_groups(&self.server_groups)
+        return sums_by_key(&self.server_groups)
 
     @property
     def threads(self):
-        return plain_groups(&self.thread_groups)
+        return sums_by_key(&self.thread_groups)
 
     @property
     def compressed(self):
-        return (*plain(&self.compressed_sums), self.uncompressed)
+        return (*sums_of(&self.compressed_sums), self.uncompressed)
 
     @property
     def with_text(self):
-        return plain(&self.text_sums)
+        return sums_of(&self.text_sums)
 
     @property
     def backward_steps(self):
@@ -342,5 +340,5 @@ cdef class Tally:
         return (
             self.bucket_seconds,
             self.first_bucket * self.bucket_seconds,
-            [plain(&self.buckets[i]) for i in range(self.bucket_count)],
+            [sums_of(&self.buckets[i]) for i in range(self.bucket_count)],
         )

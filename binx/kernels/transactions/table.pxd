@@ -25,6 +25,13 @@ cpdef enum GtidKind:
     GTID_ANONYMOUS = 3
 
 cdef enum:
+    KINDS = KIND_INCIDENT + 1
+    GTID_KINDS = GTID_ANONYMOUS + 1
+    # Bytes of a GTID's source: MySQL's UUID and tag, MariaDB's domain and server ID.
+    UUID_SIZE = 16
+    TAG_MAXIMUM = 32
+    MARIADB_SOURCE_SIZE = 8
+
     HAS_XID = 1
     HAS_THREAD = 2
     HAS_CLOCK = 4
@@ -59,6 +66,10 @@ cdef struct Transaction:
     uint8_t flags
     uint8_t undoes_part
 
+cdef inline bint has_gtid(const Transaction *record) noexcept nogil:
+    return record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
+
+
 cdef struct TableCount:
     int32_t table
     int64_t inserts
@@ -85,3 +96,4 @@ cdef class TransactionTable:
 
     cdef bytes key_of(self, int32_t source)
     cdef int check(self, mask) except -1
+    cdef object indexes(self, const uint8_t[::1] mask, bint undoing)

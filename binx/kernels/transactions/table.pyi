@@ -130,7 +130,7 @@ class TransactionTable:
         None if none is marked.
         """
 
-    def undoing(self, mask: Buffer) -> list[int]:
+    def undoing(self, mask: Buffer) -> array[int]:
         """Return the indexes of records with mark 1 in which a ROLLBACK TO SAVEPOINT undoes changes."""
 
     def marked(self, mask: Buffer) -> array[int]:

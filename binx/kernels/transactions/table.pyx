@@ -13,8 +13,8 @@ from libc.string cimport memset
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 from binx.kernels.transactions.fields cimport *
-from binx.kernels.transactions.gtid_text cimport has_gtid, render_gtid
-from binx.kernels.hashing cimport Slots, slot_bytes, slot_entry
+from binx.kernels.transactions.gtid_text cimport render_gtid
+from binx.kernels.hashing cimport slot_bytes, slot_entry
 from binx.kernels.transactions.wanted cimport in_intervals
 from binx.kernels.output cimport Output, append, bytes_in, release
 
@@ -31,35 +31,35 @@ cdef struct GtidRun:
 cdef Transaction _blank
 
 
-cdef int field(const void *member, int stored):
-    return <int> ((<const uint8_t *> member) - (<const uint8_t *> &_blank)) << STORED_BITS | stored
+cdef int field(const void *member, int storage):
+    return <int> ((<const uint8_t *> member) - (<const uint8_t *> &_blank)) << STORAGE_BITS | storage
 
 
 FIELDS = {
-    "start": field(&_blank.start, STORED_INT64),
-    "end": field(&_blank.end, STORED_INT64),
-    "claimed_length": field(&_blank.claimed_length, STORED_INT64),
-    "uncompressed_bytes": field(&_blank.uncompressed_bytes, STORED_INT64),
-    "commit_timestamp": field(&_blank.commit_timestamp, STORED_INT64),
-    "original_commit_timestamp": field(&_blank.original_commit_timestamp, STORED_INT64),
-    "begin_timestamp": field(&_blank.begin_timestamp, STORED_INT64),
-    "last_committed": field(&_blank.last_committed, STORED_INT64),
-    "sequence_number": field(&_blank.sequence_number, STORED_INT64),
-    "number": field(&_blank.number, STORED_INT64),
-    "xid": field(&_blank.xid, STORED_INT64),
-    "rows": field(&_blank.rows, STORED_INT64),
-    "events": field(&_blank.events, STORED_INT64),
-    "statements": field(&_blank.statements, STORED_INT64),
-    "first_count": field(&_blank.first_count, STORED_INT64),
-    "counts": field(&_blank.counts, STORED_INT32),
-    "source": field(&_blank.source, STORED_INT32),
-    "server_id": field(&_blank.server_id, STORED_UINT32),
-    "thread_id": field(&_blank.thread_id, STORED_UINT32),
-    "kind": field(&_blank.kind, STORED_BYTE),
-    "gtid_kind": field(&_blank.gtid_kind, STORED_BYTE),
-    "flags": field(&_blank.flags, STORED_BYTE),
-    "undoes_part": field(&_blank.undoes_part, STORED_BYTE),
-    "bytes": STORED_BYTES_BETWEEN,
+    "start": field(&_blank.start, STORAGE_INT64),
+    "end": field(&_blank.end, STORAGE_INT64),
+    "claimed_length": field(&_blank.claimed_length, STORAGE_INT64),
+    "uncompressed_bytes": field(&_blank.uncompressed_bytes, STORAGE_INT64),
+    "commit_timestamp": field(&_blank.commit_timestamp, STORAGE_INT64),
+    "original_commit_timestamp": field(&_blank.original_commit_timestamp, STORAGE_INT64),
+    "begin_timestamp": field(&_blank.begin_timestamp, STORAGE_INT64),
+    "last_committed": field(&_blank.last_committed, STORAGE_INT64),
+    "sequence_number": field(&_blank.sequence_number, STORAGE_INT64),
+    "number": field(&_blank.number, STORAGE_INT64),
+    "xid": field(&_blank.xid, STORAGE_INT64),
+    "rows": field(&_blank.rows, STORAGE_INT64),
+    "events": field(&_blank.events, STORAGE_INT64),
+    "statements": field(&_blank.statements, STORAGE_INT64),
+    "first_count": field(&_blank.first_count, STORAGE_INT64),
+    "counts": field(&_blank.counts, STORAGE_INT32),
+    "source": field(&_blank.source, STORAGE_INT32),
+    "server_id": field(&_blank.server_id, STORAGE_UINT32),
+    "thread_id": field(&_blank.thread_id, STORAGE_UINT32),
+    "kind": field(&_blank.kind, STORAGE_BYTE),
+    "gtid_kind": field(&_blank.gtid_kind, STORAGE_BYTE),
+    "flags": field(&_blank.flags, STORAGE_BYTE),
+    "undoes_part": field(&_blank.undoes_part, STORAGE_BYTE),
+    "bytes": STORAGE_BYTES_BETWEEN,
 }
 """The fields of a record by name, and ``bytes`` from start to end; all come out as 64-bit integers."""
 
@@ -179,17 +179,18 @@ cdef class TransactionTable:
         cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
         cdef TableCount *counts = <TableCount *> self.counts.data
         cdef int64_t i
-        for i in range(count):
-            if which == 0:
-                values[i] = counts[i].table
-            elif which == 1:
-                values[i] = counts[i].inserts
-            elif which == 2:
-                values[i] = counts[i].updates
-            elif which == 3:
-                values[i] = counts[i].deletes
-            else:
-                values[i] = counts[i].bytes
+        with nogil:
+            for i in range(count):
+                if which == 0:
+                    values[i] = counts[i].table
+                elif which == 1:
+                    values[i] = counts[i].inserts
+                elif which == 2:
+                    values[i] = counts[i].updates
+                elif which == 3:
+                    values[i] = counts[i].deletes
+                else:
+                    values[i] = counts[i].bytes
         return out
 
     def mask(self):
@@ -231,14 +232,14 @@ cdef class TransactionTable:
 
     def keep_gtids(self, uint8_t[::1] mask, dict intervals, bint inside):
         cdef int32_t count = self.sources.count if self.sources != NULL else 0
-        cdef list held = [None] * count
+        cdef list packed_bounds = [None] * count
         cdef const uint64_t **bounds
         cdef int64_t *sizes
         cdef bytes bound_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(void *) + 8)
         cdef bytes size_bytes = PyBytes_FromStringAndSize(NULL, count * 8 + 8)
         cdef int32_t slot
         cdef int64_t i
-        cdef bint found
+        cdef bint in_set
         cdef Transaction *record
         cdef bytes packed
         self.check(mask)
@@ -246,54 +247,54 @@ cdef class TransactionTable:
         sizes = <int64_t *> PyBytes_AS_STRING(size_bytes)
         for slot in range(count):
             packed = intervals.get(self.key_of(slot), b"")
-            held[slot] = packed
+            packed_bounds[slot] = packed
             bounds[slot] = <const uint64_t *> PyBytes_AS_STRING(packed)
             sizes[slot] = len(packed) // 16
         with nogil:
             for i in range(self.length()):
                 if mask[i]:
                     record = self.record(i)
-                    found = (
-                        record.gtid_kind == GTID_MYSQL or record.gtid_kind == GTID_MARIADB
-                    ) and in_intervals(bounds[record.source], sizes[record.source], record.number)
-                    mask[i] = found == inside
+                    in_set = has_gtid(record) and in_intervals(
+                        bounds[record.source], sizes[record.source], record.number
+                    )
+                    mask[i] = in_set == inside
 
     def gtid_runs(self, const uint8_t[::1] mask):
         cdef int32_t count = self.sources.count if self.sources != NULL else 0
         # Each source's interval that may still grow; it is empty if its first number is above its last.
-        cdef bytes held = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
-        cdef GtidRun *growing = <GtidRun *> PyBytes_AS_STRING(held)
+        cdef bytes open_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
+        cdef GtidRun *open_runs = <GtidRun *> PyBytes_AS_STRING(open_bytes)
         cdef GtidRun *run
-        cdef Output done
+        cdef Output closed
         cdef const Transaction *record
         cdef int64_t i
         self.check(mask)
-        memset(&done, 0, sizeof(Output))
+        memset(&closed, 0, sizeof(Output))
         for i in range(count):
-            growing[i].source, growing[i].first, growing[i].last = <int32_t> i, 1, 0
+            open_runs[i].source, open_runs[i].first, open_runs[i].last = <int32_t> i, 1, 0
         try:
             with nogil:
                 for i in range(self.length()):
                     record = self.record(i)
                     if not mask[i] or not has_gtid(record):
                         continue
-                    run = growing + record.source
+                    run = open_runs + record.source
                     if run.first <= run.last:
                         if record.number > run.last and record.number - run.last == 1:
                             run.last = record.number
                             continue
-                        append(&done, run, sizeof(GtidRun))
+                        append(&closed, run, sizeof(GtidRun))
                     run.first = run.last = record.number
                 for i in range(count):
-                    if growing[i].first <= growing[i].last:
-                        append(&done, growing + i, sizeof(GtidRun))
-            run = <GtidRun *> done.data
+                    if open_runs[i].first <= open_runs[i].last:
+                        append(&closed, open_runs + i, sizeof(GtidRun))
+            run = <GtidRun *> closed.data
             runs = [
                 (self.key_of(run[i].source), run[i].first, run[i].last)
-                for i in range(done.size // <int64_t> sizeof(GtidRun))
+                for i in range(closed.size // <int64_t> sizeof(GtidRun))
             ]
         finally:
-            release(&done)
+            release(&closed)
         return runs
 
     cdef bytes key_of(self, int32_t source):
@@ -338,12 +339,12 @@ cdef class TransactionTable:
     def sum_counts(self, const uint8_t[::1] mask):
         cdef int64_t i
         cdef int32_t k
-        cdef int64_t place
+        cdef int64_t cell
         cdef int32_t tables = self.tables.count if self.tables != NULL else 0
         cdef Transaction *record
         cdef TableCount *count
         cdef int mark = 0
-        cdef bytes held
+        cdef bytes sum_bytes
         cdef int64_t *sums
         self.check(mask)
         with nogil:
@@ -351,21 +352,21 @@ cdef class TransactionTable:
                 mark = mask[i] if mask[i] > mark else mark
         if mark > LARGEST_MARK:
             raise ValueError(f"a mark of {mark}")
-        held = b"\0" * ((mark + 1) * tables * 24)
-        sums = <int64_t *> PyBytes_AS_STRING(held)
+        sum_bytes = b"\0" * ((mark + 1) * tables * 24)
+        sums = <int64_t *> PyBytes_AS_STRING(sum_bytes)
         with nogil:
             for i in range(self.length()):
                 record = self.record(i)
                 for k in range(record.counts):
                     count = (<TableCount *> self.counts.data) + record.first_count + k
-                    place = 3 * (<int64_t> mask[i] * tables + count.table)
-                    sums[place] += count.inserts
-                    sums[place + 1] += count.updates
-                    sums[place + 2] += count.deletes
+                    cell = 3 * (<int64_t> mask[i] * tables + count.table)
+                    sums[cell] += count.inserts
+                    sums[cell + 1] += count.updates
+                    sums[cell + 2] += count.deletes
         return [
-            (place // tables, place % tables, sums[3 * place], sums[3 * place + 1], sums[3 * place + 2])
-            for place in range(<int64_t> (mark + 1) * tables)
-            if sums[3 * place] or sums[3 * place + 1] or sums[3 * place + 2]
+            (cell // tables, cell % tables, sums[3 * cell], sums[3 * cell + 1], sums[3 * cell + 2])
+            for cell in range(<int64_t> (mark + 1) * tables)
+            if sums[3 * cell] or sums[3 * cell + 1] or sums[3 * cell + 2]
         ]
 
     def extents(self, const uint8_t[::1] mask):
@@ -387,11 +388,13 @@ cdef class TransactionTable:
         return None if first < 0 else (first, last, least, most)
 
     def undoing(self, const uint8_t[::1] mask):
-        cdef int64_t i
-        self.check(mask)
-        return [i for i in range(self.length()) if mask[i] == 1 and self.record(i).undoes_part]
+        return self.indexes(mask, True)
 
     def marked(self, const uint8_t[::1] mask):
+        return self.indexes(mask, False)
+
+    cdef object indexes(self, const uint8_t[::1] mask, bint undoing):
+        """Return the indexes of the records with mark 1, or of those among them that undo a part of themselves."""
         cdef Output indexes
         cdef int64_t i
         self.check(mask)
@@ -399,7 +402,7 @@ cdef class TransactionTable:
         try:
             with nogil:
                 for i in range(self.length()):
-                    if mask[i] == 1:
+                    if mask[i] == 1 and (not undoing or self.record(i).undoes_part):
                         append(&indexes, &i, sizeof(int64_t))
             return array("q", bytes_in(&indexes))
         finally:

@@ -4,7 +4,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from binx.kernels.output cimport Output
-from binx.kernels.transactions.table cimport GTID_MARIADB, GTID_MYSQL, Transaction
+from binx.kernels.transactions.table cimport Transaction, has_gtid
 
 cdef struct Span:
     int64_t first
@@ -33,9 +33,7 @@ cdef inline bint in_intervals(const uint64_t *bounds, int64_t count, uint64_t nu
 cdef inline bint is_wanted(const Wanted *wanted, const Transaction *transaction) noexcept nogil:
     """Whether a transaction's GTID is among those searched for."""
     cdef const Span *span
-    if transaction.gtid_kind != GTID_MYSQL and transaction.gtid_kind != GTID_MARIADB:
-        return False
-    if transaction.source >= wanted.spans.size // <int64_t> sizeof(Span):
+    if not has_gtid(transaction) or transaction.source >= wanted.spans.size // <int64_t> sizeof(Span):
         return False
     span = (<const Span *> wanted.spans.data) + transaction.source
     return in_intervals((<const uint64_t *> wanted.bounds.data) + 2 * span.first, span.count, transaction.number)

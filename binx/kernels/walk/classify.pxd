@@ -20,17 +20,10 @@ cdef enum:
 cdef inline int classify_query(
     Cursor *body, uint8_t type, uint8_t *event_class, uint32_t *thread_id
 ) except -1 nogil:
-    """Classify a QUERY and set its thread ID.
-
-    Thread ID (4), execution time (4), length of the database's name (1), error code (2), length of the status
-    variables (2); then the variables, the name with a zero byte, the text.
-    """
-    cdef const uint8_t *fixed = take(body, 13)
+    """Classify a QUERY and set its thread ID."""
     cdef int64_t size
     cdef Statement statement
-    thread_id[0] = <uint32_t> little(fixed, 4)
-    take(body, <int64_t> little(fixed + 11, 2))
-    take(body, <int64_t> fixed[8] + 1)
+    thread_id[0] = <uint32_t> little(take_query_head(body), 4)
     size = remaining(body)
     # MariaDB compresses only long texts, never BEGIN, COMMIT and the like.
     statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(take(body, size), size)
@@ -60,20 +53,20 @@ cdef inline int classify(
 ) except -1 nogil:
     """Classify an event by its header, a QUERY by its text. For a QUERY, set its thread ID as well."""
     cdef uint8_t type = header.type
-    cdef Cursor look = ahead(body)
+    cdef Cursor rest = ahead(body)
     if type == QUERY_EVENT or type == MARIADB_QUERY_COMPRESSED_EVENT:
-        return classify_query(&look, type, event_class, thread_id)
+        return classify_query(&rest, type, event_class, thread_id)
     if rows_operation(type) >= 0:
-        take(&look, 4 if post_header[type] == 6 else 6)
-        event_class[0] = CLASS_ROWS_END if little(take(&look, 2), 2) & STATEMENT_END_FLAG else CLASS_ROWS
+        take(&rest, table_id_width(post_header[type]))
+        event_class[0] = CLASS_ROWS_END if little(take(&rest, 2), 2) & STATEMENT_END_FLAG else CLASS_ROWS
     elif type == TABLE_MAP_EVENT:
         event_class[0] = CLASS_TABLE_MAP
     elif type == XID_EVENT:
         event_class[0] = CLASS_COMMIT
-    elif type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT:
+    elif is_mysql_gtid(type):
         event_class[0] = CLASS_GTID
     elif type == MARIADB_GTID_EVENT:
-        event_class[0] = CLASS_GTID_STANDALONE if take(&look, 13)[12] & MARIADB_STANDALONE else CLASS_GTID_GROUP
+        event_class[0] = CLASS_GTID_STANDALONE if take(&rest, 13)[12] & MARIADB_STANDALONE else CLASS_GTID_GROUP
     elif type == INTVAR_EVENT or type == RAND_EVENT or type == USER_VAR_EVENT:
         event_class[0] = CLASS_PREPARATION
     elif type == ROWS_QUERY_EVENT or type == MARIADB_ANNOTATE_ROWS_EVENT:
@@ -81,7 +74,7 @@ cdef inline int classify(
     elif type == TRANSACTION_PAYLOAD_EVENT:
         event_class[0] = CLASS_PAYLOAD
     elif type == XA_PREPARE_EVENT:
-        event_class[0] = CLASS_XA_ONE_PHASE if take(&look, 1)[0] else CLASS_XA_PREPARE
+        event_class[0] = CLASS_XA_ONE_PHASE if take(&rest, 1)[0] else CLASS_XA_PREPARE
     elif type == BEGIN_LOAD_QUERY_EVENT or type == APPEND_BLOCK_EVENT or type == CREATE_FILE_EVENT:
         event_class[0] = CLASS_LOAD_BLOCK
     elif type == EXECUTE_LOAD_QUERY_EVENT or type == EXEC_LOAD_EVENT or type == DELETE_FILE_EVENT:
@@ -111,23 +104,23 @@ cdef inline int bad_payload(Cursor *body) except -1 with gil:
 
 cdef inline int read_payload_fields(Cursor *body, Transaction *transaction) except -1 nogil:
     """Record that a transaction is compressed, and its uncompressed size."""
-    cdef Cursor look = body[0]
+    cdef Cursor fields = body[0]
     cdef uint64_t field
     cdef uint64_t size
     cdef uint64_t value
-    cdef int64_t after
+    cdef int64_t end
     while True:
-        take_packed(&look, &field)
+        take_packed(&fields, &field)
         if field == PAYLOAD_END_MARK:
             break
-        take_packed(&look, &size)
-        after = look.position + <int64_t> size
+        take_packed(&fields, &size)
+        end = fields.position + <int64_t> size
         if field == PAYLOAD_UNCOMPRESSED_SIZE:
-            take_packed(&look, &value)
+            take_packed(&fields, &value)
             transaction.uncompressed_bytes = <int64_t> (value & <uint64_t> 0x7FFFFFFFFFFFFFFF)
-        if after < look.position:
-            bad_payload(&look)
-        take(&look, after - look.position)
+        if end < fields.position:
+            bad_payload(&fields)
+        take(&fields, end - fields.position)
     transaction.flags |= COMPRESSED
     return 0
 
@@ -188,12 +181,21 @@ cdef inline int64_t whole_event(const uint8_t *base, int64_t size, int64_t at) n
     return claimed if claimed <= size - at else 0
 
 
+cdef inline uint32_t stored_checksum(const uint8_t *event, int64_t size) noexcept nogil:
+    return <uint32_t> little(event + size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+
+
+cdef inline bint checksum_matches(const uint8_t *event, int64_t size) noexcept nogil:
+    """Whether the checksum at an event's end is that of its other bytes."""
+    return crc32(0, event, size - CHECKSUM_SIZE) == stored_checksum(event, size)
+
+
 cdef inline bint is_proven(const uint8_t *event, int64_t size, int64_t available, int checksum_size) noexcept nogil:
     """Whether the bytes are certainly an event, whatever its type: the checksum is right."""
     return (
         checksum_size != 0
         and size <= available
-        and crc32(0, event, size - CHECKSUM_SIZE) == <uint32_t> little(event + size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+        and checksum_matches(event, size)
     )
 
 

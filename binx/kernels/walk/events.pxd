@@ -7,7 +7,7 @@ Source: ``libs/mysql/binlog/event/binlog_event.h`` (MySQL), ``sql/log_event.h`` 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
-from binx.kernels.cursor cimport little
+from binx.kernels.cursor cimport Cursor, cursor_over, little
 
 cdef enum:
     HEADER_SIZE = 19
@@ -68,7 +68,6 @@ cdef enum:
     MARIADB_UPDATE_ROWS_COMPRESSED_EVENT = 170
     MARIADB_DELETE_ROWS_COMPRESSED_EVENT = 171
 
-    IN_USE_FLAG = 0x1
     IGNORABLE_FLAG = 0x80
     STATEMENT_END_FLAG = 0x1
 
@@ -93,23 +92,50 @@ cdef inline Header header_of(const uint8_t *data) noexcept nogil:
     return header
 
 
-cdef inline void set_post_header(uint8_t *lengths, const uint8_t *given, int64_t count) noexcept nogil:
+cdef inline void set_post_header(uint8_t *lengths, const uint8_t *logged, int64_t count) noexcept nogil:
     """Lay out a format description's post-header lengths, which begin with type 1, by type number (256 bytes)."""
     cdef int i
     memset(lengths, 0, 256)
     for i in range(min(count, 255)):
-        lengths[i + 1] = given[i]
+        lengths[i + 1] = logged[i]
 
 
 cdef inline bint known_type(uint8_t type) noexcept nogil:
     return (1 <= type <= 42) or (159 <= type <= 171)
 
 
+cdef inline bint fits_file(const Header *header, int64_t position, int64_t file_size, int checksum_size) noexcept nogil:
+    """Whether the size in a header is that of an event which ends within the file."""
+    return header.size >= HEADER_SIZE + checksum_size and header.size <= file_size - position
+
+
+cdef inline Cursor body_of(
+    const uint8_t *event, const Header *header, int64_t available, int checksum_size, int64_t position
+) noexcept nogil:
+    """A cursor over the event at ``position``, without header and checksum; if it is cut, over what is ``available``."""
+    return cursor_over(
+        event + HEADER_SIZE,
+        min(<int64_t> header.size - checksum_size, available) - HEADER_SIZE,
+        position + HEADER_SIZE,
+    )
+
+
+cdef inline int table_id_width(int post_header) noexcept nogil:
+    """Return the bytes of a table ID by the post-header length of its event's type: 4 before MySQL 5.1.4, then 6."""
+    return 4 if post_header == 6 else 6
+
+
+cdef inline bint is_mysql_gtid(uint8_t type) noexcept nogil:
+    return type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT
+
+
 cdef inline bint begins_transaction(uint8_t type) noexcept nogil:
     """Whether it is a GTID event, which begins a transaction."""
-    return (
-        type == GTID_EVENT or type == ANONYMOUS_GTID_EVENT or type == GTID_TAGGED_EVENT or type == MARIADB_GTID_EVENT
-    )
+    return is_mysql_gtid(type) or type == MARIADB_GTID_EVENT
+
+
+cdef inline bint is_compressed_rows(uint8_t type) noexcept nogil:
+    return MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
 
 
 cdef inline bint is_about_files(uint8_t type) noexcept nogil:
@@ -136,6 +162,6 @@ cdef inline int rows_operation(uint8_t type) noexcept nogil:
         return type - WRITE_ROWS_EVENT
     if type == PARTIAL_UPDATE_ROWS_EVENT:
         return 1
-    if MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT:
+    if is_compressed_rows(type):
         return (type - MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1) % 3
     return -1

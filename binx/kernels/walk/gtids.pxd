@@ -6,7 +6,7 @@ Sources: ``Gtid_event`` in MySQL's ``libs/mysql/binlog/event/control_events.cpp`
 ``Gtid_log_event`` in MariaDB's ``sql/log_event.h``.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from binx.kernels.cursor cimport Cursor, little, remaining, take, take_little, take_packed
@@ -24,14 +24,18 @@ from binx.kernels.transactions.table cimport (
     GTID_MARIADB,
     GTID_MYSQL,
     HAS_CLOCK,
+    MARIADB_SOURCE_SIZE,
+    TAG_MAXIMUM,
+    UUID_SIZE,
     Transaction,
 )
 
 cdef enum:
-    UUID_SIZE = 16
-    TAG_MAXIMUM = 32
+    # Of a GTID event's body: where the logical clock is, its bytes, and its type.
+    CLOCK_OFFSET = 25
+    CLOCK_SIZE = 17
+    LOGICAL_CLOCK = 2
     MARIADB_STANDALONE = 1
-    MARIADB_SOURCE_SIZE = 8
     # Of a commit time; other GTID events have as many bits for it.
     TIME_BITS = 56
 
@@ -58,7 +62,7 @@ cdef inline int read_gtid(
     sequence number (8); since 8.0.1 immediate commit timestamp (7, µs; bit 55 is set if the original one
     follows, 7); since 8.0.2 the transaction's length (length-encoded).
     """
-    cdef const uint8_t *data = take(body, 1 + UUID_SIZE + 8)
+    cdef const uint8_t *data = take(body, CLOCK_OFFSET)
     cdef uint64_t value
     transaction.number = little(data + 1 + UUID_SIZE, 8)
     if type == ANONYMOUS_GTID_EVENT:
@@ -68,10 +72,10 @@ cdef inline int read_gtid(
         transaction.source = slot_of(sources, data + 1, UUID_SIZE)
         if not is_mysql_number(transaction.number):
             return bad_gtid(body, b"a transaction number outside 1 to 2^63-2")
-    if remaining(body) < 17:
+    if remaining(body) < CLOCK_SIZE:
         return 0
-    data = take(body, 17)
-    if data[0] != 2:
+    data = take(body, CLOCK_SIZE)
+    if data[0] != LOGICAL_CLOCK:
         return 0
     transaction.last_committed = <int64_t> little(data + 1, 8)
     transaction.sequence_number = <int64_t> little(data + 9, 8)

@@ -8,11 +8,9 @@ own logs, and the same in all events that were moved together.
 
 from libc.stdint cimport int64_t, uint32_t, uint8_t
 
-from binx.kernels.crc32 cimport crc32
-from binx.kernels.cursor cimport Cursor, cursor_over, little
-from binx.kernels.walk.classify cimport classify
+from binx.kernels.cursor cimport Cursor
+from binx.kernels.walk.classify cimport AT_EVENT, checksum_matches, classify, frame_event
 from binx.kernels.walk.events cimport *
-from binx.kernels.walk.classify cimport AT_EVENT, AT_LIMIT, frame_event
 from binx.kernels.walk.machine cimport *
 
 cpdef enum EventChecksum:
@@ -66,19 +64,18 @@ def window_events(
         event = &window[position - origin]
         events.append((
             position, header.type, header.size, header.next_position, header.server_id, header.timestamp, header.flags,
-            checked(event, &header, checksum_size, verify),
+            checksum_state(event, &header, checksum_size, verify),
             class_of(event, &header, position, checksum_size, post_header),
         ))
         position += header.size
 
 
-cdef int checked(const uint8_t *event, const Header *header, int checksum_size, bint verify) noexcept:
-    cdef int64_t size = <int64_t> header.size - checksum_size
+cdef int checksum_state(const uint8_t *event, const Header *header, int checksum_size, bint verify) noexcept:
     if not checksum_size:
         return CHECKSUM_NONE
     if not verify:
         return CHECKSUM_UNVERIFIED
-    return CHECKSUM_OK if little(event + size, CHECKSUM_SIZE) == crc32(0, event, size) else CHECKSUM_BAD
+    return CHECKSUM_OK if checksum_matches(event, header.size) else CHECKSUM_BAD
 
 
 cdef int class_of(
@@ -86,9 +83,7 @@ cdef int class_of(
 ):
     from binx.errors import BinxError
 
-    cdef Cursor body = cursor_over(
-        event + HEADER_SIZE, <int64_t> header.size - HEADER_SIZE - checksum_size, position + HEADER_SIZE
-    )
+    cdef Cursor body = body_of(event, header, header.size, checksum_size, position)
     cdef uint8_t event_class = CLASS_UNKNOWN
     cdef uint32_t thread_id = 0
     try:
@@ -103,7 +98,7 @@ cdef enum:
     BEGINNING_MAXIMUM = 4096
 
 
-cdef inline bint can_begin(uint8_t type) noexcept nogil:
+cdef inline bint may_begin(uint8_t type) noexcept nogil:
     """Whether an event of this type may begin a transaction, distinguishable from the rest of another."""
     return begins_transaction(type) or type == QUERY_EVENT
 
@@ -112,13 +107,9 @@ cdef inline uint32_t drift_of(const Header *header, int64_t position) noexcept n
     return header.next_position - <uint32_t> (position + header.size)
 
 
-cdef inline bint stands(const Header *header, int64_t position, int64_t file_size, int checksum_size) noexcept nogil:
+cdef inline bint is_plausible(const Header *header, int64_t position, int64_t file_size, int checksum_size) noexcept nogil:
     """Whether a header is plausible here by its type and size."""
-    return (
-        known_type(header.type)
-        and header.size >= HEADER_SIZE + checksum_size
-        and header.size <= file_size - position
-    )
+    return known_type(header.type) and fits_file(header, position, file_size, checksum_size)
 
 
 def find_header(
@@ -130,7 +121,7 @@ def find_header(
     uint32_t drift,
     bint moved,
 ):
-    cdef int64_t at
+    cdef int64_t offset
     cdef int64_t last = origin + window.shape[0] - HEADER_SIZE
     cdef const uint8_t *base
     cdef Header header
@@ -140,18 +131,18 @@ def find_header(
         return -1
     with nogil:
         base = &window[0]
-        at = position
-        while at <= last:
-            if known_type(base[at - origin + 4]):
-                header = header_of(base + (at - origin))
-                if stands(&header, at, file_size, checksum_size) and (
-                    (header.size <= BEGINNING_MAXIMUM and can_begin(header.type))
+        offset = position
+        while offset <= last:
+            if known_type(base[offset - origin + 4]):
+                header = header_of(base + (offset - origin))
+                if is_plausible(&header, offset, file_size, checksum_size) and (
+                    (header.size <= BEGINNING_MAXIMUM and may_begin(header.type))
                     if moved
-                    else drift_of(&header, at) == drift
+                    else drift_of(&header, offset) == drift
                 ):
                     break
-            at += 1
-    return at if at <= last else -1
+            offset += 1
+    return offset if offset <= last else -1
 
 
 def follow_headers(
@@ -173,7 +164,7 @@ def follow_headers(
         base = &window[0]
         while events > 0 and origin + window.shape[0] - position >= HEADER_SIZE:
             header = header_of(base + (position - origin))
-            if not stands(&header, position, file_size, checksum_size) or (
+            if not is_plausible(&header, position, file_size, checksum_size) or (
                 header.next_position and drift_of(&header, position) != drift
             ):
                 events = -1

@@ -3,10 +3,9 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from binx.kernels.crc32 cimport crc32
-from binx.kernels.cursor cimport Cursor, cursor_over, little
+from binx.kernels.cursor cimport Cursor, little
 from binx.kernels.transactions.table cimport *
-from binx.kernels.walk.classify cimport classify, read_payload_fields
+from binx.kernels.walk.classify cimport checksum_matches, classify, read_payload_fields
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.walk.machine cimport *
@@ -30,7 +29,7 @@ cdef inline int distrust(Scanner walk) noexcept nogil:
     return JUMP_NOT
 
 
-cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil:
+cdef inline bint is_landing(Scanner walk, const uint8_t *landing, int64_t position, int64_t available) noexcept nogil:
     """Whether the claimed length ends at a plausible event or at the file's end."""
     cdef Header header
     if position == walk.file_size:
@@ -40,19 +39,18 @@ cdef inline bint lands(Scanner walk, const uint8_t *landing, int64_t position, i
     header = header_of(landing)
     return (
         (known_type(header.type) or header.flags & IGNORABLE_FLAG)
-        and header.size >= HEADER_SIZE + walk.checksum_size
-        and header.size <= walk.file_size - position
+        and fits_file(&header, position, walk.file_size, walk.checksum_size)
     )
 
 
 cdef inline int lone_kind(Scanner walk, uint8_t event_class) noexcept nogil:
     """Return the kind of a transaction whose only event after the GTID event has this class."""
-    cdef int at = walk.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
-    return walk.kinds[at] if walk.actions[at] == ACTION_END else NO_KIND
+    cdef int transition = walk.next_states[STATE_OUTSIDE * CLASSES + CLASS_GTID] * CLASSES + event_class
+    return walk.kinds[transition] if walk.actions[transition] == ACTION_END else NO_KIND
 
 
 cdef inline int jump(
-    Scanner walk, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t seen
+    Scanner walk, Cursor *body, Header *header, const uint8_t *event, int64_t available, const uint8_t *tail, int64_t tail_size
 ) except -1 nogil:
     """Record the transaction at ``position`` by the length that its GTID event claims.
 
@@ -85,16 +83,14 @@ cdef inline int jump(
             walk.beyond_end = landing
             return JUMP_BEYOND
         tail = event + current.claimed_length - terminal_size
-        seen = available - current.claimed_length + terminal_size
-    if header.size + HEADER_SIZE > available or not lands(walk, tail + terminal_size, landing, seen - terminal_size):
+        tail_size = available - current.claimed_length + terminal_size
+    if header.size + HEADER_SIZE > available or not is_landing(walk, tail + terminal_size, landing, tail_size - terminal_size):
         return distrust(walk)
     second = header_of(event + header.size)
     if second.size < HEADER_SIZE + walk.checksum_size or header.size + <int64_t> second.size > current.claimed_length:
         return distrust(walk)
-    second_body = cursor_over(
-        event + header.size + HEADER_SIZE,
-        min(<int64_t> second.size - walk.checksum_size, available - header.size) - HEADER_SIZE,
-        walk.position + header.size + HEADER_SIZE,
+    second_body = body_of(
+        event + header.size, &second, available - header.size, walk.checksum_size, walk.position + header.size
     )
     classify(&second_body, &second, walk.post_header, &event_class, &walk.query_thread)
     current.begin_timestamp = second.timestamp
@@ -113,11 +109,7 @@ cdef inline int jump(
             terminal.type != XID_EVENT
             or terminal.size != terminal_size
             or terminal.next_position != <uint32_t> landing
-            or (
-                walk.checksum_size
-                and crc32(0, tail, terminal_size - CHECKSUM_SIZE)
-                != <uint32_t> little(tail + terminal_size - CHECKSUM_SIZE, CHECKSUM_SIZE)
-            )
+            or (walk.checksum_size and not checksum_matches(tail, terminal_size))
         ):
             return distrust(walk)
         current.xid = little(tail + HEADER_SIZE, 8)

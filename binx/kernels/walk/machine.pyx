@@ -18,16 +18,12 @@ from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.hashing cimport Slots, slots_release
 from binx.kernels.rows.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release, reserve
-from binx.kernels.walk.statements cimport session_is_whole
-from binx.kernels.walk.statements cimport is_rollback_to
+from binx.kernels.walk.statements cimport LOAD_FIXED, QUERY_FIXED, is_rollback_to, session_is_whole
 from binx.kernels.transactions.table cimport *
 
 cdef enum:
     # Servers write a handful per file; a crafted file must not exhaust memory.
     CONTROLS_MAXIMUM = 4096
-    # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
-    QUERY_FIXED = 13
-    LOAD_FIXED = 26
 
 cdef struct Seen:
     int64_t ordinal
@@ -77,10 +73,10 @@ cdef class TransactionMachine:
         """Advance the state machine by one event; an illegal event raises and changes nothing."""
         cdef uint8_t event_class = CLASS_UNKNOWN
         cdef uint8_t action
-        cdef int at
+        cdef int transition
         classify(body, header, self.post_header, &event_class, &self.query_thread)
-        at = self.state * CLASSES + event_class
-        action = self.actions[at]
+        transition = self.state * CLASSES + event_class
+        action = self.actions[transition]
         if action == ACTION_ILLEGAL:
             illegal(header, event_class, position, self.current.start)
         if action == ACTION_START or action == ACTION_START_END:
@@ -91,13 +87,13 @@ cdef class TransactionMachine:
             self.take_part(body, header, event_class)
         elif event_class == CLASS_CONTROL:
             self.note_control(header, position)
-        self.state = self.next_states[at]
+        self.state = self.next_states[transition]
         if action == ACTION_END or action == ACTION_START_END:
             if end == INSIDE_PAYLOAD:
-                self.inner_kind = self.kinds[at]
+                self.inner_kind = self.kinds[transition]
                 self.inner_timestamp = header.timestamp
             else:
-                self.push(self.kinds[at], header.timestamp, end)
+                self.push(self.kinds[transition], header.timestamp, end)
         return 0
 
     @cython.final
@@ -132,7 +128,7 @@ cdef class TransactionMachine:
         elif event_class == CLASS_TABLE_MAP:
             self.content += 1
             if self.counts_rows:
-                self.maps.see(body, 4 if self.post_header[TABLE_MAP_EVENT] == 6 else 6, self.ordinal)
+                self.maps.see(body, table_id_width(self.post_header[TABLE_MAP_EVENT]), self.ordinal)
         elif event_class == CLASS_CHANGE or event_class == CLASS_STATEMENT or event_class == CLASS_LOAD_END:
             self.content += 1
             current.statements += 1

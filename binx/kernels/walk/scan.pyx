@@ -11,17 +11,24 @@ compressed payload or rows event whose content must be counted, the end of the w
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from binx.kernels.crc32 cimport crc32
-from binx.kernels.cursor cimport Cursor, cursor_over, little
+from binx.kernels.cursor cimport Cursor, cursor_over
 from binx.kernels.hashing cimport slot_of
 from binx.kernels.output cimport append, release
 from binx.kernels.transactions.table cimport TableCount, Transaction, TransactionTable
-from binx.kernels.walk.classify cimport bad_checksum, illegal, read_payload_fields
+from binx.kernels.walk.classify cimport (
+    AT_EVENT,
+    bad_checksum,
+    frame_event,
+    illegal,
+    read_payload_fields,
+    stored_checksum,
+    whole_event,
+)
 from binx.kernels.walk.events cimport *
-from binx.kernels.walk.classify cimport AT_EVENT, frame_event, whole_event
 from binx.kernels.walk.jump cimport JUMP_BEYOND, JUMP_DONE, distrust, jump, terminal_bytes
 from binx.kernels.walk.machine cimport *
 from binx.kernels.walk.search cimport pass_over, skips
@@ -140,11 +147,7 @@ cdef class Scanner(TransactionMachine):
             if header.size < HEADER_SIZE + self.checksum_size or header.size > window.shape[0]:
                 distrust(self)
             else:
-                body = cursor_over(
-                    &window[0] + HEADER_SIZE,
-                    header.size - HEADER_SIZE - self.checksum_size,
-                    self.position + HEADER_SIZE,
-                )
+                body = body_of(&window[0], &header, header.size, self.checksum_size, self.position)
                 jump(self, &body, &header, &window[0], window.shape[0], &tail[0], tail.shape[0])
 
     def feed_inner(self, const uint8_t[::1] events):
@@ -178,14 +181,16 @@ cdef class Scanner(TransactionMachine):
         self.skip(size, TRANSACTION_PAYLOAD_EVENT)
 
     def feed_replacement(self, const uint8_t[::1] event, int64_t size):
-        cdef Header header = header_of(&event[0])
-        cdef uint8_t logged_type
-        cdef Cursor body = cursor_over(&event[0] + HEADER_SIZE, event.shape[0] - HEADER_SIZE, self.position)
-        logged_type = self.pending_type
+        cdef Cursor body
+        cdef Header header
+        if event.shape[0] < HEADER_SIZE:
+            raise ValueError("no event")
+        body = cursor_over(&event[0] + HEADER_SIZE, event.shape[0] - HEADER_SIZE, self.position)
         with nogil:
+            header = header_of(&event[0])
             self.step(&body, &header, self.position, self.position + size)
-        self.type_counts[logged_type] += 1
-        self.type_bytes[logged_type] += size
+        self.type_counts[self.pending_type] += 1
+        self.type_bytes[self.pending_type] += size
         self.position += size
 
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin, int64_t limit) except -1 nogil:
@@ -211,16 +216,12 @@ cdef class Scanner(TransactionMachine):
                     expected = self.vouched_stored
                     found = self.vouched_found
                 else:
-                    expected = <uint32_t> little(event + header.size - CHECKSUM_SIZE, CHECKSUM_SIZE)
+                    expected = stored_checksum(event, header.size)
                     found = crc32(0, event, header.size - CHECKSUM_SIZE)
                 if expected != found:
                     bad_checksum(&header, expected, found, self.position)
             self.compare_position(&header)
-            body = cursor_over(
-                event + HEADER_SIZE,
-                min(<int64_t> header.size - self.checksum_size, available) - HEADER_SIZE,
-                self.position + HEADER_SIZE,
-            )
+            body = body_of(event, &header, available, self.checksum_size, self.position)
             if self.seeking and skips(self, &body, &header):
                 self.position += header.size
                 continue
@@ -240,7 +241,7 @@ cdef class Scanner(TransactionMachine):
                 self.level == LEVEL_INDEX
                 and self.state == STATE_OUTSIDE
                 and self.position != self.distrusted
-                and (header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT or header.type == GTID_TAGGED_EVENT)
+                and is_mysql_gtid(header.type)
             ):
                 jumped = jump(self, &body, &header, event, available, NULL, 0)
                 if jumped == JUMP_DONE:
@@ -251,10 +252,7 @@ cdef class Scanner(TransactionMachine):
                 if header.type == TRANSACTION_PAYLOAD_EVENT:
                     self.begin_payload(&body, &header)
                     return STOP_PAYLOAD
-                if (
-                    MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1 <= header.type
-                    and header.type <= MARIADB_DELETE_ROWS_COMPRESSED_EVENT
-                ):
+                if is_compressed_rows(header.type):
                     self.pending_type = header.type
                     return STOP_COMPRESSED_ROWS
             self.step(&body, &header, self.position, self.position + header.size)
@@ -278,8 +276,8 @@ cdef class Scanner(TransactionMachine):
 
     cdef int begin_payload(self, Cursor *body, Header *header) except -1 nogil:
         """Begin a payload event, whose inner events follow separately."""
-        cdef int at = self.state * CLASSES + CLASS_PAYLOAD
-        if self.actions[at] != ACTION_END:
+        cdef int transition = self.state * CLASSES + CLASS_PAYLOAD
+        if self.actions[transition] != ACTION_END:
             illegal(header, CLASS_PAYLOAD, self.position, self.current.start)
         read_payload_fields(body, &self.current)
         self.payload_size = header.size

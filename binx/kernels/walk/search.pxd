@@ -30,8 +30,7 @@ cdef inline bint is_placed(
     """
     return (
         known_type(header.type)
-        and header.size >= HEADER_SIZE + checksum_size
-        and header.size <= file_size - position
+        and fits_file(header, position, file_size, checksum_size)
         and (
             header.next_position == <uint32_t> (position + header.size)
             or (inside and header.next_position == 0)

@@ -11,6 +11,11 @@ from libc.string cimport memcmp
 
 from binx.kernels.cursor cimport Cursor, little, remaining, take
 
+cdef enum:
+    # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
+    QUERY_FIXED = 13
+    LOAD_FIXED = 26
+
 cdef enum Statement:
     STATEMENT_OTHER
     STATEMENT_CHANGE
@@ -125,23 +130,27 @@ cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept n
     return STATEMENT_OTHER
 
 
-cdef inline int statement_in(Cursor body) except -1 nogil:
-    """Classify the statement in a QUERY event's body.
+cdef inline const uint8_t *take_query_head(Cursor *body) except NULL nogil:
+    """Take what a QUERY event's body has before the statement's text, and return the fixed part.
 
-    Thread ID, execution time, database length, error code, length of the status variables; variables, database,
-    zero byte, text.
+    Thread ID (4), execution time (4), length of the database's name (1), error code (2), length of the status
+    variables (2); then the variables, the name with a zero byte.
     """
-    cdef const uint8_t *fixed = take(&body, 13)
-    take(&body, <int64_t> little(fixed + 11, 2))
-    take(&body, <int64_t> fixed[8] + 1)
+    cdef const uint8_t *fixed = take(body, QUERY_FIXED)
+    take(body, <int64_t> little(fixed + 11, 2))
+    take(body, <int64_t> fixed[8] + 1)
+    return fixed
+
+
+cdef inline int statement_in(Cursor body) except -1 nogil:
+    """Classify the statement in a QUERY event's body."""
+    take_query_head(&body)
     return statement_of(body.base + body.position, remaining(&body))
 
 
 cdef inline int is_rollback_to(Cursor body) except -1 nogil:
     """Whether a QUERY event's body is a ROLLBACK TO SAVEPOINT."""
-    cdef const uint8_t *fixed = take(&body, 13)
-    take(&body, <int64_t> little(fixed + 11, 2))
-    take(&body, <int64_t> fixed[8] + 1)
+    take_query_head(&body)
     return rolls_back_to(body.base + body.position, remaining(&body))
 
 
@@ -223,17 +232,17 @@ cdef inline bint session_is_whole(const uint8_t *body, int64_t size, int64_t fix
     """
     cdef int64_t variables
     cdef int64_t name
-    cdef int64_t at = 0
-    cdef int64_t value
+    cdef int64_t offset = 0
+    cdef int64_t value_size
     if size < fixed:
         return False
     variables = body[11] | <int64_t> body[12] << 8
     name = fixed + variables + body[8]
     if name >= size or body[name] != 0:
         return False
-    while at < variables:
-        value = variable_size(body + fixed, variables, at + 1)
-        if value < 0:
-            return value == -2
-        at += 1 + value
+    while offset < variables:
+        value_size = variable_size(body + fixed, variables, offset + 1)
+        if value_size < 0:
+            return value_size == -2
+        offset += 1 + value_size
     return True

@@ -115,6 +115,15 @@ def spark() -> Iterator[Any]:
         yield session
 
 
+@pytest.fixture(scope="module")
+def service() -> Iterator[tuple[Any, str]]:
+    """A server of S3's protocol: its client and its address."""
+    from tests.object_store import object_store
+
+    with object_store() as store:
+        yield store
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB."""

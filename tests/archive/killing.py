@@ -24,8 +24,9 @@ from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
-from tests.archive.places import SHOP, check_manifests, contents, copy_logs, revealed
+from tests.archive.places import SHOP, check_manifests, copy_logs, revealed
 from tests.cli.process import BINX, binx, binx_with, environment
+from tests.exports import contents
 from tests.source.ages import EXAMPLE_RECIPIENT
 
 STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate")

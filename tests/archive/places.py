@@ -15,6 +15,7 @@ from binx.source import PlainFile
 from binx.source.age import AgeFile, Identities
 from binx.storage.store import LocalStore
 from tests.conftest import TESTDATA
+from tests.exports import contents
 from tests.source.ages import EXAMPLE_IDENTITY
 
 EXAMPLE = Identities((EXAMPLE_IDENTITY,), "the standard")
@@ -51,15 +52,6 @@ def check(dest: Path, source: Path | None = None) -> CheckReport:
 
 def states(reports: list[LogReport]) -> list[tuple[str, str]]:
     return [(Path(report.log).name, report.state.value) for report in reports]
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """What stands in a folder, by hash; locks are no content."""
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "_lock"
-    }
 
 
 def revealed(folder: Path) -> dict[str, str]:

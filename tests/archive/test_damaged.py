@@ -21,8 +21,9 @@ from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
 from binx.storage.store import LocalStore
 from binx.verify.run import verify
-from tests.archive.places import SHOP, UUID, archive, check_manifests, contents, copy_logs, manifests, states
+from tests.archive.places import SHOP, UUID, archive, check_manifests, copy_logs, manifests, states
 from tests.cli.process import binx
+from tests.exports import contents
 
 SECOND = "mysql-bin.000002"
 SIZE = (SHOP / SECOND).stat().st_size

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +30,14 @@ from tests.archive.places import (
     archive,
     check,
     check_manifests,
-    contents,
     copy_logs,
     manifests,
     states,
 )
 from tests.cli.process import binx
+from tests.exports import contents
 from tests.log.building import flip
-from tests.object_store import Bucket, object_store
+from tests.object_store import Bucket
 from tests.source.ages import Key, decrypted
 
 
@@ -360,12 +359,6 @@ class TestCommandLine:
         assert ended.code == 2
         assert secret not in ended.err
         assert not (tmp_path / "archive").exists()
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[tuple[Any, str]]:
-    with object_store() as store:
-        yield store
 
 
 def test_a_bucket_holds_an_encrypted_archive(

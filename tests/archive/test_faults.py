@@ -13,15 +13,9 @@ from binx.archive import writing
 from binx.errors import OutputError, SourceError
 from binx.storage import seekable
 from tests.archive.killing import VICTIMS, finish, killed_at
-from tests.archive.places import (
-    SHOP,
-    archive,
-    check_manifests,
-    contents,
-    copy_logs,
-    states,
-)
+from tests.archive.places import SHOP, archive, check_manifests, copy_logs, states
 from tests.cli.process import binx, binx_with
+from tests.exports import contents
 from tests.log.building import flip
 
 STEPS = {

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,10 @@ from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
 from binx.storage.remote_store import RemoteStore
 from binx.storage.store import LocalStore, open_store
-from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, contents, copy_logs, states
+from tests.archive.places import MARIADB_SHOP, SHOP, UUID, archive, copy_logs, states
 from tests.conftest import PROJECT
-from tests.object_store import Bucket, at_request, object_store, timed_out
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[tuple[Any, str]]:
-    with object_store() as store:
-        yield store
+from tests.exports import contents
+from tests.object_store import Bucket, at_request, timed_out
 
 
 @pytest.fixture

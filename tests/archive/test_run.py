@@ -27,11 +27,11 @@ from tests.archive.places import (
     SHOP,
     archive,
     check_manifests,
-    contents,
     copy_logs,
     manifests,
     states,
 )
+from tests.exports import contents
 from tests.log.building import flip
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.archive.places import IN_USE, check_manifests, contents, copy_logs
+from tests.archive.places import IN_USE, check_manifests, copy_logs
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
+from tests.exports import contents
 
 
 def test_a_line_is_told_for_each_log_and_one_where_nothing_is_to_do(tmp_path: Path) -> None:

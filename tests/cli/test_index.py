@@ -16,6 +16,7 @@ from tests.cli.conftest import Shop
 from tests.cli.process import binx, binx_with
 from tests.cli.test_usage import HEAVY, modules_after
 from tests.conftest import TESTDATA
+from tests.exports import contents
 from tests.log.building import flip
 
 
@@ -458,14 +459,10 @@ def compressed(request: pytest.FixtureRequest, shop: Shop, tmp_path: Path) -> li
     return paths
 
 
-def tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def test_the_data_set_is_the_same_byte_for_byte(compressed: list[Path], shop: Shop, tmp_path: Path) -> None:
     assert binx("to-parquet", *shop.logs, "-o", tmp_path / "plain").code == 0
     assert binx("to-parquet", *compressed, "-o", tmp_path / "compressed").code == 0
-    assert tree(tmp_path / "compressed") == tree(tmp_path / "plain")
+    assert contents(tmp_path / "compressed") == contents(tmp_path / "plain")
 
 
 def test_slices_and_listings_are_the_same(compressed: list[Path], shop: Shop, tmp_path: Path) -> None:

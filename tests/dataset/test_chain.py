@@ -30,7 +30,8 @@ from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.storage.store import open_store
 from binx.where.condition import Condition
 from tests.conftest import TESTDATA
-from tests.dataset.test_parquet import ask, contents, export
+from tests.dataset.test_parquet import ask
+from tests.exports import contents, export
 from tests.log import building
 
 CHAINS = {

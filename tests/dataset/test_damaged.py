@@ -12,8 +12,6 @@ import duckdb
 import pytest
 
 from binx.dataset.chain import SourceReport
-from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.walk.scan import Level
@@ -21,16 +19,22 @@ from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
-from binx.log.selection.selection import Selection, Selector
+from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
 from binx.where.condition import Condition
 from tests.conftest import TESTDATA
+from tests.exports import export
 from tests.log import building as b
 
 SHOP = TESTDATA / "mysql-9.7" / "shop" / "mysql-bin.000001"
 SMALL = TESTDATA / "mysql-9.7" / "small"
 STRIDE = 8 if os.environ.get("BINX_EVERY_BIT") else 997
 SALVAGE = OnDamage.SALVAGE
+
+
+def exported(path: Path, folder: Path, on_damage: OnDamage = SALVAGE) -> SourceReport:
+    (report,) = export(folder, [path], on_damage=on_damage)
+    return report
 
 
 def written(folder: Path, data: bytes, name: str = "mysql-bin.000001") -> Path:
@@ -52,14 +56,6 @@ def cut_out(
     options = ExtractOptions(format=form, on_damage=on_damage, rows=rows)
     with open_chain([str(path)], on_damage=on_damage) as chain:
         return extract(chain, selection or Selection(), str(output), options)
-
-
-def export(path: Path, folder: Path, on_damage: OnDamage = SALVAGE) -> SourceReport:
-    (file,) = open_files([str(path)])
-    with file:
-        selector = Selector(Selection(), [file.name])
-        (report,) = to_parquet([file], folder, selector, options=ParquetOptions(on_damage=on_damage))
-    return report
 
 
 def spans(path: Path) -> dict[str, tuple[int, int]]:
@@ -94,7 +90,7 @@ def test_nothing_is_written_of_a_damaged_log(hit: tuple[Path, set[str]], tmp_pat
         with pytest.raises(DamagedError):
             cut_out(hit[0], tmp_path / "out", form, on_damage=OnDamage.STOP)
     with pytest.raises(DamagedError):
-        export(hit[0], tmp_path / "lake", OnDamage.STOP)
+        exported(hit[0], tmp_path / "lake", OnDamage.STOP)
     assert not (tmp_path / "out").exists()
     assert not list((tmp_path / "lake").glob("_manifest/*"))
 
@@ -152,8 +148,8 @@ def rows(folder: Path) -> list[Any]:
 
 def test_salvage_writes_parquet_of_all_whole_transactions(hit: tuple[Path, set[str]], tmp_path: Path) -> None:
     path, touched = hit
-    report = export(path, tmp_path / "salvaged")
-    export(SHOP, tmp_path / "whole", OnDamage.STOP)
+    report = exported(path, tmp_path / "salvaged")
+    exported(SHOP, tmp_path / "whole", OnDamage.STOP)
     whole = rows(tmp_path / "whole")
     assert rows(tmp_path / "salvaged") == [one for one in whole if one[-1] not in touched]
     manifest = report.manifest
@@ -163,12 +159,12 @@ def test_salvage_writes_parquet_of_all_whole_transactions(hit: tuple[Path, set[s
     assert GtidSet.parse(manifest["gtid_set"]).isdisjoint(GtidSet.parse(",".join(touched)))
     for one in manifest["conservation"]:
         assert one["images"] == one["written"] + one["filtered"] + one["undecodable"]
-    assert export(path, tmp_path / "salvaged").kept
+    assert exported(path, tmp_path / "salvaged").kept
 
 
 def test_a_whole_log_is_salvaged_to_what_it_is(tmp_path: Path) -> None:
-    report = export(SHOP, tmp_path / "salvaged")
-    plain = export(SHOP, tmp_path / "plain", OnDamage.STOP)
+    report = exported(SHOP, tmp_path / "salvaged")
+    plain = exported(SHOP, tmp_path / "plain", OnDamage.STOP)
     assert report.manifest["damage"] == plain.manifest["damage"] == []
     assert report.manifest["files"] == plain.manifest["files"]
     assert "on_damage" not in plain.manifest["request"]
@@ -197,8 +193,8 @@ def undecodable_log(value: int) -> bytes:
 def test_a_transaction_that_cannot_be_decoded_to_its_end_leaves_no_row(tmp_path: Path) -> None:
     path = written(tmp_path / "log", undecodable_log(0xEE))
     with pytest.raises(BinxError):
-        export(path, tmp_path / "stopped", OnDamage.STOP)
-    report = export(path, tmp_path / "lake")
+        exported(path, tmp_path / "stopped", OnDamage.STOP)
+    report = exported(path, tmp_path / "lake")
     transactions = [one[-1] for one in rows(tmp_path / "lake")]
     assert transactions == [f"{b.UUID_TEXT}:{number}" for number in (1, 1, 3, 3)]
     (damage,) = report.manifest["damage"]
@@ -281,7 +277,7 @@ def test_without_checksums_any_flipped_bit_gives_an_answer_or_an_error(name: str
                     continue
         for on_damage in OnDamage:
             try:
-                export(path, tmp_path / f"lake-{on_damage.value}", on_damage)
+                exported(path, tmp_path / f"lake-{on_damage.value}", on_damage)
             except BinxError:
                 continue
 
@@ -305,27 +301,17 @@ def test_behind_damage_no_name_is_guessed(tmp_path: Path, damaged: bool) -> None
     lines = [json.loads(line) for line in (tmp_path / "out").read_text("utf-8").splitlines()]
     after = [line["after"] for line in lines if "after" in line]
     assert after == ([{"id": 1}, {"c1": 1}] if damaged else [{"id": 1}, {"id": 1}, {"id": 1}])
-    export(path, tmp_path / "lake")
+    exported(path, tmp_path / "lake")
     query = f"SELECT * FROM read_parquet('{tmp_path}/lake/changes/shop/orders/*', union_by_name=true)"
     columns = {one[0] for one in duckdb.connect().execute(query).description or ()}
     assert {"id", "c1"} & columns == ({"id", "c1"} if damaged else {"id"})
-
-
-def export_where(folder: Path, *paths: Path) -> list[SourceReport]:
-    files = open_files([str(path) for path in paths])
-    options = ParquetOptions(on_damage=SALVAGE, where=Condition("id = 1"))
-    try:
-        return list(to_parquet(files, folder, options=options))
-    finally:
-        for file in files:
-            file.close()
 
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_behind_damage_a_condition_knows_no_table(tmp_path: Path, damaged: bool) -> None:
     """What was called id before may be another column now."""
     path = written(tmp_path / "log", orders_log(damaged=damaged))
-    (report,) = export_where(tmp_path / "lake", path)
+    (report,) = export(tmp_path / "lake", [path], on_damage=SALVAGE, where=Condition("id = 1"))
     assert report.manifest["gtid_set"] == f"{b.UUID_TEXT}:{'2' if damaged else '2-4'}"
     assert len(rows(tmp_path / "lake")) == report.rows == (1 if damaged else 3)
 
@@ -335,7 +321,7 @@ def test_nor_does_it_in_the_logs_behind_one_that_is_there_already(tmp_path: Path
     first = written(tmp_path / "log", orders_log(damaged=damaged))
     insert = (b.BEGIN, b.table_map(), b.rows(1), b.xid())
     second = written(tmp_path / "log", b.whole_log(b.gtid(5), *insert, b.STOP), "mysql-bin.000002")
-    export_where(tmp_path / "lake", first)
-    kept, report = export_where(tmp_path / "lake", first, second)
+    export(tmp_path / "lake", [first], on_damage=SALVAGE, where=Condition("id = 1"))
+    kept, report = export(tmp_path / "lake", [first, second], on_damage=SALVAGE, where=Condition("id = 1"))
     assert (kept.kept, report.kept) == (True, False)
     assert report.manifest["gtid_set"] == ("" if damaged else f"{b.UUID_TEXT}:5")

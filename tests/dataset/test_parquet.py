@@ -21,36 +21,18 @@ import pytest
 
 from binx.dataset import finder as finding
 from binx.dataset import source_files
-from binx.dataset.chain import SourceReport
-from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import to_parquet
 from binx.dataset.parquet_file import ParquetFile
 from binx.errors import DamagedError, OutputError, RefusedError, TruncatedError
 from binx.event.gtid.sets import GtidSet
-from binx.log.file import open_files
-from binx.log.selection.selection import Selection, Selector
+from binx.log.selection.selection import Selection
 from binx.rows.decoder import DecoderOptions
 from tests.conftest import TESTDATA
+from tests.exports import contents, export
 from tests.log import building
 
 SHOP = TESTDATA / "mysql-9.7" / "shop"
 CHAIN = sorted(SHOP.glob("mysql-bin.0*"))
 COUNTED = json.loads((SHOP / "expected" / "files.json").read_text("utf-8"))["files"]
-
-
-def export(
-    folder: Path,
-    paths: list[Path] = CHAIN,
-    selection: Selection | None = None,
-    options: ParquetOptions | None = None,
-) -> list[SourceReport]:
-    files = open_files([str(path) for path in paths])
-    try:
-        selector = Selector(selection or Selection(), [file.name for file in files])
-        return list(to_parquet(files, folder, selector, options=options))
-    finally:
-        for file in files:
-            file.close()
 
 
 def ask(query: str) -> list[Any]:
@@ -59,18 +41,10 @@ def ask(query: str) -> list[Any]:
     return answer
 
 
-def contents(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != "_lock"
-    }
-
-
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dataset")
-    export(folder)
+    export(folder, CHAIN)
     return folder
 
 
@@ -197,9 +171,9 @@ def test_damage_is_told_alike_however_far_ahead_it_is_found(
     data[place] ^= 0xFF
     path.write_bytes(data)
     with pytest.raises(DamagedError) as alone:
-        export(tmp_path / "alone", [CHAIN[0], path], options=ParquetOptions(jobs=1))
+        export(tmp_path / "alone", [CHAIN[0], path], jobs=1)
     with pytest.raises(DamagedError) as found:
-        export(tmp_path / "out", [CHAIN[0], path], options=ParquetOptions(jobs=jobs))
+        export(tmp_path / "out", [CHAIN[0], path], jobs=jobs)
     assert str(found.value) == str(alone.value)
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
     assert len(list((tmp_path / "out" / "_manifest").iterdir())) == 1
@@ -218,10 +192,10 @@ def test_a_disk_that_is_full_ends_it_and_leaves_nothing(
 
     monkeypatch.setattr(ParquetFile, "_write", fail)
     with pytest.raises(OutputError, match="no space left"):
-        export(tmp_path, CHAIN, options=ParquetOptions(jobs=jobs))
+        export(tmp_path, CHAIN, jobs=jobs)
     monkeypatch.undo()
     assert contents(tmp_path) == before
-    assert len(export(tmp_path)) == len(CHAIN)
+    assert len(export(tmp_path, CHAIN)) == len(CHAIN)
 
 
 def test_the_same_log_given_twice_is_written_once(tmp_path: Path) -> None:
@@ -275,15 +249,14 @@ def test_a_table_pattern_leaves_out_the_rows_of_other_tables(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy", "lz4", "none"])
 def test_every_compression_holds_the_same_rows(compression: str, dataset: Path, tmp_path: Path) -> None:
-    export(tmp_path, CHAIN[:1], options=ParquetOptions(compression=compression))
+    export(tmp_path, CHAIN[:1], compression=compression)
     for path in changes_of(CHAIN[0], tmp_path, dataset):
         other = pq.read_table(dataset / path, partitioning=None)
         assert pq.read_table(tmp_path / path, partitioning=None).equals(other)
 
 
 def test_little_memory_makes_smaller_row_groups_and_the_same_rows(dataset: Path, tmp_path: Path) -> None:
-    options = ParquetOptions(decoder=DecoderOptions(memory=64 * 1024))
-    export(tmp_path, CHAIN[3:4], options=options)
+    export(tmp_path, CHAIN[3:4], decoder=DecoderOptions(memory=64 * 1024))
     more = 0
     for path in changes_of(CHAIN[3], tmp_path, dataset):
         small, other = pq.ParquetFile(tmp_path / path), pq.ParquetFile(dataset / path)
@@ -296,7 +269,7 @@ def test_a_file_of_many_columns_ends_before_its_foot_takes_much_memory(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_files, "CHUNKS", 100)
-    (report,) = export(tmp_path, CHAIN[3:4], options=ParquetOptions(decoder=DecoderOptions(memory=64 * 1024)))
+    (report,) = export(tmp_path, CHAIN[3:4], decoder=DecoderOptions(memory=64 * 1024))
     files = Counter(
         (entry["db"], entry["table"]) for entry in report.manifest["files"] if entry["kind"] == "changes"
     )

@@ -21,15 +21,14 @@ import pytest
 from binx.dataset import parquet_file
 from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import to_parquet
 from binx.dataset.parquet_file import ParquetFile, Shared, Spill, with_statistics
 from binx.dataset.transaction import Transaction
-from binx.log.file import open_files
 from binx.rows.decoder import DecoderOptions
 from testdata.compare import normal, spell
 from tests.conftest import TESTDATA
 from tests.dataset.current_state import Row, current_state
 from tests.dataset.tables import many_rows, opened, sha256, written
+from tests.exports import export
 
 SCHEMA = pa.schema([("_transaction", pa.dictionary(pa.int32(), pa.string())), ("n", pa.int64())])
 
@@ -278,13 +277,10 @@ SMALL = [
 ]
 
 
-def export(paths: list[Path], folder: Path, warnings: Sequence[str] = ()) -> None:
-    files = open_files([str(path) for path in paths])
-    for report in to_parquet(files, folder):
+def exported(paths: list[Path], folder: Path, warnings: Sequence[str] = ()) -> None:
+    for report in export(folder, paths):
         assert report.manifest["losses"] == []
         assert report.manifest["warnings"] == list(warnings)
-    for file in files:
-        file.close()
 
 
 def expect_rows(state: list[Row], expected: dict[str, Any], rows: list[list[str | None]]) -> None:
@@ -303,7 +299,7 @@ def expect_rows(state: list[Row], expected: dict[str, Any], rows: list[list[str 
 @pytest.mark.parametrize("server", SERVERS)
 def test_the_shops_state_is_what_select_said(server: str, tmp_path: Path) -> None:
     shop = TESTDATA / server / "shop"
-    export(sorted(shop.glob("mysql-bin.0*")), tmp_path)
+    exported(sorted(shop.glob("mysql-bin.0*")), tmp_path)
     tables = json.loads((shop / "expected/tables.json").read_text("utf-8"))["tables"]
     compared = 0
     for name, expected in tables.items():
@@ -324,7 +320,7 @@ def test_the_state_of_a_small_log_is_what_select_said(server: str, path: Path, t
     if path.stem in NOT_STATE_FROM_ROWS and (server, path.stem) != ("mysql-9.7", "compressed"):
         pytest.skip(NOT_STATE_FROM_ROWS[path.stem])
     expected = json.loads(path.with_suffix(".expected.json").read_text("utf-8"))
-    export([path], tmp_path, warnings=WARNINGS.get((server, path.stem), ()))
+    exported([path], tmp_path, warnings=WARNINGS.get((server, path.stem), ()))
     for name, table in expected["tables"].items():
         db, _, short = name.partition(".")
         names = {column["name"] for column in table["columns"]}

@@ -8,11 +8,10 @@ from typing import TypeVar
 
 import pytest
 
-from binx.dataset.parquet import to_parquet
-from binx.log.chain.inputs import open_chain
 from testdata.programs import MissingServerError
 from testdata.servers import Server
 from testdata.small import drop_databases
+from tests.exports import export
 
 Kind = TypeVar("Kind", bound=Server)
 
@@ -60,5 +59,4 @@ def logs_of(server: Server, *parts: str) -> list[Path]:
 def export_last(server: Server, data: Path) -> None:
     """Close the server's log and put its changes into a data set."""
     server.flush_logs()
-    with open_chain([str(server.binlogs()[-2])]) as chain:
-        list(to_parquet([ends.file for ends in chain], data))
+    export(data, server.binlogs()[-2:-1])

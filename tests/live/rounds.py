@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import to_parquet
-from binx.log.file import open_files
 from binx.rows.ddl.catalog import Catalog
 from testdata.servers import Server, ServerError
+from tests.exports import export
 from tests.live.logs import empty
 from tests.live.reading import compare_with_listing
 from tests.live.state import final_state
@@ -91,12 +89,9 @@ class Round:
     def compare_parquet(self) -> Iterator[str]:
         """The data set's current state against SELECT."""
         lake = self.folder / "lake"
-        files = open_files([str(path) for path in self._logs])
-        for report in to_parquet(files, lake):
+        for report in export(lake, self._logs):
             losses = [loss for loss in report.manifest["losses"] if LOST_FILE not in str(loss)]
             yield from (f"{report.manifest['source']['name']}: loss {loss}" for loss in losses)
-        for file in files:
-            file.close()
         states = final_state(lake)
         for name in sorted(self._from_rows):
             table = self._tables[name]
@@ -114,12 +109,8 @@ class Round:
         """What a loader makes of overlapping exports, taken in any order, against SELECT."""
         choose = random.Random(self.seed)
         lakes = [self.folder / "whole", self.folder / "again"]
-        for lake, options in zip(lakes, (ParquetOptions(), ParquetOptions(compression="none")), strict=True):
-            files = open_files([str(path) for path in self._logs])
-            for _ in to_parquet(files, lake, options=options):
-                pass
-            for file in files:
-                file.close()
+        export(lakes[0], self._logs)
+        export(lakes[1], self._logs, compression="none")
         manifests = [path for lake in lakes for path in sorted((lake / "_manifest").iterdir())]
         choose.shuffle(manifests)
         pieces = [self.folder / "piece-0", self.folder / "piece-1"]

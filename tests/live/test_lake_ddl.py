@@ -15,12 +15,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset.parquet import to_parquet
-from binx.log.chain.inputs import open_chain
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load
 from binx.spark.lake.table_name import TableName
 from testdata.servers import Server
+from tests.exports import export
 from tests.live.logs import export_last, sections
 from tests.live.schema_rounds import DATABASES, SchemaRound
 from tests.live.tables_at_end import differences
@@ -80,8 +79,7 @@ def test_a_server_whose_id_changes_and_comes_back_has_one_chain(
     server.sql(f"SET GLOBAL server_id = {own_id}")
     server.flush_logs()
     for count in (2, 4):
-        with open_chain([str(log) for log in server.binlogs()[:count]]) as chain:
-            list(to_parquet([ends.file for ends in chain], tmp_path / "data"))
+        export(tmp_path / "data", server.binlogs()[:count])
         load(LoadOptions((str(tmp_path / "data"),), str(tmp_path / "lake")), lambda: nullcontext(spark))
     assert differences(server, "ddl", tmp_path / "lake") == ([], 0)
 
@@ -101,8 +99,7 @@ def test_tables_are_what_select_shows_after_random_statements(
     told = []
     for rotation in range(ROTATIONS):
         traffic.rotate(last=rotation == ROTATIONS - 1)
-        with open_chain([str(server.binlogs()[-2])]) as chain:
-            list(to_parquet([ends.file for ends in chain], data))
+        export(data, server.binlogs()[-2:-1])
         told += [f"rotation {rotation}: {one}" for one in _loaded(server, data, after_each, spark)]
     told += [f"at once: {one}" for one in _loaded(server, data, at_once, spark)]
     rebuilt = _contents(after_each, "ranges")

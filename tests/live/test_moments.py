@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset.parquet import to_parquet
 from binx.errors import BinxError, RefusedError
-from binx.log.chain.inputs import open_chain
 from binx.spark.lake.at_moment import table_at
 from testdata.expected import describe_table, select_rows, tables_of
 from testdata.relay import linked
 from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.exports import export
 from tests.live.logs import needed
 from tests.live.schema_rounds import DATABASES, SchemaRound
 from tests.live.tables_at_end import compare_rows
@@ -49,8 +48,7 @@ def test_the_state_at_a_moment_is_that_of_a_replica_stopped_there(
         traffic = SchemaRound(source, f"{SEED}-{kind.__name__}-{gtids}")
         for number in range(ROTATIONS):
             traffic.rotate(last=number == ROTATIONS - 1)
-        with open_chain([str(path) for path in source.binlogs()[:-1]]) as chain:
-            list(to_parquet([ends.file for ends in chain], tmp_path / "lake"))
+        export(tmp_path / "lake", source.binlogs()[:-1])
         parts = (tmp_path / "lake" / "transactions").glob("*.parquet")
         rows = pa.concat_tables(map(pq.read_table, parts)).sort_by("commit_version").to_pylist()
         # The databases are there from the first transaction of the traffic on.

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import binx
-from binx.dataset.parquet import to_parquet
 from binx.errors import RefusedError
 from binx.event.format import Flavour
 from binx.inspect.why import RowLife
@@ -36,6 +35,7 @@ from testdata.encrypted import decrypted_by_server, encrypting_server
 from testdata.programs import MYSQL_HINT, find_mysql
 from testdata.relay import replicate
 from testdata.servers import MariaDBServer, MySQLServer, Server
+from tests.exports import export
 from tests.live.logs import empty, needed, sections
 from tests.live.test_differential import ROUNDS
 from tests.stats.mysqlbinlog import count_listing, count_with_binx, print_log
@@ -257,8 +257,7 @@ def test_rows_that_change_hands_are_told(server: Server, tmp_path: Path) -> None
             pytest.raises(RefusedError, match=r"“ALTER TABLE t .* PARTITION|TABLE"),
         ):
             extract(chain, selection, str(tmp_path / "undo.sql"), options)
-    with open_chain([log]) as chain:
-        list(to_parquet([ends.file for ends in chain], tmp_path))
+    export(tmp_path, [log])
     (statements,) = (tmp_path / "statements").glob("*.parquet")
     effects = [
         one for row in pq.ParquetFile(statements).read(["effects"]).to_pylist() for one in row["effects"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset.parquet import to_parquet
 from binx.errors import RefusedError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
@@ -25,6 +24,7 @@ from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
+from tests.exports import export
 from tests.live.logs import empty, log_of, logs_of
 from tests.slices.sql.sql_of import everything
 
@@ -123,8 +123,7 @@ def test_empty_values_of_a_shape_that_mariadb_gives_are_read_and_found(
     [made] = logs_of(mariadb, EMPTY_SHAPES)
     before = rows_document(mariadb)["tables"]
     log = log_of(mariadb, "UPDATE small.t SET id = id + 10")
-    with BinlogFile.open(str(made)) as first, BinlogFile.open(str(log)) as second:
-        list(to_parquet([first, second], tmp_path))
+    export(tmp_path, [made, log])
     (changes,) = (tmp_path / "changes/small/t").glob(f"{log.name}.*.parquet")
     assert pq.ParquetFile(changes).read(["place"]).to_pylist() == [{"place": {"srid": 0, "wkb": b""}}] * 4
     mariadb.script(undo_of(log, tables=made))

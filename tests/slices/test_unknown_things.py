@@ -14,18 +14,18 @@ from typing import Any
 
 import pytest
 
-from binx.dataset.parquet import to_parquet
 from binx.errors import UnsupportedError
 from binx.event.header import EventType
 from binx.log.chain.inputs import open_chain
 from binx.log.file import open_files
-from binx.log.selection.selection import Selection, Selector
+from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.stats.gather import gather
 from binx.verify.report import ProblemKind
 from binx.verify.run import verify
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
+from tests.exports import export
 
 SOURCE = TESTDATA / "mysql-9.7" / "small" / "all_types_minimal_metadata.binlog"
 CRC = 4
@@ -114,9 +114,7 @@ def exported(change: Change, folder: Path) -> list[str]:
     path.write_bytes(altered(change))
     images = []
     for name in (str(path), str(SOURCE)):
-        files = open_files([name])
-        (report,) = to_parquet(files, folder / f"{Path(name).stem}-set")
-        files[0].close()
+        (report,) = export(folder / f"{Path(name).stem}-set", [name])
         images.append(report.manifest["conservation"])
         warnings: list[str] = report.manifest["warnings"]
         if name == str(path):
@@ -164,9 +162,7 @@ def partly_unknown(tmp_path: Path) -> Path:
 
 def others_exported(path: Path, folder: Path) -> dict[str, Any]:
     """The manifest of an export of all tables but that one."""
-    with open_chain([str(path)]) as chain:
-        wanted = Selector(Selection(tables=OTHERS), [path.name])
-        (report,) = to_parquet([chain[0].file], folder, wanted)
+    (report,) = export(folder, [path], Selection(tables=OTHERS))
     return report.manifest
 
 
@@ -224,11 +220,8 @@ def test_a_diff_compares_the_other_tables(partly_unknown: Path, tmp_path: Path, 
 
 
 def test_such_a_table_stops_an_export_that_wants_it(partly_unknown: Path, tmp_path: Path) -> None:
-    with (
-        open_chain([str(partly_unknown)]) as chain,
-        pytest.raises(UnsupportedError, match=rf"unknown one \(type 200\) in column 1 of small.{NAME};"),
-    ):
-        list(to_parquet([chain[0].file], tmp_path / "set"))
+    with pytest.raises(UnsupportedError, match=rf"unknown one \(type 200\) in column 1 of small.{NAME};"):
+        export(tmp_path / "set", [partly_unknown])
 
 
 def test_listings_and_figures_tell_of_rows_that_are_not_counted(partly_unknown: Path) -> None:

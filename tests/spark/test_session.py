@@ -23,10 +23,11 @@ from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.place import Place
 from binx.spark.lake.run import load
 from binx.spark.lake.state.tables import Options
-from tests.conftest import PROJECT, TESTDATA
+from tests.conftest import PROJECT, SHOPS, TESTDATA
+from tests.exports import export
 from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load, files_of
-from tests.spark.test_shop import export, one_process, put
+from tests.spark.test_shop import one_process, put
 
 
 def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ STATEMENTS = [one.strip() for block in BLOCK.findall(TEXT) for one in block.spli
 def engines(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Callable[[str], Any]]:
     """Both engines with the views of a load."""
     folder = tmp_path_factory.mktemp("page")
-    export(sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*")), folder / "lake")
+    export(folder / "lake", SHOPS["mysql-9.7"])
     options = LoadOptions((str(folder / "lake"),), str(folder / "tables"), ("shop.orders",), scd2=True)
     load(options, lambda: nullcontext(spark))
     connection = duckdb.connect()

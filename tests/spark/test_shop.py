@@ -22,9 +22,7 @@ import pytest
 from binx.cli.commands import to_parquet as to_parquet_command
 from binx.cli.run import run as run_command
 from binx.dataset.dataset import escape_name
-from binx.dataset.parquet import to_parquet
 from binx.errors import ExitCode, OutputError
-from binx.log.file import open_files
 from binx.spark.lake import run as load_run
 from binx.spark.lake.arrow.replay import applied
 from binx.spark.lake.place import Place
@@ -34,25 +32,18 @@ from tests.cli.process import binx, environment
 from tests.cli.test_examples import EVERY, needs_spark, prepare, run
 from tests.conftest import TESTDATA
 from tests.dataset.tables import SCHEMA, many_rows, write
+from tests.exports import export
 from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load
 from tests.spark.test_export import natively
 from tests.spark.test_state import ORDERS, insert, orders
 
 
-def export(paths: list[Path], folder: Path) -> None:
-    files = open_files([str(path) for path in paths])
-    for _ in to_parquet(files, folder):
-        pass
-    for file in files:
-        file.close()
-
-
 @pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
 def test_the_shops_tables_are_what_select_said(server: str, tmp_path: Path, load: Load) -> None:
     shop = TESTDATA / server / "shop"
     chain = sorted(shop.glob("mysql-bin.0*"))
-    export(chain, tmp_path / "lake")
+    export(tmp_path / "lake", chain)
     code, summary = load(tmp_path / "lake", tmp_path / "tables")
     assert code == ExitCode.LOSSES
     assert any("statements" in loss for loss in summary["losses"])
@@ -70,9 +61,7 @@ def test_the_current_state_of_minimal_images_is_what_select_said(
     server: str, tmp_path: Path, load: Load, rows: Callable[..., list[dict[str, Any]]]
 ) -> None:
     log = TESTDATA / server / "small" / "row_image_minimal.binlog"
-    files = open_files([str(log)])
-    assert len(list(to_parquet(files, tmp_path / "lake"))) == 1
-    files[0].close()
+    assert len(export(tmp_path / "lake", [log])) == 1
     code, summary = load(tmp_path / "lake", tmp_path / "tables")
     assert code == ExitCode.DONE, summary
     expected = json.loads(log.with_suffix(".expected.json").read_text("utf-8"))["tables"]["small.keyed"]

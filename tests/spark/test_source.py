@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from binx.dataset.parquet import to_parquet
-from binx.log.file import BinlogFile
 from binx.spark import register
 from tests.conftest import TESTDATA
+from tests.exports import export
 
 MYSQL = TESTDATA / "mysql-9.7"
 SHOP = MYSQL / "shop"
@@ -37,8 +36,7 @@ def in_order(frame: Any) -> pa.Table:
 
 def test_types_and_values_are_those_that_spark_reads_from_the_data_set(source: Any, tmp_path: Path) -> None:
     log = MYSQL / "small" / "all_types.binlog"
-    with BinlogFile.open(str(log)) as file:
-        (report,) = to_parquet([file], tmp_path)
+    (report,) = export(tmp_path, [log])
     entries = [entry for entry in report.manifest["files"] if entry["kind"] == "changes"]
     for entry in entries:
         expected = source.read.parquet(str(tmp_path / entry["path"]))

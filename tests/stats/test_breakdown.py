@@ -15,7 +15,6 @@ from zoneinfo import ZoneInfo
 import duckdb
 import pytest
 
-from binx.dataset.parquet import to_parquet
 from binx.errors import UsageError
 from binx.log.file import BinlogFile
 from binx.log.selection.moments import parse_time
@@ -34,6 +33,7 @@ from binx.stats.dimensions import (
 )
 from binx.stats.gather import gather, incomplete
 from tests.conftest import SERVERS, SHOPS
+from tests.exports import export
 from tests.stats.logs import Statement, figures_of, log_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -70,8 +70,7 @@ def groups_of(
 @pytest.fixture(scope="module", params=SERVERS)
 def lake(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     folder = tmp_path_factory.mktemp("lake")
-    with opened(SHOPS[request.param]) as files:
-        list(to_parquet(files, folder))
+    export(folder, SHOPS[request.param])
     return request.param, folder
 
 

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from binx.dataset.options import ParquetOptions, StatementTexts
-from binx.dataset.parquet import to_parquet
+from binx.dataset.options import StatementTexts
 from binx.errors import BinxError, UsageError
 from binx.event.statement_digest import digest_of, digest_text
 from binx.log.chain.inputs import open_chain
@@ -23,6 +22,7 @@ from binx.stats import findings
 from binx.stats.dimensions import MEASURES, Dimension
 from binx.stats.gather import figures_json, gather
 from tests.conftest import PROJECT, TESTDATA
+from tests.exports import export
 from tests.log.searching import Bytes
 from tests.stats.logs import figures_of
 
@@ -40,14 +40,7 @@ def broken_down(paths: list[Path], *by: Dimension) -> SimpleNamespace:
 
 @pytest.mark.parametrize("paths", LOGS, ids=lambda paths: "-".join(paths[0].parts[-3:-1]))
 def test_each_statement_has_the_rows_that_the_data_set_has_of_it(paths: list[Path], tmp_path: Path) -> None:
-    with open_chain([str(path) for path in paths]) as chain:
-        list(
-            to_parquet(
-                [ends.file for ends in chain],
-                tmp_path,
-                options=ParquetOptions(statements=StatementTexts.TEXT),
-            )
-        )
+    export(tmp_path, paths, statements=StatementTexts.TEXT)
     digests: dict[tuple[int, int], str | None] = defaultdict(lambda: None)
     statements: dict[str | None, int] = defaultdict(int)
     for path in (tmp_path / "statements").glob("*"):

@@ -6,36 +6,26 @@ import hashlib
 import json
 import signal
 import tempfile
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet
-from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import to_parquet
 from binx.dataset.transaction import Transaction
 from binx.errors import BinxError, OutputError
-from binx.log.file import open_files
-from binx.log.selection.selection import Selection, Selector
+from binx.log.selection.selection import Selection
 from binx.storage.remote_store import RemoteStore
-from tests.archive.places import SHOP, archive, contents, copy_logs
+from tests.archive.places import SHOP, archive, copy_logs
 from tests.cli.process import binx, binx_with
 from tests.dataset.test_dataset import MANIFEST
-from tests.object_store import Bucket, at_request, object_store, timed_out
+from tests.exports import contents, export
+from tests.object_store import Bucket, at_request, timed_out
 
 CHAIN = sorted(SHOP.glob("mysql-bin.0*"))[:2]
 FEW = Selection(limit=6)
 """Transactions whose rows are in few tables."""
-
-
-@pytest.fixture(scope="module")
-def service() -> Iterator[tuple[Any, str]]:
-    with object_store() as store:
-        yield store
 
 
 @pytest.fixture
@@ -51,18 +41,6 @@ def bucket(
     monkeypatch.setenv("TMPDIR", str(passing))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return Bucket(service, request.node.nodeid)
-
-
-def export(
-    place: Path | str, paths: list[Path] = CHAIN, selection: Selection | None = None, **settings: Any
-) -> list[SourceReport]:
-    files = open_files([str(path) for path in paths])
-    try:
-        selector = Selector(selection or Selection())
-        return list(to_parquet(files, place, selector, options=ParquetOptions(**settings)))
-    finally:
-        for file in files:
-            file.close()
 
 
 def check_manifests(bucket: Bucket) -> None:
@@ -82,12 +60,12 @@ def on_the_way(tmp_path: Path) -> list[Path]:
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What a folder holds."""
     folder = tmp_path_factory.mktemp("folder")
-    export(folder)
+    export(folder, CHAIN)
     return contents(folder)
 
 
 def test_a_bucket_holds_what_a_folder_would(bucket: Bucket, tmp_path: Path, expected: dict[str, str]) -> None:
-    assert [report.kept for report in export(bucket.uri)] == [False, False]
+    assert [report.kept for report in export(bucket.uri, CHAIN)] == [False, False]
     assert bucket.contents() == expected
     assert on_the_way(tmp_path) == []
 
@@ -106,11 +84,11 @@ def test_a_store_that_falls_silent_is_asked_once_to_remove_what_was_begun(
         at_request(patch, 40, timed_out)
         patch.setattr(RemoteStore, "remove", silent)
         with pytest.raises(BinxError, match="timed out"):
-            export(bucket.uri)
+            export(bucket.uri, CHAIN)
     assert len(asked) == 1
     assert asked[0].startswith("schemas/")
     check_manifests(bucket)
-    export(bucket.uri)
+    export(bucket.uri, CHAIN)
     assert bucket.contents() == expected
 
 
@@ -231,7 +209,7 @@ def test_the_tables_of_an_archive_grow_there(bucket: Bucket, tmp_path: Path) -> 
     lake = bucket.place("lake")
     archive(copy_logs(tmp_path / "logs", 1), bucket.uri, parquet=lake)
     archive(copy_logs(tmp_path / "logs", 2), bucket.uri, parquet=lake)
-    export(tmp_path / "folder")
+    export(tmp_path / "folder", CHAIN)
     assert bucket.contents("lake") == contents(tmp_path / "folder")
     assert archive(tmp_path / "logs", bucket.uri, parquet=lake)[1].is_idle
 

@@ -17,13 +17,11 @@ import sqlglot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from binx.dataset.options import ParquetOptions
-from binx.dataset.parquet import to_parquet
 from binx.errors import AbsentError, UsageError
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.log.selection.selection import Selection, Selector
+from binx.log.selection.selection import Selection
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
 from binx.slices.extract import ExtractOptions, SliceFormat, extract
 from binx.slices.sql.literals import SqlValues
@@ -32,6 +30,7 @@ from binx.where.literals import literal_of
 from binx.where.values import COMPARISONS, Literal, Operand, compared
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
+from tests.exports import export
 from tests.slices.spelled import texts_of
 
 SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
@@ -41,8 +40,7 @@ SHOP = sorted((TESTDATA / "mysql-9.7" / "shop").glob("mysql-bin.0*"))
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shop's logs as a data set."""
     folder = tmp_path_factory.mktemp("lake")
-    with open_chain([str(path) for path in SHOP]) as chain:
-        list(to_parquet([ends.file for ends in chain], folder))
+    export(folder, SHOP)
     return folder / "changes" / "shop"
 
 
@@ -393,10 +391,8 @@ def test_tables_whose_column_cannot_be_compared_are_passed_over_and_told(tmp_pat
 
 
 def test_parquet_tells_of_tables_whose_column_cannot_be_compared(tmp_path: Path) -> None:
-    options = ParquetOptions(where=Condition("c <> 'zz'"), jobs=1)
-    with open_chain([str(MIXED)]) as chain:
-        files = [ends.file for ends in chain]
-        (manifest,) = [export.manifest for export in to_parquet(files, tmp_path, options=options)]
+    (report,) = export(tmp_path, [MIXED], where=Condition("c <> 'zz'"), jobs=1)
+    manifest = report.manifest
     written = {entry["table"] for entry in manifest["files"] if entry["kind"] == "changes"}
     assert written == {"keyed"}
     skipped = [text for text in manifest["warnings"] if "were skipped" in text]
@@ -481,11 +477,9 @@ def test_times_of_day_go_beyond_a_day_and_below_zero(span: timedelta) -> None:
 def written(folder: Path, where: str | None, *, limit: int | None = None) -> list[dict[str, Any]]:
     """Manifests of the shop's orders that fulfil a condition."""
     condition = None if where is None else Condition(where)
-    options = ParquetOptions(where=condition, where_limit=limit, jobs=1)
-    with open_chain([str(path) for path in SHOP]) as chain:
-        files = [ends.file for ends in chain]
-        selector = Selector(Selection(tables=("shop.orders",)), [file.name for file in files])
-        return [report.manifest for report in to_parquet(files, folder, selector, options=options)]
+    orders = Selection(tables=("shop.orders",))
+    reports = export(folder, SHOP, orders, where=condition, where_limit=limit, jobs=1)
+    return [report.manifest for report in reports]
 
 
 @pytest.mark.parametrize("condition", CONDITIONS["orders"][:6])

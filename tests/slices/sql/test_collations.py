@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from binx.slices.sql.foreign_keys import fold, may_be_equal
-from tests.dataset.test_parquet import export
+from tests.exports import export
 from tests.log import building
 
 

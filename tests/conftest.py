@@ -27,12 +27,8 @@ settings.load_profile("binx")
 
 TOGETHER = {
     "tests/spark/": "Spark",
-    "tests/live/test_base": "lakes",
-    "tests/live/test_lake_": "lakes",
-    "tests/live/test_load_": "lakes",
-    "tests/live/test_absent_columns": "lakes",
-    "tests/live/test_moments": "lakes",
-    "tests/live/test_personal_data": "lakes",
+    "tests/live/lake/test_state": "servers",
+    "tests/live/lake/": "lakes",
     "tests/live/test_plan": "plan",
     "tests/live/test_corpus_sql": "corpus",
     "tests/live/test_pull": "pull",

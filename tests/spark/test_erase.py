@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from binx.cli.run import run
-from tests.live.test_personal_data import canaries
+from tests.live.lake.test_personal_data import canaries
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server, renumbered
 from tests.spark.test_state import ORDERS

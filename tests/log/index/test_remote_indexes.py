@@ -24,7 +24,6 @@ from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.slices.search import Search
 from binx.source import remote
-from binx.source.remote import RemoteFile
 from binx.storage.seekable import write_seekable
 from tests.archive.places import SHOP, archive
 from tests.cli.process import binx
@@ -260,14 +259,11 @@ def selections(draw: st.DrawFn, server: str, first: int, logs: list[str]) -> Sel
 def chains(server: str, indexes: Path) -> Iterator[tuple[list[FileEnds], list[FileEnds]]]:
     """A shop's logs, once without and once with their index files."""
     paths = list(map(str, SHOPS[server]))
-    with (
-        open_chain(paths) as plain,
-        open_chain(paths, index=IndexUse(str(indexes))) as indexed,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with open_chain(paths) as plain, open_chain(paths, index=IndexUse(str(indexes))) as indexed:
         assert all(ends.file.index is not None for ends in indexed)
         # As a compressed log or one in an object store, whose index is used for GTIDs too.
-        patch.setattr("binx.log.scan.PlainFile", RemoteFile)
+        for ends in indexed:
+            ends.file.is_plain = False
         yield plain, indexed
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
+from tests.live.lake.test_load_kills import SEED, contents, finish, staged, stages, works_until  # noqa: F401
 from tests.live.test_differential import ROUNDS
-from tests.live.test_load_kills import SEED, contents, finish, staged, stages, works_until  # noqa: F401
 
 VICTIMS = ("driver", "executor", "worker")
 _PATIENCE = 120

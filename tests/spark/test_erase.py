@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,23 @@ def test_rows_of_a_renamed_table_go_even_if_it_is_truncated_since(
     assert canaries(out)
     assert run(["erase", str(out), "--table", "shop.archive", "--where", "id >= 50", "--quiet"]) == 0
     assert canaries(out) == set()
+
+
+def test_times_are_compared_as_servers_print_them(
+    tmp_path: Path, load: Load, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Server()
+    server.create(ORDERS, [FIELDS[0], ("at", pa.timestamp("us"))], ["id"])
+    half = datetime(2026, 11, 20, 9, 30, 0, 500_000)
+    server.transaction(("insert", ORDERS, {"id": 1, "at": half}), ("insert", ORDERS, {"id": 2, "at": None}))
+    server.export_all(tmp_path / "lake")
+    assert load(tmp_path / "lake", tmp_path / "out")[0] == 0
+    condition = "at LIKE '%:00.500000'"
+    capsys.readouterr()
+    assert (
+        run(["erase", str(tmp_path / "out"), "--table", "shop.orders", "--where", condition, "--json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["keys"] == 1
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from binx.spark.lake.arrivals.repeats import EVENTS, events_of
 from binx.spark.lake.arrow.conversions import converted
 from binx.spark.lake.arrow.images import counts, pairs_of
 from binx.spark.lake.arrow.keys import key_of, to_text
+from binx.spark.lake.arrow.types import sql_type
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.job.sources import state_rows, unit_images
 from binx.spark.lake.place import Place
@@ -30,7 +31,7 @@ from binx.spark.lake.published.views import write_views
 from binx.spark.lake.state.output import Output
 from binx.spark.lake.state.tables import LifeState, RangeFile
 from binx.spark.lake.table_name import TableName
-from binx.spark.lake.tables.lives import Epoch, Life, Unit
+from binx.spark.lake.tables.lives import Column, Epoch, Life, Unit
 from binx.where.condition import Condition, TableFrame
 from binx.where.values import Operand
 
@@ -163,7 +164,7 @@ class _Erasing:
             if known in rows.column_names:
                 values = pc.if_else(rows.column(known).combine_chunks(), values, pa.scalar(None, values.type))
             texts = rows.column(misfits).combine_chunks() if misfits in rows.column_names else None
-            operands[column.name.casefold()] = Operand(values, _logical(values.type), texts)
+            operands[column.name.casefold()] = Operand(values, _logical(column, values.type), texts)
         lacking = self._condition.columns - set(operands)
         if lacking:
             raise AbsentError(f"{self._table} has no column {min(lacking)}", path=self._place.shown(""))
@@ -259,7 +260,12 @@ def _tuples(rows: pa.Table, epoch: Epoch) -> list[_Key]:
     return list(zip(*(column.to_pylist() for column in keys.columns), strict=True))
 
 
-def _logical(kind: pa.DataType) -> LogicalType:
+def _logical(column: Column, kind: pa.DataType) -> LogicalType:
+    """Return the type of a column, whose texts have the digits of its definition."""
     if pa.types.is_decimal(kind):
         return LogicalType(Kind.DECIMAL, "decimal", precision=kind.precision, scale=kind.scale)
-    return LogicalType(_KINDS.get(str(kind), Kind.GEOMETRY), "")
+    defined = sql_type(column)
+    if defined is not None and defined.base == "year":
+        return LogicalType(Kind.YEAR, defined.base)
+    digits = defined.size if defined is not None and pa.types.is_temporal(kind) else 0
+    return LogicalType(_KINDS.get(str(kind), Kind.GEOMETRY), "", fraction=digits)

@@ -152,17 +152,24 @@ class ColumnArrays:
         for row, has_value in enumerate(array.is_valid().to_pylist()):
             if has_value:
                 start, value = len(text), values[bounds[row] : bounds[row + 1]]
-                # Convert in pieces, so that a large value is not in memory twice.
-                for piece in charset.utf8_pieces(value):
-                    text += piece
-                    if len(text) > _MOST_TEXT:
-                        raise _too_much_text(charset)
-                # Valid UTF-8 stays unchanged.
-                with memoryview(text) as written:
-                    is_exact = (
-                        written[start:] == value if is_utf8 else charset.decode_strictly(value) is not None
-                    )
-                self.undecodable += not is_exact
+                # Most values are exact, and are decoded once.
+                exact = None if len(value) > PIECE_BYTES else charset.decode_strictly(value)
+                if exact is not None:
+                    text += exact.encode()
+                else:
+                    # In pieces, so that a large value is not in memory twice.
+                    for piece in charset.utf8_pieces(value):
+                        text += piece
+                    # Valid UTF-8 stays unchanged.
+                    with memoryview(text) as written:
+                        is_exact = (
+                            written[start:] == value
+                            if is_utf8
+                            else charset.decode_strictly(value) is not None
+                        )
+                    self.undecodable += not is_exact
+                if len(text) > _MOST_TEXT:
+                    raise _too_much_text(charset)
             ends.append(len(text))
         buffers = [array.buffers()[0], pa.py_buffer(ends), pa.py_buffer(text)]
         return pa.Array.from_buffers(pa.string(), len(array), buffers, array.null_count)

@@ -16,13 +16,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import pairwise
-from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, BinxError, RefusedError
 from binx.event.format import MAGIC, Flavour, FormatDescription
-from binx.event.header import HEADER_SIZE, EventType
-from binx.event.query import Query
+from binx.event.header import HEADER, HEADER_SIZE, EventType
+from binx.event.query import QUERY_HEAD, Query
 from binx.event.rows import UNFOLLOWED, RowsFlag, RowsHeader, RowsKind, plain_rows_event
 from binx.event.table_map import TableMap
 from binx.kernels.copy.rows_events import RowCounter
@@ -47,8 +46,6 @@ from binx.storage.output import Sink
 if TYPE_CHECKING:
     from binx.rows.decoder import ChangeDecoder
 
-_HEADER = Struct("<IBIIIH")
-_QUERY_HEADER = Struct("<IIBHH")
 _TYPE_OFFSET = 4
 _SHORT_POST_HEADER, _POST_HEADER = 6, 8
 _REVERSED = {
@@ -312,7 +309,7 @@ class _Transaction:
         if self.has_rows:
             if not self._ends:
                 self._end_statement()
-            body = _QUERY_HEADER.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
+            body = QUERY_HEAD.pack(0, 0, 0, 0, 0) + b"\0BEGIN"
             self._put(_new_event(self._like, EventType.QUERY, body))
 
     def _put(self, event: bytes) -> None:
@@ -326,8 +323,8 @@ def _flags_at(description: FormatDescription, number: int) -> int:
 
 def _new_event(like: bytes, number: EventType, body: bytes) -> bytes:
     """Return a new event with the timestamp and server ID of another."""
-    timestamp, _, server, _, _, flags = _HEADER.unpack_from(like)
-    return _HEADER.pack(timestamp, number, server, 0, 0, flags) + body
+    timestamp, _, server, _, _, flags = HEADER.unpack_from(like)
+    return HEADER.pack(timestamp, number, server, 0, 0, flags) + body
 
 
 class _ReverseWriter(SliceWriter):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from struct import Struct
 from typing import NamedTuple
 
 from binx.errors import BinxError, ChecksumError, DamagedError, RefusedError, TruncatedError
 from binx.event.format import CHECKSUM_SIZE, MAGIC, Flavour, FormatDescription, parse_format
 from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
-from binx.event.header import HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
+from binx.event.header import HEADER, HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
 from binx.slices.options import DatabaseNames
@@ -26,7 +25,6 @@ longer to get.
 _SMALL_RUN = 64 * 1024
 """Verbatim ranges below this size are buffered, so that scattered transactions need few writes."""
 
-_HEADER = Struct("<IBIIIH")
 _FLAGS_OFFSET = 17
 _FLAGS_SIZE = 2
 _OF_THE_SOURCE_FILE = EventFlag.IN_USE | EventFlag.ARTIFICIAL | EventFlag.RELAY_LOG
@@ -142,7 +140,7 @@ class SliceWriter:
 
     def _put_new(self, like: EventHeader, number: EventType, flags: EventFlag, body: bytes) -> None:
         """Write a new event with the timestamp and server ID of another."""
-        head = _HEADER.pack(like.timestamp, number, like.server_id, 0, 0, flags)
+        head = HEADER.pack(like.timestamp, number, like.server_id, 0, 0, flags)
         self._rewriter.put_event(head + body, self._checksum_size)
 
     def _copy_ranges(self, ranges: FileRanges) -> None:

@@ -11,9 +11,7 @@ unknown name in it is an error, so that no default is silently ignored.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import click
@@ -67,6 +65,8 @@ def read_config() -> dict[str, Any]:
         return {}
     try:
         with open(path, "rb") as file:
+            import tomllib
+
             return tomllib.load(file)
     except (FileNotFoundError, NotADirectoryError):
         if os.environ.get(VARIABLE):
@@ -127,5 +127,7 @@ def variable_name(*words: str) -> str:
 
 def unknown(kind: str, name: str, names: Collection[str]) -> str:
     """Return the message for an unknown name, with a suggestion."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, sorted(names), n=1, cutoff=0.5)
     return f"no {kind} {name!r}" + (f"; did you mean {near[0]}?" if near else "")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from threading import Lock, RLock
@@ -147,10 +145,14 @@ def _is_free(buffer: bytearray) -> bool:
 
 def spool(stream: IO[bytes], path: str = "-", name: str = STANDARD_INPUT_NAME) -> PlainFile:
     """Copy a stream to an unnamed temporary file."""
+    import shutil
+
     return _temporary(path, name, lambda file: shutil.copyfileobj(stream, file, _COPIED_AT_ONCE))
 
 
 def _temporary(path: str, name: str, fill: Callable[[IO[bytes]], None]) -> PlainFile:
+    import tempfile
+
     with tempfile.TemporaryFile(prefix="binx-") as file:
         try:
             fill(file)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Self
@@ -239,6 +238,8 @@ def _needs_token(options: str) -> bool:
 @cache
 def _refusal(uri: str) -> str | None:
     """Return the message with which Azure's library aborts a process that uses the URI, or None."""
+    import subprocess
+
     command = [sys.executable, "-c", _PROBE_CODE, uri]
     probe = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     if probe.returncode != -signal.SIGABRT:

@@ -6,7 +6,7 @@ from cython cimport final
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from binx.kernels.output cimport Output, release, reserve
+from binx.kernels.output cimport Output, release, reserve, with_slack
 
 cdef extern from *:
     """
@@ -51,4 +51,5 @@ cdef Memory hand_over(Output *output, int64_t size):
     memory.output = output[0]
     memory.output.size = size
     memset(output, 0, sizeof(Output))
+    output.expected = with_slack(size)
     return memory

@@ -19,6 +19,8 @@ cdef struct Output:
     uint8_t *data
     int64_t size
     int64_t capacity
+    # The capacity to begin with: what the buffer took that was handed over last, so that the next one is not copied.
+    int64_t expected
 
 
 cdef inline int no_memory(int64_t wanted) except -1 with gil:
@@ -32,7 +34,9 @@ cdef inline int reserve(Output *output, int64_t more) except -1 nogil:
     cdef uint8_t *data
     if wanted <= output.capacity:
         return 0
-    capacity = output.capacity * 2 if output.capacity * 2 > wanted else wanted
+    capacity = output.capacity * 2 if output.data != NULL else output.expected
+    if capacity < wanted:
+        capacity = wanted
     capacity = (capacity + 63) & ~(<int64_t> 63)
     data = <uint8_t *> realloc(output.data, capacity)
     if data == NULL:

@@ -252,8 +252,9 @@ def _is_utf8(array: pa.Array) -> bool:
 
 
 def _is_ascii(data: Any) -> bool:
-    view = memoryview(data).cast("B")
-    return all(bytes(view[at : at + PIECE_BYTES]).isascii() for at in range(0, len(view), PIECE_BYTES))
+    import numpy as np
+
+    return bool(np.frombuffer(data, np.int8).min(initial=0) == 0)
 
 
 @cache

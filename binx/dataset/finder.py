@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.manifest import LogReport
 from binx.errors import BinxError
@@ -11,9 +11,9 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.payload import PayloadCache
 from binx.kernels.transactions.index_tables import join
 from binx.kernels.transactions.table import TransactionTable
-from binx.log.arrow import concatenated, marked_rows
+from binx.log.arrow import marked_rows
 from binx.log.identifiers import marked_gtids, transaction_ids
-from binx.log.index.transactions import index_batch
+from binx.log.index.transactions import TransactionRows
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selector
 from binx.rows.decoder import LOST, STATEMENTS_ONLY
@@ -30,7 +30,28 @@ STEP_BYTES = 4 * 1024 * 1024
 """Bytes scanned before decoding what was found, while it is still in the CPU cache."""
 
 _GROUP_ROWS = 65_536
-"""Minimum number of transactions in a row group, except the last one."""
+"""Minimum number of transactions that become rows at once, except the last ones."""
+
+
+class Group(NamedTuple):
+    """Transactions of which those with mark 1 become rows, in any thread."""
+
+    transactions: TransactionRows
+    marks: bytes
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.marks.count(1)
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self.transactions.table.bytes_held
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the rows."""
+        return marked_rows(self.transactions.batch(), self.marks)
 
 
 class Finder:
@@ -61,7 +82,6 @@ class Finder:
         self._gathered: list[tuple[TransactionTable, bytes]] = []
         self._first_seqno = 0
         """Number of the first gathered transaction."""
-        self._rows: list[pa.RecordBatch] = []
         self._payloads = payloads
         scan.step, scan.payloads = STEP_BYTES, payloads
 
@@ -72,26 +92,21 @@ class Finder:
                 yield table, self._marks(table), transaction_ids(self._scan.file, table)
                 self._payloads.clear()
 
-    def take_group(self, *, is_last: bool = False) -> pa.RecordBatch | None:
-        """Return the selected transactions of a full row group, or at the end the rest; else None."""
-        if sum(len(table) for table, _ in self._gathered) >= (1 if is_last else _GROUP_ROWS):
-            self._rows.append(self._gathered_rows())
-        if sum(map(len, self._rows)) < (1 if is_last else _GROUP_ROWS):
+    def take_group(self, *, is_last: bool = False) -> Group | None:
+        """Return the gathered transactions if they are enough, or at the end the rest; None without rows."""
+        if sum(len(table) for table, _ in self._gathered) < (1 if is_last else _GROUP_ROWS):
             return None
-        rows, self._rows = self._rows, []
-        return rows[0] if len(rows) == 1 else concatenated(rows)
-
-    def _gathered_rows(self) -> pa.RecordBatch:
-        """Return the gathered transactions as rows; tables are joined first, as small ones are slow."""
+        # Tables are joined first, as small ones are slow.
         (joined, _), *others = self._gathered
         for table, _ in others:
             join(joined, table)
         marks = b"".join(mask for _, mask in self._gathered)
         self._gathered.clear()
-        batch = index_batch(
-            self._scan.file, self._scan, joined, epoch=self._state.epoch, first_seqno=self._first_seqno
-        )
-        return marked_rows(batch, marks)
+        if not marks.count(1):
+            return None
+        rows = TransactionRows(self._scan.file, self._scan, joined, self._state.epoch, self._first_seqno)
+        rows.detach()
+        return Group(rows, marks)
 
     def _marks(self, table: TransactionTable) -> bytearray:
         """Number, select and count transactions; return the decoder's mark for each."""

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from binx.dataset.dataset import escape_name
+from binx.dataset.finder import Group
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet_file import CHANGES, STATEMENTS, TRANSACTIONS, ParquetFile, Shared
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch, statements_schema
@@ -47,9 +48,11 @@ class SourceFiles:
         self._pending: list[Statement] = []
         self._ending: set[_Key] = set()
 
-    def write_transactions(self, batch: pa.RecordBatch) -> None:
+    def write_transactions(self, group: Group) -> None:
         """Add transactions."""
-        self._write(TRANSACTIONS, index_schema(), batch)
+        file = self._file(TRANSACTIONS, index_schema())
+        file.facts["rows"] += group.rows
+        self._background.do(lambda: file.add(group.batch()), group.size)
 
     def write_statement(self, statement: Statement) -> None:
         """Add a statement."""
@@ -119,17 +122,14 @@ class SourceFiles:
         file.is_finished = True
         self._background.do(file.finish)
 
-    def _write(self, kind: str, schema: pa.Schema, batch: pa.RecordBatch) -> None:
-        file = self._file(kind, schema)
-        file.facts["rows"] += batch.num_rows
-        self._background.do(partial(file.add, batch), batch.nbytes)
-
     def _write_statements(self) -> None:
         pending, self._pending = self._pending, []
         if pending:
             options = self._options
             batch = statements_batch(pending, options.decoder.arrow, options.personal, options.statements)
-            self._write(STATEMENTS, statements_schema(), batch)
+            file = self._file(STATEMENTS, statements_schema())
+            file.facts["rows"] += batch.num_rows
+            self._background.do(partial(file.add, batch), batch.nbytes)
 
     def _file(self, kind: str, schema: pa.Schema) -> ParquetFile:
         """Return the file of transactions or of statements."""

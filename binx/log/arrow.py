@@ -125,9 +125,3 @@ def marked_rows(batch: pa.RecordBatch, marks: bytes) -> pa.RecordBatch:
         return batch
     values = pa.Array.from_buffers(pa.uint8(), len(marks), [None, pa.py_buffer(marks)])
     return batch.filter(values.cast(pa.bool_()))
-
-
-def concatenated(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Concatenate at least one batch into one."""
-    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches() or [batches[0]]
-    return batch

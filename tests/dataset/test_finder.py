@@ -49,11 +49,14 @@ def index_rows(made: Finder) -> list[dict[str, Any]]:
     groups = []
     for _ in made:
         if (group := made.take_group()) is not None:
-            assert group.num_rows >= 50
+            assert len(group.marks) >= 50
             groups.append(group)
     if (group := made.take_group(is_last=True)) is not None:
         groups.append(group)
-    rows: list[dict[str, Any]] = pa.Table.from_batches(groups).to_pylist()
+    # Made when the scan has gone on to the end, as in another thread.
+    batches = [group.batch() for group in groups]
+    assert [batch.num_rows for batch in batches] == [group.rows for group in groups]
+    rows: list[dict[str, Any]] = pa.Table.from_batches(batches).to_pylist()
     return rows
 
 

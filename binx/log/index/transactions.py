@@ -118,13 +118,22 @@ class TransactionRows:
         """Return one of all tables' counts as int64: 0 number, 1 inserts, 2 updates, 3 deletes, 4 bytes."""
         return arrow_numbers(np.frombuffer(self.table.count_column(which), np.int64), pa.int64())
 
+    @cached_property
+    def table_names(self) -> list[tuple[str, str]]:
+        """Database and name of each table that the scan has found so far."""
+        return [self.scan.table_name(number) for number in range(self.scan.table_count)]
+
     def names(self) -> tuple[pa.Array, pa.Array]:
         """The databases and the names of all transactions' tables."""
-        names = [self.scan.table_name(number) for number in range(self.scan.table_count)]
         databases, tables = (
-            arrow_array([name[part] for name in names], pa.string()).take(self.counts(0)) for part in (0, 1)
+            arrow_array([name[part] for name in self.table_names], pa.string()).take(self.counts(0))
+            for part in (0, 1)
         )
         return databases, tables
+
+    def detach(self) -> None:
+        """Read what the scan shares with its tables: after this, it may continue while rows are made."""
+        _ = self.ids, self.table_names
 
     def batch(self, *, records: bool = False) -> pa.RecordBatch:
         """Return the transactions as Arrow.

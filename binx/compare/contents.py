@@ -14,11 +14,14 @@ from hashlib import blake2b
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.rows.columns.types import LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
 from binx.slices.changes import Begin, Frame, RowTexts, Run, WholeTexts, ordered_changes
 from binx.slices.json_lines import JsonRows
+from binx.slices.rendering import Spelled
 from binx.slices.search import Selected
+from binx.slices.values import JsonValues
 
 _END = b"\n"
 """Line terminator; JSON text contains none."""
@@ -31,6 +34,14 @@ _PARTS = 16
 """Number of partitions of the digests, by GTID number; sides are compared one partition at a time."""
 
 
+class StoredValues(JsonValues):
+    """Values to compare: text is its bytes, as different invalid ones may look alike as text."""
+
+    def text(self, array: pa.Array, logical: LogicalType) -> Spelled:
+        """The bytes."""
+        return self.binary(array)
+
+
 def digested(
     selected: Iterable[Selected], catalog: Catalog, unreadable: set[tuple[str, str]]
 ) -> Iterator[tuple[str | None, bytes]]:
@@ -41,7 +52,7 @@ def digested(
     items = ordered_changes(
         selected,
         catalog,
-        JsonRows(lines=False),
+        JsonRows(lines=False, values=StoredValues()),
         as_stored=True,
         facts=("gtid",),
         frames=lines.frame,

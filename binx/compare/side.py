@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from binx.compare.contents import Digests, GtidKeys, digested, statement_facts
+from binx.compare.contents import Digests, GtidKeys, StoredValues, digested, statement_facts
 from binx.compare.effects import ROWS_KEPT, Effect, statement_form
 from binx.event.gtid.sets import GtidSet
 from binx.kernels.transactions.table import FLAG_HAS_COUNTS, Kind, TransactionTable
@@ -210,7 +210,7 @@ class SideReading:
         items = ordered_changes(
             self._search(Selection(gtids=gtids)).selected(),
             self._catalog.copy(),
-            JsonRows(lines=True, values=None if as_stored else ReadableValues()),
+            JsonRows(lines=True, values=StoredValues() if as_stored else ReadableValues()),
             as_stored=as_stored,
             facts=("gtid",),
             unreadable=self._unreadable,

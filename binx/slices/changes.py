@@ -271,7 +271,8 @@ def ordered_changes(
         undone: include rows that their transaction undid itself, by the ROLLBACK TO SAVEPOINT that is yielded
             too.
         backwards: order the row changes within each :class:`RowTexts` newest first.
-        as_stored: take columns as table maps describe them; see :class:`~binx.rows.decoder.DecoderOptions`.
+        as_stored: take columns as table maps describe them, and text as its bytes; see
+            :class:`~binx.rows.decoder.DecoderOptions`.
         resolve_only: skip the rows, and only resolve names and schemas.
         decoders: receives the decoders used, which hold tables and warnings.
         facts: the facts about transactions to read; None for all.
@@ -288,7 +289,7 @@ def ordered_changes(
         row_group_rows=PIECE_ROWS,
         memory=PIECE_BYTES,
         tables=PIECE_TABLES,
-        arrow=ArrowOptions(raw_text=raw_text, exact_values=exact_values),
+        arrow=ArrowOptions(raw_text=raw_text or as_stored, exact_values=exact_values),
         markers=True,
         undone=undone and choice is None,
         as_stored=as_stored,

@@ -140,6 +140,19 @@ def test_another_value_in_a_row_is_found(tmp_path: Path) -> None:
     assert diff([path], [other], contents=False).equal
 
 
+def test_other_bytes_are_found_that_look_alike_as_text(tmp_path: Path) -> None:
+    path = MYSQL / "small" / "xa.binlog"
+    values = (rb"\xff" + b"\xff....."), (b"\xff" + rb"\xff.....")
+    assert len({value.decode("utf-8", "backslashreplace") for value in values}) == 1
+    left, right = (
+        altered(path, b"in between", value, tmp_path / f"{number}.binlog")
+        for number, value in enumerate(values)
+    )
+    found = diff([left], [right])
+    (difference,) = found.differences
+    assert found.different == GtidSet.parse(difference.gtid)
+
+
 def test_another_statement_is_found(tmp_path: Path) -> None:
     path = MYSQL / "small" / "savepoints.binlog"
     other = altered(path, b"(11, 'BEGIN')", b"(12, 'BEGIN')", tmp_path / "savepoints.binlog")

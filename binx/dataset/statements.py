@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -95,7 +95,6 @@ def statements_batch(
         statements = [item._replace(sql="") if item.kind == ROWS else item for item in statements]
     columns: dict[str, list[Any]] = {
         "event_timestamp": [statement.timestamp * 1_000_000 for statement in statements],
-        "options": [list(statement.options.items()) for statement in statements],
         "rand_seeds": [_wrapped(statement.rand_seeds) for statement in statements],
         "user_vars": [list(statement.user_vars.items()) for statement in statements],
         "effects": [list(map(_effect, effects)) for _, effects in with_effects],
@@ -105,9 +104,20 @@ def statements_batch(
     schema = statements_schema()
     arrays = []
     for name, data_type in zip(schema.names, schema.types, strict=True):
+        if name == "options":
+            arrays.append(_options([statement.options for statement in statements], data_type))
+            continue
         values = columns.get(name) or [getattr(statement, name) for statement in statements]
         arrays.append(arrow_array(values, data_type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _options(options: Sequence[Mapping[str, str]], data_type: pa.DataType) -> pa.Array:
+    """Return the options as maps; each session's, which its statements share, are made once."""
+    distinct = {id(values): list(values.items()) for values in options}
+    numbers = {identity: number for number, identity in enumerate(distinct)}
+    indexes = arrow_array([numbers[id(values)] for values in options], pa.int32())
+    return arrow_array(list(distinct.values()), data_type).take(indexes)
 
 
 def _effects(statement: Statement, options: ArrowOptions) -> list[Effect]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import IntEnum
+from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
+from binx.errors import DamagedError
 from binx.event.charset import BINARY_COLLATION, Charset, charset_or_default, collation_to_charset
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import EventHeader, EventType
@@ -23,7 +25,7 @@ from binx.event.reader import Reader, body_reader, uncompress
 _POST_HEADER = 13
 _UTF8 = charset_or_default(None)
 
-_WITHOUT_EFFECT = MariadbGtidExtraFlag.START_ALTER | MariadbGtidExtraFlag.ROLLBACK_ALTER
+_WITHOUT_EFFECT = int(MariadbGtidExtraFlag.START_ALTER | MariadbGtidExtraFlag.ROLLBACK_ALTER)
 
 _GENERATED_CREATE = re.compile(
     rb"CREATE (?:OR REPLACE )?TABLE (?:IF NOT EXISTS )?"
@@ -162,6 +164,16 @@ _STATUS: dict[int, Callable[[Reader], dict[str, object]]] = {
 
 def parse_status(reader: Reader) -> QueryStatus:
     """Read all status variables; the reader covers only these."""
+    try:
+        return _status(reader.raw(reader.remaining))
+    except DamagedError as error:
+        raise reader.damaged(error.message) from None
+
+
+# A session's statements repeat its variables.
+@lru_cache(maxsize=1024)
+def _status(variables: bytes) -> QueryStatus:
+    reader = Reader(variables)
     values: dict[str, object] = {}
     while reader.remaining:
         code = reader.u8()

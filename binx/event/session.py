@@ -7,6 +7,9 @@ for the names of SQL modes and locales, the servers' answers to numbers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from binx.event.charset import collation_to_charset
 from binx.event.collation import collation_name
 from binx.event.format import Flavour
@@ -50,19 +53,24 @@ _LOCALES = """
 """
 
 
-def session_options(query: Query) -> dict[str, str]:
+def session_options(query: Query) -> Mapping[str, str]:
     """Return the session variables recorded in a statement's event, by name, with values for SET statements.
 
     Collations, locales and modes are written as names; unknown ones as numbers, which servers accept as
     well. Variables that the event does not record are absent.
     """
-    status = query.status
+    return _options(query.status, query.flavour, query.version)
+
+
+# A session's statements repeat its variables.
+@lru_cache(maxsize=1024)
+def _options(status: QueryStatus, flavour: Flavour, version: tuple[int, int, int]) -> Mapping[str, str]:
     options: dict[str, str] = {}
     if status.flags2 is not None:
-        options.update(_flag_options(status.flags2, query))
+        options.update(_flag_options(status.flags2, flavour, version))
     if status.sql_mode is not None:
-        options["sql_mode"] = sql_mode_names(status.sql_mode, query.flavour)
-    options.update(_charset_options(status, query.flavour))
+        options["sql_mode"] = sql_mode_names(status.sql_mode, flavour)
+    options.update(_charset_options(status, flavour))
     for name, value in (
         ("auto_increment_increment", status.auto_increment_increment),
         ("auto_increment_offset", status.auto_increment_offset),
@@ -100,14 +108,14 @@ def locale_name(number: int) -> str:
     return locales[number] if number < len(locales) else str(number)
 
 
-def _flag_options(flags: int, query: Query) -> dict[str, str]:
+def _flag_options(flags: int, flavour: Flavour, version: tuple[int, int, int]) -> dict[str, str]:
     options = {
         "foreign_key_checks": _bit(not flags & _NO_FOREIGN_KEY_CHECKS),
         "sql_auto_is_null": _bit(flags & _AUTO_IS_NULL),
         "unique_checks": _bit(not flags & _RELAXED_UNIQUE_CHECKS),
         "autocommit": _bit(not flags & _NOT_AUTOCOMMIT),
     }
-    if query.flavour is Flavour.MARIADB:
+    if flavour is Flavour.MARIADB:
         for since, name, value in (
             ((10, 2, 1), "check_constraint_checks", not flags & _MARIADB_NO_CHECK_CONSTRAINT_CHECKS),
             ((10, 5, 2), "sql_if_exists", flags & _MARIADB_IF_EXISTS),
@@ -118,7 +126,7 @@ def _flag_options(flags: int, query: Query) -> dict[str, str]:
             ),
             ((10, 11, 0), "system_versioning_insert_history", flags & _MARIADB_INSERT_HISTORY),
         ):
-            if query.version >= since:
+            if version >= since:
                 options[name] = _bit(value)
     return options
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from binx.event.charset import DEFAULT_CHARSET
@@ -74,8 +75,8 @@ class Statement(NamedTuple):
     kind: str
     db: str
     sql: str
-    options: dict[str, str]
-    user_vars: dict[str, str]
+    options: Mapping[str, str]
+    user_vars: Mapping[str, str]
     sql_is_text: bool = True
     insert_id: int | None = None
     last_insert_id: int | None = None
@@ -176,14 +177,16 @@ class StatementReader:
         self, statement: Statement, query: Query, header: EventHeader, file_bytes: int | None
     ) -> Statement:
         before, self._before = self._before, {}
-        sql, is_text = query.text, query.sql_is_text
+        charset = query.charset
+        exact = charset.decode_strictly(query.sql)
+        sql = charset.decode(query.sql) if exact is None else exact
         is_ddl = query.takes_effect and is_schema_statement(sql)
         context = statement_context(query, header, self._log) if is_ddl else None
         return statement._replace(
             kind=_kind(sql, context) if query.takes_effect else "other",
             db=query.database,
             sql=sql,
-            sql_is_text=is_text,
+            sql_is_text=exact is not None,
             options=session_options(query),
             thread_id=query.thread_id,
             exec_time=query.execution_time,
@@ -191,12 +194,12 @@ class StatementReader:
             file_bytes=file_bytes,
             context=context,
             microseconds=query.status.microseconds,
-            uses_db=bool(query.database) and not header.flags & EventFlag.SUPPRESS_USE,
+            uses_db=bool(query.database) and EventFlag.SUPPRESS_USE not in header.flags,
             unknown_variables=tuple(code for code, _ in query.status.unknown),
             takes_effect=query.takes_effect,
-            uses_temporary=bool(header.flags & EventFlag.THREAD_SPECIFIC),
-            raw=None if is_text else query.sql,
-            charset=query.charset.name,
+            uses_temporary=EventFlag.THREAD_SPECIFIC in header.flags,
+            raw=query.sql if exact is None else None,
+            charset=charset.name,
             **before,
         )
 
@@ -236,7 +239,7 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
         committed=bool(query.status.ddl_xid or query.status.mariadb_xid),
         position=(log, header.position),
         connection=(header.server_id, query.thread_id),
-        uses_temporary=bool(header.flags & EventFlag.THREAD_SPECIFIC),
+        uses_temporary=EventFlag.THREAD_SPECIFIC in header.flags,
     )
 
 

@@ -50,19 +50,17 @@ class HeldTransactions:
         """Return whether the backup has all that the next log lists, and GTIDs did not begin anew."""
         gone, new = self._listed - listed, listed - self._listed
         self._listed = listed
-        numbers = sorted((last, source) for source, _, last in new if isinstance(source, DomainSource))
-        ascending = (f"{source.domain}-{source.server_id}-{number}" for number, source in numbers)
         return (
             not self.missing(listed)
-            and self.goes_back(ascending) is None
+            and self.goes_back(in_ascending_order(new)) is None
             and not any(isinstance(source, UuidSource) for source in gone.sources)
         )
 
     def goes_back(self, gtids: Iterable[str]) -> str | None:
-        """Return the first of MariaDB's next GTIDs in the logs that is below one of its domain before it."""
+        """Return the first of MariaDB's next GTIDs in the logs that is not above those of its domain."""
         for gtid in gtids if self._last else ():
             domain, _, number = map(int, gtid.split("-"))
-            if number < self._reached.get(domain, 0):
+            if number <= self._reached.get(domain, -1):
                 return gtid
             self._reached[domain] = number
         return None
@@ -118,3 +116,13 @@ class HeldTransactions:
         table.keep_overlap(mask, self._offset, self._offset + 1)
         starts = [table.value("start", index) for index in table.marked(mask)]
         return next((start for start in starts if start < self._offset), None)
+
+
+def in_ascending_order(gtids: GtidSet) -> list[str]:
+    """Return the ends of a set's intervals by number, for MariaDB; of equal numbers in a domain only one."""
+    lasts = {
+        (last, source.domain): source.server_id
+        for source, _, last in gtids
+        if isinstance(source, DomainSource)
+    }
+    return [f"{domain}-{server_id}-{number}" for (number, domain), server_id in sorted(lasts.items())]

@@ -218,7 +218,9 @@ def test_gtids_are_followed_where_the_position_is_of_another_server() -> None:
     assert any("disagree" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(("held", "number", "refused"), [(2, 1, True), (2, 9, False), (4, 1, True)])
+@pytest.mark.parametrize(
+    ("held", "number", "refused"), [(2, 1, True), (2, 9, False), (4, 1, True), (4, 4, True)]
+)
 def test_a_domain_whose_numbers_go_back_refuses_what_gtids_alone_tell(
     held: int, number: int, refused: bool, tmp_path: Path
 ) -> None:

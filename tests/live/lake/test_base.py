@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from binx.errors import BinxError
 from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load
@@ -298,3 +299,34 @@ def test_parquet_files_and_the_logs_since_are_what_select_shows(
     held = table_at(str(lake), "shop.orders", None)
     assert held.rows.num_rows == len(selected(server))
     assert not held.missing
+
+
+@pytest.mark.parametrize("number", [3, "the base's"])
+@pytest.mark.parametrize("between", ["", "a log"])
+def test_numbers_that_a_session_set_back_do_not_tell_what_a_base_has(
+    mariadb: Server, number: int | str, between: str, tmp_path: Path
+) -> None:
+    """The base stands at its position then; if it has none, its tables are stopped."""
+    empty(mariadb)
+    mariadb.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)")
+    for key in range(4):
+        mariadb.sql(f"INSERT INTO shop.t VALUES ({key})")
+    mariadb.flush_logs()
+    mariadb.sql("INSERT INTO shop.t VALUES (4)")
+    gtid = str(mariadb.query("SELECT @@gtid_binlog_pos")[0][0])
+    dump = tmp_path / "dump.sql"
+    dump.write_bytes(mariadb.dump("--single-transaction", "--master-data=2", "--gtid", "--databases", "shop"))
+    if between:
+        mariadb.sql("INSERT INTO shop.t VALUES (5); FLUSH BINARY LOGS")
+    set_back = gtid.rpartition("-")[2] if isinstance(number, str) else number
+    mariadb.sql(f"SET gtid_seq_no = {set_back}; INSERT INTO shop.t VALUES (6)")
+    mariadb.sql("INSERT INTO shop.t VALUES (7)")
+    for lake, place in ((tmp_path / "position", ()), (tmp_path / "gtid", ("--from-gtid", gtid))):
+        assert binx("base", dump, *place, "-o", lake, "--quiet").code == 0
+        export(mariadb, lake, dump, 1)
+    state = table_at(str(tmp_path / "position"), "shop.t", None)
+    selected_now = [int(str(key)) for (key,) in mariadb.query("SELECT CAST(id AS CHAR) FROM shop.t")]
+    assert sorted(row["id"] for row in state.rows.to_pylist()) == sorted(selected_now)
+    assert not state.missing
+    with pytest.raises(BinxError, match="numbers that MariaDB set back"):
+        table_at(str(tmp_path / "gtid"), "shop.t", None)

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.gtid.sets import GtidSet
+from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition
-from binx.recovery.held import HeldTransactions
+from binx.recovery.held import HeldTransactions, in_ascending_order
 from binx.source.names import number_of
 from binx.spark.lake.dataset.manifests import Manifest
 from binx.spark.lake.dataset.spans import FILE_BITS, Span, united_spans
@@ -27,7 +28,8 @@ class Seen:
         logs: the numbers of the logs that were examined.
         held: spans of commit versions whose transactions are in the base.
         first: the commit version of the first transaction that is not in the base.
-        anonymous: whether any transaction has no GTID.
+        anonymous: whether GTIDs do not tell what the base has: a transaction has none, or MariaDB's sequence
+            numbers went back.
         cut: whether the base's position is inside a transaction.
         whole: whether the exports have all transactions of their logs.
     """
@@ -80,17 +82,25 @@ class Base:
         assert manifest.span is not None
         transactions = HeldTransactions(self.position, None)
         lacking = transactions.missing(manifest.gtids)
+        begins = GtidSet((source, first, first) for source, first, _ in manifest.gtids)
+        reached = [*in_ascending_order(manifest.before), *in_ascending_order(begins)]
+        seen.anonymous |= transactions.goes_back(reached) is not None
+        ends_here = any(
+            isinstance(source, DomainSource) and manifest.gtids.contains(source, last)
+            for source, _, last in self.gtids
+        )
         if manifest.gtids.count == manifest.count:
-            if not lacking:
+            if not lacking and not ends_here:
                 return [manifest.span], None
             if lacking == manifest.gtids:
                 return [], manifest.span[0]
+        transactions = HeldTransactions(self.position, None)
         spans: list[Span] = []
         first = None
         table = manifest.transactions("gtid")
         is_open = False
         for scn, gtid in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            seen.anonymous |= gtid is None
+            seen.anonymous |= gtid is None or transactions.goes_back([gtid]) is not None
             is_held = gtid is not None and not transactions.missing(GtidSet.parse(gtid))
             if is_held:
                 spans[-1:] = [(spans[-1][0], scn)] if is_open else [*spans[-1:], (scn, scn)]

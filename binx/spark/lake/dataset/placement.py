@@ -1,8 +1,8 @@
 """Find the position of bases among the logs.
 
 By GTIDs, a base's rows are placed before the first transaction, in the order of the chains, that its set
-lacks; later transactions that are in the set are not applied again. Without GTIDs a base is placed at its
-position in the log of that name.
+lacks; later transactions that are in the set are not applied again. A base is placed at its position in the
+log of that name if it has no GTIDs, or if those of the logs do not tell what it has.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Placing:
         if anonymous and not self._base.file:
             raise UsageError(
                 f"the base {self._shown} says only by GTIDs where it stands, and transactions of the logs"
-                " have none: make the dump with --source-data"
+                " have none, or numbers that MariaDB set back: make the dump with --source-data"
             )
         return not anonymous
 

@@ -180,6 +180,8 @@ cdef class ChangeTexts:
                 data, part.width, offsets, part.offset_width, part.unit, validity, codes, part.code_width, part.offset,
                 part.length,
             ) = column
+            if codes is not None and part.code_width not in (1, 4) or offsets is not None and part.offset_width not in (4, 8):
+                raise ValueError("a column's codes or offsets are of a width that is not read")
             memory = self.hold(data)
             part.data = memory.data
             part.data_size = memory.size

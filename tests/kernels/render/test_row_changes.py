@@ -210,3 +210,9 @@ def test_changes_that_are_not_in_order_are_refused() -> None:
     versions = integers([2, 1])
     with pytest.raises(ValueError, match="not in order"):
         Piece([Changes(versions, versions, None, 2, [Part(b"x")])])
+
+
+def test_codes_of_a_width_that_no_column_has_are_refused() -> None:
+    column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int16()), pa.array(["a"]))
+    with pytest.raises(ValueError, match="width"):
+        spelled(column, Spelling.SPELL_TEXT)

@@ -41,8 +41,8 @@ class State(IntEnum):
     STATE_FULL = 1
 
 Column = tuple[Buffer | None, int, Buffer | None, int, int, Buffer | None, Buffer | None, int, int, int]
-"""Data, bytes of a value, offsets, bytes of an offset (4 or 8), bytes that it counts, validity, codes into the data's
-values, bytes of a code (1 or 4), first value, values."""
+"""Data, bytes of a value, offsets, bytes of an offset (4 or 8), bytes that it counts, validity, codes into
+the data's values, bytes of a code (1 or 4), first value, values."""
 
 KernelPart = tuple[
     int,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from binx.dataset.manifest import LogReport
 from binx.errors import BinxError
@@ -33,25 +33,24 @@ _GROUP_ROWS = 65_536
 """Minimum number of transactions that become rows at once, except the last ones."""
 
 
-class Group(NamedTuple):
-    """Transactions of which those with mark 1 become rows, in any thread."""
+class Group:
+    """Transactions of which those with mark 1 become rows, in any thread.
 
-    transactions: TransactionRows
-    marks: bytes
+    Attributes:
+        rows: number of rows.
+        size: bytes held.
+    """
 
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.marks.count(1)
-
-    @property
-    def size(self) -> int:
-        """Bytes held."""
-        return self.transactions.table.bytes_held
+    def __init__(self, transactions: TransactionRows, marks: bytes) -> None:
+        transactions.detach()
+        self._transactions = [transactions]
+        self._marks = marks
+        self.rows = marks.count(1)
+        self.size = transactions.table.bytes_held
 
     def batch(self) -> pa.RecordBatch:
-        """Return the rows."""
-        return marked_rows(self.transactions.batch(), self.marks)
+        """Return the rows, once: the transactions' memory is free when they are written."""
+        return marked_rows(self._transactions.pop().batch(), self._marks)
 
 
 class Finder:
@@ -105,7 +104,6 @@ class Finder:
         if not marks.count(1):
             return None
         rows = TransactionRows(self._scan.file, self._scan, joined, self._state.epoch, self._first_seqno)
-        rows.detach()
         return Group(rows, marks)
 
     def _marks(self, table: TransactionTable) -> bytearray:

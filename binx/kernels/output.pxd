@@ -54,8 +54,8 @@ cdef inline int resize(Output *output, int64_t kept, int64_t size) except -1 nog
 
 
 cdef inline int64_t with_slack(int64_t size) noexcept nogil:
-    """A sixteenth more, and a few of the smallest."""
-    return size + (size >> 4) + SLACK_LEAST
+    """A quarter more, by which batches differ that the memory limit ends, and a few of the smallest."""
+    return size + (size >> 2) + SLACK_LEAST
 
 
 cdef inline int append(Output *output, const void *data, int64_t size) except -1 nogil:

@@ -17,7 +17,7 @@ from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
 from binx.kernels.hashing cimport Slots, slots_release
 from binx.kernels.rows.layouts cimport TableMaps
-from binx.kernels.output cimport Output, append, release, reserve
+from binx.kernels.output cimport Output, append, release, reserve, with_slack
 from binx.kernels.walk.statements cimport LOAD_FIXED, QUERY_FIXED, is_rollback_to, session_is_whole
 from binx.kernels.transactions.table cimport *
 
@@ -53,11 +53,14 @@ cdef class TransactionMachine:
         release(&self.last_counts)
 
     def new_table(self):
-        filled = self.table
+        cdef TransactionTable filled = self.table
         self.table = TransactionTable()
         self.table.sources = &self.sources
         self.table.tables = &self.maps.names
         self.table.owner = self
+        if filled is not None:
+            self.table.records.expected = with_slack(filled.records.size)
+            self.table.counts.expected = with_slack(filled.counts.size)
         if self.current.start >= 0:
             self.carry_counts(filled)
         return filled

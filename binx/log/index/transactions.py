@@ -29,7 +29,7 @@ from binx.kernels.transactions.table import (
     TransactionTable,
 )
 from binx.kernels.walk.scan import Level
-from binx.log.arrow import arrow_array, arrow_numbers, validity_bits
+from binx.log.arrow import arrow_array, arrow_numbers, arrow_scalar, validity_bits
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import transaction_ids
 from binx.log.scanning import COMMIT_TIME_SOURCES, HOW_NAMES, KIND_NAMES
@@ -219,7 +219,9 @@ TRANSACTION_COLUMNS = (
     TransactionColumn("seqno", pa.int64(), _seqnos),
     TransactionColumn("kind", pa.string(), lambda rows: _named(KIND_NAMES, rows.numbers("kind"))),
     TransactionColumn("how", pa.string(), lambda rows: _named(HOW_NAMES, rows.flagged(FLAG_BY_LENGTH))),
-    TransactionColumn("file", pa.string(), lambda rows: _named([rows.file.name], np.zeros(len(rows)))),
+    TransactionColumn(
+        "file", pa.string(), lambda rows: pa.repeat(arrow_scalar(rows.file.name, pa.string()), len(rows))
+    ),
     _field("start", pa.int64()),
     _field("end", pa.int64()),
     _field("bytes", pa.int64()),

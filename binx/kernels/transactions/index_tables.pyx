@@ -30,10 +30,11 @@ def join(TransactionTable table not None, TransactionTable more not None):
     cdef int64_t i
     if table.owner is not more.owner or table is more:
         raise ValueError("the tables are not of one scan")
-    append(&table.records, more.records.data, more.records.size)
-    append(&table.counts, more.counts.data, more.counts.size)
-    for i in range(first, table.length()):
-        table.record(i).first_count += counts
+    with nogil:
+        append(&table.records, more.records.data, more.records.size)
+        append(&table.counts, more.counts.data, more.counts.size)
+        for i in range(first, table.length()):
+            table.record(i).first_count += counts
 
 
 def sources_of(TransactionTable table not None):

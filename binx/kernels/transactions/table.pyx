@@ -270,10 +270,10 @@ cdef class TransactionTable:
         cdef int64_t i
         self.check(mask)
         memset(&closed, 0, sizeof(Output))
-        for i in range(count):
-            open_runs[i].source, open_runs[i].first, open_runs[i].last = <int32_t> i, 1, 0
         try:
             with nogil:
+                for i in range(count):
+                    open_runs[i].source, open_runs[i].first, open_runs[i].last = <int32_t> i, 1, 0
                 for i in range(self.length()):
                     record = self.record(i)
                     if not mask[i] or not has_gtid(record):

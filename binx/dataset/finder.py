@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from binx.dataset.manifest import LogReport
 from binx.errors import BinxError
@@ -33,24 +33,16 @@ _GROUP_ROWS = 65_536
 """Minimum number of transactions that become rows at once, except the last ones."""
 
 
-class Group:
-    """Transactions of which those with mark 1 become rows, in any thread.
+class Group(NamedTuple):
+    """Selected transactions that become rows, once, in any thread; their own memory is free then."""
 
-    Attributes:
-        rows: number of rows.
-        size: bytes held.
-    """
-
-    def __init__(self, transactions: TransactionRows, marks: bytes) -> None:
-        transactions.detach()
-        self._transactions = [transactions]
-        self._marks = marks
-        self.rows = marks.count(1)
-        self.size = transactions.table.bytes_held
+    transactions: list[TransactionRows]
+    marks: bytes
+    size: int
 
     def batch(self) -> pa.RecordBatch:
-        """Return the rows, once: the transactions' memory is free when they are written."""
-        return marked_rows(self._transactions.pop().batch(), self._marks)
+        """Return the rows."""
+        return marked_rows(self.transactions.pop().batch(), self.marks)
 
 
 class Finder:
@@ -101,10 +93,11 @@ class Finder:
             join(joined, table)
         marks = b"".join(mask for _, mask in self._gathered)
         self._gathered.clear()
-        if not marks.count(1):
+        if 1 not in marks:
             return None
         rows = TransactionRows(self._scan.file, self._scan, joined, self._state.epoch, self._first_seqno)
-        return Group(rows, marks)
+        rows.detach()
+        return Group([rows], marks, joined.bytes_held)
 
     def _marks(self, table: TransactionTable) -> bytearray:
         """Number, select and count transactions; return the decoder's mark for each."""

@@ -51,7 +51,7 @@ class SourceFiles:
     def write_transactions(self, group: Group) -> None:
         """Add transactions."""
         file = self._file(TRANSACTIONS, index_schema())
-        file.facts["rows"] += group.rows
+        file.facts["rows"] += group.marks.count(1)
         self._background.do(lambda: file.add(group.batch()), group.size)
 
     def write_statement(self, statement: Statement) -> None:

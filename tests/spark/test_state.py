@@ -251,3 +251,22 @@ def test_what_selections_left_out_is_said_until_a_whole_export_has_it(tmp_path: 
     assert (code, {table["complete"] for table in summary["tables"]}) == (0, {"yes"})
     server.export(tmp_path / "other", third, selection={"tables": ["shop.orders"]})
     assert load(tmp_path / "other", tmp_path / "out")[0] == 0
+
+
+@pytest.mark.parametrize("gone", [("delete", ORDERS, (1,)), ("update", ORDERS, (1,), {"id": 2})])
+def test_a_row_whose_insert_is_in_no_log_has_nothing_of_the_one_before_it(
+    gone: tuple[Any, ...], tmp_path: Path
+) -> None:
+    """As where the log with the INSERT is missing, and an update has only the column that it changed."""
+    server = orders(image="MINIMAL")
+    server.transaction(insert(1, "former", 1))
+    server.transaction(gone)
+    server.rotate()
+    server.transaction(insert(1, "lost", 2))
+    server.rotate()
+    server.transaction(("update", ORDERS, (1,), {"amount": 3}))
+    for log in (server.logs[0], server.logs[2]):
+        server.export(tmp_path, log, whole=True)
+    found = {row["id"]: row for row in table_at(str(tmp_path), "shop.orders", None).rows.to_pylist()}
+    assert (found[1]["name"], found[1]["amount"], found[1]["_unknown"]) == (None, 3, ["name"])
+    assert found.get(2, {"name": "former"})["name"] == "former"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -148,3 +149,27 @@ def test_a_base_that_comes_behind_the_logs_mends_the_table(
     server.export(lake, server.logs[2], whole=True)
     assert load(lake, output)[0] == 0
     assert [row["id"] for row in rows(output, ORDERS)] == [0, 1, 2, 4]
+
+
+def test_a_base_that_cannot_be_read_leaves_the_table_as_it_was(tmp_path: Path, load: Load) -> None:
+    server = server_with(3)
+    lake, output = tmp_path / "lake", tmp_path / "tables"
+
+    def viewed() -> list[tuple[Any, ...]]:
+        with duckdb.connect() as views:
+            views.execute((output / "views.sql").read_text())
+            return views.execute("SELECT id, note FROM shop.orders ORDER BY id").fetchall()
+
+    server.export(lake, server.logs[1], whole=True)
+    load(lake, output)
+    take_base(lake, (0, 1), gtid(server, "1-2"))
+    [file] = [path for path in (lake / "changes").rglob("*.parquet") if "dump" in path.name]
+    content = file.read_bytes()
+    file.write_bytes(b"damaged")
+    for _ in range(2):
+        code, summary = load(lake, output)
+        assert (code, "cannot be loaded" in summary["tables"][0]["error"]) == (1, True)
+        assert viewed() == [(1, "logged"), (2, "logged"), (3, "logged")]
+    file.write_bytes(content)
+    assert load(lake, output)[0] == 0
+    assert viewed() == [(0, "dumped"), (1, "dumped"), (2, "logged"), (3, "logged")]

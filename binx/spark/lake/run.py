@@ -228,17 +228,14 @@ class _Load:
             is_anew = work is not None and work.former is None
             losses = [] if former is None or is_anew else list(former.losses)
             reasons = []
-            error = _problem_of(life, stopped)
-            if work is not None:
-                error = error or work.error
-                if not error:
-                    reasons = [
-                        f"values that {name} had before it got another type are not known; _unknown lists"
-                        " them"
-                        for name in sorted(work.lost)
-                    ]
-                    state.lives[life.id] = work.state
-                    self._summary(life.name).current = work.state.rows
+            error = _problem_of(life, stopped) or ("" if work is None else work.error)
+            if work is not None and not error:
+                reasons = [
+                    f"values that {name} had before it got another type are not known; _unknown lists them"
+                    for name in sorted(work.lost)
+                ]
+                state.lives[life.id] = work.state
+                self._summary(life.name).current = work.state.rows
             reasons += [cascaded[life.id]] if life.id in cascaded else []
             known = {loss.reason for loss in losses}
             losses += [Loss(text, arrivals.since) for text in reasons if text not in known]
@@ -252,8 +249,11 @@ class _Load:
                 error=error,
                 seen=former.seen if former else (),
             )
+        # A table that is stopped before it has rows of its own keeps those of the one that it replaces.
+        unbuilt = {one.name for life, one in records.items() if one.error and life not in state.lives}
         for gone in plan.finished:
-            state.lives.pop(gone, None)
+            if state.lives[gone].name not in unbuilt:
+                del state.lives[gone]
         state.records = records
 
     def _record(self, stopped: Mapping[TableName, str]) -> None:

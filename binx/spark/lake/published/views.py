@@ -210,6 +210,8 @@ def write_views(state: State, lives: Sequence[Life], place: Place) -> None:
 def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) -> Iterator[str]:
     yield _head(state)
     living = {life.name: life for life in lives if life.name is not None}
+    ids = {life.id for life in living.values()}
+    replaced = {loaded.name: loaded for life, loaded in state.lives.items() if life not in ids}
     taken: set[str] = set()
 
     def free(name: TableName, suffix: str = "") -> TableName:
@@ -222,7 +224,7 @@ def _views(state: State, lives: Sequence[Life], place: Place, dialect: Dialect) 
     # Tables take their names before the derived views do.
     for name, view in [(name, free(name)) for name in sorted(living)]:
         life = living[name]
-        loaded = state.lives.get(life.id)
+        loaded = state.lives.get(life.id) or replaced.get(name)
         if loaded is not None:
             yield from _state_views(loaded, view, free(view, "_versions"), place, dialect)
         parts = parts_of(name, lives)

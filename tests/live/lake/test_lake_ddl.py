@@ -84,6 +84,24 @@ def test_a_server_whose_id_changes_and_comes_back_has_one_chain(
     assert differences(server, "ddl", tmp_path / "lake") == ([], 0)
 
 
+@pytest.mark.parametrize("order", [("whole chain", "one log"), ("one log", "whole chain")])
+def test_of_two_exports_of_a_log_the_one_that_knew_its_tables_counts(
+    server: Server, order: tuple[str, ...], tmp_path: Path, spark: Any
+) -> None:
+    """A log alone does not tell that a column is unsigned, nor which one is the key."""
+    server.sql("DROP DATABASE IF EXISTS ddl")
+    server.reset()
+    server.sql("CREATE DATABASE ddl; CREATE TABLE ddl.t (a INT, b INT UNSIGNED PRIMARY KEY)")
+    server.flush_logs()
+    server.sql("INSERT INTO ddl.t VALUES (1, 4000000000), (1, 5)")
+    server.flush_logs()
+    export(tmp_path / "whole chain", server.binlogs()[:2])
+    export(tmp_path / "one log", server.binlogs()[1:2])
+    places = tuple(str(tmp_path / name) for name in order)
+    summary = load(LoadOptions(places, str(tmp_path / "lake")), lambda: nullcontext(spark))
+    assert (summary.exit_code, differences(server, "ddl", tmp_path / "lake")) == (0, ([], 0))
+
+
 ROTATIONS = 3
 KEY_NOT_KNOWN = "the key's column"
 """What a table is stopped with whose key got values that no log tells."""

@@ -100,6 +100,7 @@ class _Finder:
         self._state, self._search = state, search
         self._arrivals = Arrivals(moment_of(None, (), {}))
         self._waiting: dict[str, list[Waiting]] = defaultdict(list)
+        self._knowing: set[str] = set()
         for waiting in state.waiting:
             self._waiting[waiting.source].append(waiting)
 
@@ -171,12 +172,15 @@ class _Finder:
         look_at_logs(chains, logs)
 
     def _contributions(self) -> Iterator[tuple[Log, tuple[Span, ...]]]:
-        """Yield new logs with the spans that each contributes: whole exports first, longer before shorter."""
+        """Yield new logs with the spans that each contributes.
 
-        def order(log: Log) -> tuple[bool, int, int, str]:
+        Whole exports come first, longer before shorter, and of equal ones those that knew tables.
+        """
+
+        def order(log: Log) -> tuple[bool, int, int, bool, str]:
             manifest = log[0]
             first, last = manifest.span or (0, 0)
-            return (not manifest.whole, first, -last, manifest.listed.path)
+            return (not manifest.whole, first, -last, not manifest.knew_tables, manifest.listed.path)
 
         for manifest, chain in sorted(self._arrivals.logs, key=order):
             spans: tuple[Span, ...] = ()
@@ -193,10 +197,13 @@ class _Finder:
         source = f"{chain}/{manifest.source.number}"
         path = manifest.place.shown(manifest.listed.path)
         opened: dict[TableName, list[Span]] = defaultdict(lambda: list(spans))
+        if manifest.knew_tables:
+            self._knowing.add(source)
+        knows_enough = manifest.whole and (manifest.knew_tables or source not in self._knowing)
         kept = []
         for former in self._waiting[source]:
             # Replace waiting files of the same log if this export has their spans.
-            if former.manifest == path or (manifest.whole and _covers(manifest.span, former.spans)):
+            if former.manifest == path or (knows_enough and _covers(manifest.span, former.spans)):
                 opened[former.file.table] += former.spans
             else:
                 kept.append(former)

@@ -18,6 +18,7 @@ from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
+from binx.rows.ddl.catalog import Catalog
 from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile
 from binx.spark.lake.dataset.spans import Span
 from binx.spark.lake.place import Listed, Place
@@ -98,6 +99,7 @@ class Manifest:
         hashes: the hashes of all files, by name.
         count: the number of transactions, ``span`` their first and last commit version.
         whole: whether it has every transaction of its span.
+        knew_tables: whether tables were known where its log begins, from logs before it or a dump.
         gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
         next: the next log according to its last event, with that event's time.
         wrong: why rows of tables cannot be loaded.
@@ -118,6 +120,7 @@ class Manifest:
     count: int
     span: Span | None
     whole: bool
+    knew_tables: bool
     selected: Selected | None
     flavour: str
     gtids: GtidSet
@@ -204,6 +207,8 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             count=count,
             span=None if first is None or last is None else (int(first), int(last)),
             whole=selected is None and not document.get("losses"),
+            knew_tables=document.get("request", {}).get("known_tables")
+            not in (None, Catalog().fingerprint()),
             selected=selected,
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),

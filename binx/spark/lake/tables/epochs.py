@@ -109,6 +109,30 @@ def is_nameless(version: Version) -> bool:
     return all(column.source_name == f"c{number}" for number, column in enumerate(version.columns, 1))
 
 
+def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
+    """Return the columns whose rows an exporter without names may have read in another way than they are."""
+    if not is_nameless(version):
+        return []
+    pairs = [(epoch.column(number), column) for number, column in zip(ids, version.columns, strict=True)]
+    return [
+        known.name
+        for known, column in pairs
+        if (known.charset and _bytes_of(known.charset) != _bytes_of(column.charset))
+        or (_is_wide(known.mysql_type) != _is_wide(column.mysql_type))
+    ]
+
+
+def _bytes_of(charset: str) -> str:
+    """Return the character set that texts can be read in."""
+    return "utf8" if charset.startswith("utf8") or charset == "ascii" else charset
+
+
+def _is_wide(mysql_type: str) -> bool:
+    """Whether a type is MEDIUMINT UNSIGNED, whose Arrow type is that of the signed one."""
+    words = mysql_type.lower()
+    return words.startswith("mediumint") and "unsigned" in words
+
+
 def alike(epoch: Epoch, version: Version, ids: Sequence[int]) -> bool:
     """Whether a version has the epoch's types."""
     return all(

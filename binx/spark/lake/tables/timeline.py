@@ -23,6 +23,7 @@ from binx.spark.lake.tables.epochs import (
     epoch_of,
     fit,
     follow_prepared,
+    guessed,
     ids_of,
     is_nameless,
     key_of,
@@ -34,6 +35,10 @@ _NAMELESS = "no log tells its columns or its key: export the logs together with 
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
 _DEFINING = ("altered", "partitions", "not_understood", MENTIONED)
+_GUESSED = (
+    "may have other values, as its log was exported without the table's definition: export it with that, and"
+    " load all into a new folder"
+)
 _UNLOGGED = "columns changed without a statement in the logs"
 
 
@@ -296,6 +301,9 @@ class Timeline:
             assert ids is not None
         elif unused:
             life.epochs[-1] = confirmed(life.epochs[-1], version, ids)
+        for name in guessed(life.epochs[-1], version, ids):
+            if (reason := f"{version.name}: {name} {_GUESSED}") not in life.reasons:
+                life.reasons.append(reason)
         withheld = self._prepared.withheld_in(clip.file.chain, clip.first, clip.last)
         life.units.append(
             Unit(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)

@@ -242,6 +242,11 @@ class ChangeDecoder:
         return self._decoder.index
 
     @property
+    def row_number(self) -> int:
+        """Number of row changes of the current transaction so far."""
+        return self._decoder.row_number
+
+    @property
     def tables(self) -> list[TableChanges]:
         """Every table and schema version seen so far."""
         return list(self._resolver.tables)

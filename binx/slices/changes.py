@@ -9,6 +9,8 @@ transaction index. Ordinary transactions, which consist of row changes only, are
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -322,9 +324,10 @@ def ordered_changes(
             if isinstance(item, ChangeBatch):
                 yield from walk.emit(chain((item,), decoder.flush()))
             elif choice is None or choice.takes_statement(item):
-                yield from walk.emit(decoder.flush())
-                yield from walk.up_to(item.commit_version)
-                yield item
+                walk.wait(item, decoder.row_number)
+                # Whoever meets a definition must not have tables in hand that are defined behind it.
+                if item.context is not None or walk.waits_long:
+                    yield from walk.emit(decoder.flush())
         yield from walk.emit(decoder.flush(), final=True)
         yield from walk.up_to(None)
 
@@ -354,6 +357,29 @@ class _Walk:
         self._facts = _Facts(part, self._taken, facts)
         self._current: Begin | None = None
         self._last_version = -1
+        self._waiting: deque[tuple[Statement, int]] = deque()
+        self._waiting_bytes = 0
+
+    def wait(self, statement: Statement, row_number: int) -> None:
+        """Keep a statement for the piece that holds its transaction's next row changes.
+
+        Args:
+            row_number: the number of row changes in its transaction before it.
+        """
+        self._waiting.append((statement, row_number))
+        self._waiting_bytes += len(statement.sql)
+
+    @property
+    def waits_long(self) -> bool:
+        """Whether so many statements wait that a piece must end."""
+        return self._waiting_bytes > PIECE_BYTES or len(self._waiting) > PIECE_ROWS
+
+    def _statement(self) -> Iterator[Begin | End | Statement]:
+        """Yield the first of the waiting statements."""
+        statement, _ = self._waiting.popleft()
+        self._waiting_bytes -= len(statement.sql)
+        yield from self.up_to(statement.commit_version)
+        yield statement
 
     def up_to(self, version: int | None) -> Iterator[Begin | End]:
         """Begin and end transactions until the one with this version is open; with None, all the others."""
@@ -374,30 +400,38 @@ class _Walk:
         self._current = None
         yield End()
 
-    def emit(
-        self, batches: Iterator[ChangeBatch], *, final: bool = False
-    ) -> Iterator[Begin | RowTexts | WholeTexts | End]:
-        """Yield the row changes of one piece; a final piece is the last one.
+    def emit(self, batches: Iterator[ChangeBatch], *, final: bool = False) -> Iterator[Item]:
+        """Yield the row changes of one piece, and the waiting statements; a final piece is the last one.
 
         Batches are taken one at a time, and whatever the texts do not need is released before the next: a
         piece may contain thousands of tables.
         """
         first = next(batches, None)
-        if first is None:
-            return
-        every = chain((first,), batches)
-        del first
-        piece = self._make_piece(every, self._last_version)
+        if first is not None:
+            every = chain((first,), batches)
+            del first
+            yield from self._changes(self._make_piece(every, self._last_version), final=final)
+        while self._waiting:
+            yield from self._statement()
+
+    def _changes(self, piece: Piece, *, final: bool) -> Iterator[Item]:
+        """Yield the changes of a piece, and the waiting statements before them."""
         run, runs = 0, len(piece.ends)
         # The last transaction may continue after the piece.
         stop = runs if final else runs - 1
         while run < runs:
             version = piece.versions[run]
+            while self._waiting and self._waiting[0][0].commit_version < version:
+                yield from self._statement()
             if self._current is not None and self._current.version != version:
                 yield from self._end()
             frame = None
-            if self._current is None and self._frames is not None and run < stop:
-                frame = self._frames(Run(self._part, self._taken, self._next, piece, run, stop))
+            if self._current is None and self._frames is not None:
+                ordinary = stop
+                if self._waiting:
+                    ordinary = bisect_left(piece.versions, self._waiting[0][0].commit_version, run, stop)
+                if run < ordinary:
+                    frame = self._frames(Run(self._part, self._taken, self._next, piece, run, ordinary))
             if frame is not None:
                 count = frame.transactions
                 yield WholeTexts(count, piece.framed(run, run + count, *frame[1:]))
@@ -405,8 +439,23 @@ class _Walk:
                 run += count
                 continue
             yield from self.up_to(version)
-            yield RowTexts(piece, piece.ends[run - 1] if run else 0, piece.ends[run], piece.marks[run])
+            yield from self._run(piece, run)
             run += 1
         self._last_version = piece.last_version
         if self._sizes is not None:
             self._sizes.take(piece.long_texts, piece.longest)
+
+    def _run(self, piece: Piece, run: int) -> Iterator[Item]:
+        """Yield a run of changes, divided where waiting statements stand between two of them."""
+        version, mark = piece.versions[run], piece.marks[run]
+        first, last = piece.ends[run - 1] if run else 0, piece.ends[run]
+        while self._waiting and self._waiting[0][0].commit_version == version:
+            cut = piece.cut(first, last, self._waiting[0][1])
+            older, newer = ((cut, last), (first, cut)) if piece.backwards else ((first, cut), (cut, last))
+            if newer[0] == newer[1]:
+                break
+            if older[0] < older[1]:
+                yield RowTexts(piece, *older, mark)
+            yield from self._statement()
+            first, last = newer
+        yield RowTexts(piece, first, last, mark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -211,6 +212,7 @@ class Piece(ChangeTexts):
         statement_bytes: maximum bytes of a statement of several changes.
 
     Attributes:
+        backwards: whether each run's changes are newest first.
         versions, marks, ends: for each run of changes with the same transaction and mark, the commit version,
             the mark and the index after its last change.
     """
@@ -225,6 +227,7 @@ class Piece(ChangeTexts):
         statement_bytes: int = 0,
     ) -> None:
         super().__init__(separator, CHUNK_BYTES, PACKET_BYTES, last_version, statement_bytes)
+        self.backwards = backwards
         for one in changes:
             rows = None if one.rows is None else numbers(one.rows)
             marks = None if one.marks is None else _bytes(one.marks)
@@ -234,6 +237,15 @@ class Piece(ChangeTexts):
         self.versions = memoryview(versions).cast("q")
         self.marks = run_marks
         self.ends = memoryview(ends).cast("q")
+
+    def cut(self, first: int, last: int, number: int) -> int:
+        """Return where a range of one transaction's changes is divided, at the change with a number.
+
+        Changes with lower numbers are before the cut, or behind it if the piece is backwards.
+        """
+        if self.backwards:
+            return bisect_right(range(last), -number, first, key=lambda at: -self.number_at(at))
+        return bisect_left(range(last), number, first, key=self.number_at)
 
     def text(self, first: int, last: int, ordinal: int = 0) -> Iterator[bytes]:
         """Return the text of a range of changes, in chunks.

@@ -43,6 +43,10 @@ class RowDecoder:
     @property
     def event_size(self) -> int: ...
     @property
+    def row_number(self) -> int:
+        """Number of row changes of the current transaction so far."""
+
+    @property
     def pending_map(self) -> int: ...
     @property
     def full(self) -> RowBuilder | None: ...

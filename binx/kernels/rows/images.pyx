@@ -53,6 +53,7 @@ cdef class RowDecoder:
     cdef readonly int64_t position
     cdef readonly int64_t index
     cdef readonly int64_t event_size
+    cdef readonly int64_t row_number
     cdef readonly int32_t pending_map
     cdef readonly object full
     cdef public bint with_markers
@@ -65,7 +66,6 @@ cdef class RowDecoder:
     cdef int64_t tables_with_rows
     cdef int64_t end
     cdef int64_t ordinal
-    cdef int64_t row_number
     cdef int64_t rows_event
     cdef bytes undone_bytes
     cdef UndoneRuns undone

@@ -16,7 +16,6 @@ transactions changed again.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -158,7 +157,7 @@ class _Undoing:
         version, number_at = self._begin.version, rows.piece.number_at
         numbers = range(number_at(rows.last - 1), number_at(rows.first) + 1)
         places = {
-            bisect_right(range(rows.last), -row, rows.first, key=lambda at: -number_at(at)): row
+            rows.piece.cut(rows.first, rows.last, row): row
             for row in self._rows.cascades.restored_behind(version)
             if row in numbers
         }

@@ -13,7 +13,8 @@ from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
-from binx.where.values import Literal, Operand, compared
+from binx.where.operands import Literal, Operand
+from binx.where.values import compared
 
 
 class RowKey(NamedTuple):

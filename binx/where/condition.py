@@ -29,11 +29,13 @@ from sqlglot.errors import SqlglotError
 
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import charset_or_default
+from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.source.wording import shortened
 from binx.where.literals import as_number, literal_of
-from binx.where.values import Literal, Operand, check_expression, compared, is_null, matched
+from binx.where.operands import Literal, Operand, zerofill_digits
+from binx.where.values import check_expression, compared, is_null, matched
 
 # Without a handler, Python prints sqlglot's warnings about texts that are rejected here anyway.
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
@@ -41,6 +43,9 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 BEFORE, AFTER = "before", "after"
 _SHOWN = 60
 _OPERAND_MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[^']*'>")
+
+_FILLED = frozenset({Kind.UINT8, Kind.UINT16, Kind.UINT24, Kind.UINT32, Kind.UINT64, Kind.DECIMAL})
+"""Types that can be ZEROFILL and match LIKE."""
 
 _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -95,7 +100,15 @@ class Frame:
             rows = range(self._images.changes.rows)
             misfit_texts = source.pick(pa.array([text_by_row.get(row) for row in rows], pa.string()))
         values = _as_decoded(source.pick(self._images.column(index)), resolved.type)
-        return Operand(values, resolved.type, misfit_texts)
+        return Operand(values, resolved.type, misfit_texts, self._zeros(resolved))
+
+    def _zeros(self, column: ResolvedColumn) -> int | None:
+        """Return the digits to which a server pads a column's values; None if unknown."""
+        if column.type.kind not in _FILLED:
+            return 0
+        if self._images.changes.table.resolved.definition is None:
+            return None
+        return zerofill_digits(column.mysql_type)
 
     def _note_lacking(self, column: ColumnName) -> None:
         is_before = (column.image or self._default) == BEFORE
@@ -235,19 +248,25 @@ class Condition:
     def _between(self, node: exp.Between) -> Evaluate:
         bounds = [node.args["low"], node.args["high"]]
         # If one bound is a number, servers convert the other to a number too.
-        numeric = any(literal is not None and literal.number for literal in map(literal_of, bounds))
+        literals = [literal for literal in map(literal_of, bounds) if literal is not None]
+        numeric = any(literal.number for literal in literals)
+        real = numeric and any(not one.number or "e" in str(one.value).lower() for one in literals)
         signs = zip((">=", "<="), bounds, strict=True)
-        conditions = [self._listed(node.this, sign, bound, numeric=numeric) for sign, bound in signs]
+        conditions = [
+            self._listed(node.this, sign, bound, numeric=numeric, real=real) for sign, bound in signs
+        ]
         return _joined(conditions, pc.and_kleene)
 
-    def _listed(self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False) -> Evaluate:
+    def _listed(
+        self, left: exp.Expr, sign: str, right: exp.Expr, *, numeric: bool = False, real: bool = False
+    ) -> Evaluate:
         """Compile a comparison within IN or BETWEEN."""
         literal = literal_of(right)
         if literal is None:
             return self._comparison(left, sign, right)
         if numeric:
             literal = as_number(literal)
-        return self._with_literal(left, sign, literal._replace(listed=True))
+        return self._with_literal(left, sign, literal._replace(listed=True, real=real))
 
     def _connected(self, node: exp.Connector) -> Evaluate:
         operands = [self._compiled(node.left), self._compiled(node.right)]

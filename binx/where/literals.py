@@ -9,7 +9,9 @@ from datetime import date, datetime
 from sqlglot import exp
 
 from binx.errors import UsageError
-from binx.where.values import Literal, clock, leading_number
+from binx.where.numbers import leading_number
+from binx.where.operands import Literal
+from binx.where.values import clock
 
 _SHOWN = 60
 
@@ -50,7 +52,7 @@ def as_number(literal: Literal) -> Literal:
     """Convert a literal that is compared with a number: its text becomes its leading number."""
     if not isinstance(literal.value, str) or literal.number:
         return literal
-    return literal._replace(value=repr(leading_number(literal.value)), number=True)
+    return literal._replace(value=leading_number(literal.value), number=True)
 
 
 def _typed(node: exp.Cast) -> Literal:

@@ -22,7 +22,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.where.condition import Condition
-from binx.where.values import IncomparableError
+from binx.where.operands import IncomparableError
 
 
 @dataclass(frozen=True, slots=True)

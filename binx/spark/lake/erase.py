@@ -33,7 +33,7 @@ from binx.spark.lake.state.tables import LifeState, RangeFile
 from binx.spark.lake.table_name import TableName
 from binx.spark.lake.tables.lives import Column, Epoch, Life, Unit
 from binx.where.condition import Condition, TableFrame
-from binx.where.values import Operand
+from binx.where.operands import Operand, zerofill_digits
 
 _Key = tuple[Any, ...]
 _KINDS = {
@@ -164,7 +164,9 @@ class _Erasing:
             if known in rows.column_names:
                 values = pc.if_else(rows.column(known).combine_chunks(), values, pa.scalar(None, values.type))
             texts = rows.column(misfits).combine_chunks() if misfits in rows.column_names else None
-            operands[column.name.casefold()] = Operand(values, _logical(column, values.type), texts)
+            operands[column.name.casefold()] = Operand(
+                values, _logical(column, values.type), texts, zerofill_digits(column.mysql_type)
+            )
         lacking = self._condition.columns - set(operands)
         if lacking:
             raise AbsentError(f"{self._table} has no column {min(lacking)}", path=self._place.shown(""))

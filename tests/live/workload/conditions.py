@@ -44,6 +44,8 @@ COLUMNS = {
     "i": ("INT", "whole"),
     "bs": ("BIGINT", "whole"),
     "bu": ("BIGINT UNSIGNED", "whole"),
+    "zi": ("INT(6) ZEROFILL", "whole"),
+    "zd": ("DECIMAL(8,2) ZEROFILL", "number"),
     "de": ("DECIMAL(10,4)", "number"),
     "dw": ("DECIMAL(60,20)", "number"),
     "fl": ("FLOAT", "number"),
@@ -63,6 +65,7 @@ COLUMNS = {
     "vb": ("VARBINARY(20)", "text"),
     "bl": ("BLOB", "text"),
     "en": ("ENUM('a','b','10','B') COLLATE {}", "member"),
+    "ee": ("ENUM('b','','a') COLLATE {}", "member"),
     "se": ("SET('a','b','10') COLLATE {}", "member"),
 }
 """Types by the columns' names, and what sort of values they have."""
@@ -119,8 +122,8 @@ class Conditions:
             items = [self._literal(sort) for _ in range(pick((1, 2, 4)))]
             few = ", ".join(item for item in items if "18446744073709551615" not in item) or "NULL"
             return f"{name} {negated}IN ({few}{pick(('', '', ', NULL'))})"
-        if kind == 2 and name != "bu":
-            # MySQL takes bounds of 64 bits for DOUBLEs where one is a text, and bytes beside a number for 0.
+        if kind == 2:
+            # MySQL takes bytes beside a number for 0.
             if sort == "text":
                 return f"{name} {negated}BETWEEN '{pick(TEXTS)}' AND {pick((repr(pick(TEXTS)), pick(SMALL)))}"
             return f"{name} {negated}BETWEEN {self._literal(sort)} AND {self._literal(sort)}"

@@ -9,7 +9,16 @@ from enum import Enum
 from itertools import pairwise
 
 from binx.archive.chains import manifest_ends, without_superseded
-from binx.archive.manifest import INDEX, ArchivedLog, StoredObject, find_log, object_names, read_manifests
+from binx.archive.manifest import (
+    INDEX,
+    ArchivedLog,
+    StoredObject,
+    find_log,
+    manifest_name,
+    manifest_names,
+    object_names,
+    read_manifests,
+)
 from binx.archive.objects import check_object
 from binx.archive.sources import open_source_logs
 from binx.errors import AbsentError, BinxError, SourceError
@@ -32,6 +41,8 @@ class Finding(Enum):
 
     MANIFEST = "manifest"
     """A manifest cannot be read."""
+    MANIFEST_MISSING = "manifest_missing"
+    """A log's objects exist, and its manifest does not."""
     OBJECT_MISSING = "object_missing"
     """An object listed in a manifest does not exist, or cannot be read."""
     OBJECT_CHANGED = "object_changed"
@@ -45,7 +56,12 @@ class Finding(Enum):
 
 
 _MISSING = frozenset(
-    {Finding.OBJECT_MISSING.value, Finding.NOT_ARCHIVED.value, ProblemKind.MISSING_FILE.value}
+    {
+        Finding.MANIFEST_MISSING.value,
+        Finding.OBJECT_MISSING.value,
+        Finding.NOT_ARCHIVED.value,
+        ProblemKind.MISSING_FILE.value,
+    }
 )
 
 
@@ -151,6 +167,7 @@ def check_archive(
         progress: called with the bytes hashed and the total.
     """
     report = CheckReport()
+    stored = store.names()
     logs, errors = read_manifests(store)
     if not logs and not errors:
         raise AbsentError(
@@ -160,7 +177,7 @@ def check_archive(
     for error in errors:
         report.add(Finding.MANIFEST, error.path or store.where, error.message)
     intact = _check_objects(store, logs, report, progress)
-    _note_unlisted(store, logs, report)
+    _check_unlisted(store, stored, logs, report)
     if 0 < report.encrypted < report.logs:
         report.notes.append(
             f"{report.logs - report.encrypted} of {report.logs} logs are not encrypted: they were archived"
@@ -218,14 +235,26 @@ def _is_intact(store: Store, stored: StoredObject, report: CheckReport) -> bool:
     return True
 
 
-def _note_unlisted(store: Store, logs: Sequence[ArchivedLog], report: CheckReport) -> None:
-    listed = {stored.path for log in logs for stored in log.objects}
-    for name in store.names():
-        is_object = unencrypted_name(name).endswith(object_names("")) and not name.startswith(".")
-        if is_object and name not in listed:
-            report.notes.append(
-                f"{name}: not listed in any manifest: either a run was killed before its commit, and"
-                " the next run archives the log again, or the manifest was lost"
+def _check_unlisted(
+    store: Store, stored: Sequence[str], logs: Sequence[ArchivedLog], report: CheckReport
+) -> None:
+    """Report objects without a manifest; not those that a run committed meanwhile."""
+    listed = {entry.path for log in logs for entry in log.objects}
+    stems, manifests = {log.stem for log in logs}, set(manifest_names(store))
+    for name in stored:
+        plain = unencrypted_name(name)
+        suffix = next((suffix for suffix in object_names("") if plain.endswith(suffix)), None)
+        if suffix is None or name.startswith(".") or name in listed:
+            continue
+        stem = plain.removesuffix(suffix)
+        if stem in stems:
+            report.notes.append(f"{name}: the manifest of its log does not list it")
+        elif manifest_name(stem) not in manifests:
+            report.add(
+                Finding.MANIFEST_MISSING,
+                store.path(name),
+                "expected a manifest that lists it, found none: it was lost, or a run is archiving the log or"
+                " was killed before its commit; archive the log again, or restore the manifest",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError, RefusedError
-from binx.event.format import CHECKSUM_SIZE, FormatDescription
+from binx.event.format import CHECKSUM_SIZE, Flavour, FormatDescription
 from binx.event.gtid.previous import parse_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource
@@ -14,6 +14,7 @@ from binx.event.mariadb import parse_mariadb_gtid_list
 from binx.kernels.crc32 import checksum
 from binx.kernels.walk.scan import Level, Scanner
 from binx.log.boundary import compiled
+from binx.log.chain.links import unlisted_gtids
 from binx.log.identifiers import marked_gtids
 
 LARGE_BYTES = 1 << 20
@@ -161,7 +162,7 @@ class LogChecks:
         return scanner.position - origin
 
     def _read_list(self, event: memoryview, position: int) -> None:
-        """Read the GTIDs that precede the log; for MariaDB all up to the last of each source."""
+        """Read the GTIDs that precede the log; for MariaDB the last of each source."""
         header = parse_header(event, position, origin=position)
         body = event[HEADER_SIZE : header.size - self.description.checksum_size]
         if header.type == EventType.PREVIOUS_GTIDS:
@@ -169,20 +170,24 @@ class LogChecks:
             return
         gtids = parse_mariadb_gtid_list(body, header, self.description).positions
         self.listed = GtidSet(
-            (DomainSource(gtid.domain, gtid.server_id), 1, gtid.sequence) for gtid in gtids if gtid.sequence
+            (DomainSource(gtid.domain, gtid.server_id), gtid.sequence, gtid.sequence)
+            for gtid in gtids
+            if gtid.sequence
         )
 
     def gtids(self) -> GtidSet:
-        """The GTIDs of the checked transactions."""
+        """The GTIDs of the checked transactions; only MariaDB's numbers can be set back and come again."""
         gtids = GtidSet(self._intervals)
-        if gtids.count != sum(last - first + 1 for _, first, last in self._intervals):
+        if self.description.flavour is Flavour.MYSQL and gtids.count != sum(
+            last - first + 1 for _, first, last in self._intervals
+        ):
             raise DamagedError("expected each GTID once, found one that two transactions have", path=self.log)
         self._intervals = list(gtids)
         return gtids
 
     def follow(self, before: GtidSet) -> None:
         """Raise RefusedError if the log does not list all GTIDs that were pulled before it."""
-        missing = GtidSet() if self.listed is None else before - self.listed
+        missing = GtidSet() if self.listed is None else unlisted_gtids(before, self.listed)
         if missing:
             raise RefusedError(
                 f"expected a log after all that was pulled, found one whose list lacks {missing}; the server"

@@ -265,7 +265,7 @@ class Transfer:
         if checks is None or file is None:
             return
         listed = checks.listed
-        earlier = self._earlier_gtids if listed is None else self._earlier_gtids | listed
+        earlier = self._earlier_gtids if listed is None else listed
         self._earlier_gtids = earlier | checks.gtids()
         self._is_linked = False
         # MySQL clears the in-use mark after a crash when it restarts; MariaDB leaves it.

@@ -85,6 +85,25 @@ def test_a_second_pull_goes_on(clean: Server, tmp_path: Path) -> None:
     assert differences(clean, tmp_path) == []
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_numbers_that_were_set_back_are_pulled(clean: Server, tmp_path: Path, again: bool) -> None:
+    if not isinstance(clean, MariaDBServer):
+        pytest.skip("MySQL numbers transactions itself")
+    clean.flush_logs()
+    insert(clean, 100, 20)
+    clean.sql("SET gtid_seq_no = 5; INSERT INTO t (v) VALUES ('back')", "pulled")
+    if again:
+        clean.sql("SET gtid_seq_no = 5; INSERT INTO t (v) VALUES ('the same')", "pulled")
+    assert pull(tmp_path, clean.socket).returncode == 0
+    for _ in range(2):
+        clean.flush_logs()
+        insert(clean, 100)
+        clean.sql("SET gtid_seq_no = 3; INSERT INTO t (v) VALUES ('back')", "pulled")
+        pulled = pull(tmp_path, clean.socket)
+        assert pulled.returncode == 0, pulled.stderr
+        assert differences(clean, tmp_path) == []
+
+
 def test_logs_that_were_reset_are_refused_and_go_into_a_new_chain(clean: Server, tmp_path: Path) -> None:
     insert(clean, 100, 20)
     assert pull(tmp_path, clean.socket).returncode == 0

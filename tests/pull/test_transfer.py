@@ -198,8 +198,9 @@ def test_a_gap_between_logs_is_refused(tmp_path: Path) -> None:
         pulled(bytes(wire.data), tmp_path, None)
 
 
-def test_a_log_that_lacks_what_came_before_is_not_kept(tmp_path: Path) -> None:
-    first, second = logs_of(FOLDERS[0])
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_log_that_lacks_what_came_before_is_not_kept(folder: str, tmp_path: Path) -> None:
+    first, second = logs_of(folder)
     events = list(events_of(first))
     wire = Wire().send(rotate(NAMES[0]))
     for event_bytes in events:

@@ -58,13 +58,36 @@ def gtid_differences(before: FileEnds, content: GtidSet, after: FileEnds) -> tup
     for source, _, last in content:
         if isinstance(source, DomainSource):
             reached[source] = max(reached.get(source, 0), last)
+    return _ahead(recorded, reached), _unlisted(reached, content, recorded)
+
+
+def unlisted_gtids(before: GtidSet, listed: GtidSet) -> GtidSet:
+    """Return the GTIDs that a log should list and does not; a number of MariaDB's that was set back is none.
+
+    Args:
+        before: the GTIDs in the earlier log and its list, of which MariaDB's has the last numbers.
+        listed: the list of the later log.
+    """
+    recorded = _lasts(listed)
+    others = GtidSet(interval for interval in before if not isinstance(interval[0], DomainSource))
+    return (others - listed) | _unlisted(_lasts(before), before, recorded)
+
+
+def _unlisted(
+    reached: dict[DomainSource, int], content: GtidSet, recorded: dict[DomainSource, int]
+) -> GtidSet:
     known = {source.domain for source in (*recorded, *content.sources) if isinstance(source, DomainSource)}
     unlisted = {
         source: number
         for source, number in reached.items()
         if not content.contains(source, recorded.get(source, 0)) and (source.domain in known or not recorded)
     }
-    return _ahead(recorded, reached), _ahead(unlisted, recorded)
+    return _ahead(unlisted, recorded)
+
+
+def _lasts(gtids: GtidSet) -> dict[DomainSource, int]:
+    """Return the highest number of each of MariaDB's sources; intervals ascend."""
+    return {source: last for source, _, last in gtids if isinstance(source, DomainSource)}
 
 
 def lost_gtids(before: FileEnds, after: FileEnds) -> GtidSet:

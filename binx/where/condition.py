@@ -30,6 +30,7 @@ from sqlglot.errors import SqlglotError
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import charset_or_default
 from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.source.wording import shortened
@@ -104,7 +105,8 @@ class Frame:
 
     def _zeros(self, column: ResolvedColumn) -> int | None:
         """Return the digits to which a server pads a column's values; None if unknown."""
-        if column.type.kind not in _FILLED:
+        # Without a source, integers count as signed.
+        if column.type.kind not in _FILLED and column.provenance.signedness is not Provenance.NONE:
             return 0
         if self._images.changes.table.resolved.definition is None:
             return None

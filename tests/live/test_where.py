@@ -88,6 +88,19 @@ def test_conditions_choose_the_rows_that_select_chooses(server: Server, number: 
     assert compared > CONDITIONS / 2, "binx or the server refuses most of the conditions"
 
 
+@pytest.mark.parametrize("column", ["c2", "c3"])
+def test_like_is_refused_where_zerofill_may_be_unseen(column: str, server: Server) -> None:
+    server.sql(
+        f"DROP DATABASE IF EXISTS conditions; CREATE DATABASE conditions; CREATE TABLE {TABLE} (id INT,"
+        " n INT(4) ZEROFILL, d DECIMAL(6, 2) ZEROFILL)"
+    )
+    server.flush_logs()
+    server.sql(f"INSERT INTO {TABLE} VALUES (1, 42, 1.5)")
+    ended = binx("ls", "--where", f"{column} LIKE '%2%'", str(server.binlogs()[-1]))
+    assert ended.code == 2
+    assert f"{column} may be ZEROFILL" in ended.err
+
+
 # Not IN and BETWEEN, in which MySQL 9.7 leaves the offset out of account.
 OFFSETS = [
     "ts = '2026-01-01 00:00:00+02:00'",

@@ -253,8 +253,9 @@ def _check_unlisted(
             report.add(
                 Finding.MANIFEST_MISSING,
                 store.path(name),
-                "expected a manifest that lists it, found none: it was lost, or a run is archiving the log or"
-                " was killed before its commit; archive the log again, or restore the manifest",
+                "expected a manifest that lists it, found none: it was lost, or a run that archives or"
+                " expires the log is active or was killed; archive it again, restore the manifest, or"
+                " delete what expired",
             )
 
 

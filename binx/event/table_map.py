@@ -7,8 +7,10 @@ Sources: MySQL's libs/mysql/binlog/event/rows_event.h and .cpp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
+from binx.errors import BinxError
 from binx.event.column import (
     CHARACTER_TYPES,
     MEMBER_TYPES,
@@ -62,8 +64,22 @@ def parse_table_map(
     body: memoryview, header: EventHeader, description: FormatDescription, *, optional: bool = True
 ) -> TableMap:
     """Read TABLE_MAP, including its optional metadata if ``optional``."""
-    reader = body_reader(body, header)
-    table_id, flags = read_table_id(reader, description.post_header_length(header.type, _POST_HEADER))
+    length = description.post_header_length(header.type, _POST_HEADER)
+    try:
+        return _repeated(bytes(body), length, description.flavour, optional)
+    except BinxError:
+        # Raised again, with the offset in the file.
+        return _read(body_reader(body, header), length, description.flavour, optional=optional)
+
+
+# Each statement on a table repeats its map.
+@lru_cache(maxsize=64)
+def _repeated(body: bytes, post_header_length: int, flavour: Flavour, optional: bool) -> TableMap:
+    return _read(Reader(body), post_header_length, flavour, optional=optional)
+
+
+def _read(reader: Reader, post_header_length: int, flavour: Flavour, *, optional: bool) -> TableMap:
+    table_id, flags = read_table_id(reader, post_header_length)
     database = _zero_terminated(reader, reader.u8())
     table = _zero_terminated(reader, reader.u8())
     count = reader.packed()
@@ -89,7 +105,7 @@ def parse_table_map(
         database=database,
         table=table,
         column_types=column_types,
-        columns=_resolve(types, nullable, metadata, description.flavour, reader),
+        columns=_resolve(types, nullable, metadata, flavour, reader),
         has_metadata=has_metadata,
         has_primary_key="primary_key" in metadata,
         unknown_metadata=tuple(unknown),

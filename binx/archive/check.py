@@ -167,7 +167,7 @@ def check_archive(
         progress: called with the bytes hashed and the total.
     """
     report = CheckReport()
-    stored = store.names()
+    stored = set(store.names())
     logs, errors = read_manifests(store)
     if not logs and not errors:
         raise AbsentError(
@@ -235,13 +235,12 @@ def _is_intact(store: Store, stored: StoredObject, report: CheckReport) -> bool:
     return True
 
 
-def _check_unlisted(
-    store: Store, stored: Sequence[str], logs: Sequence[ArchivedLog], report: CheckReport
-) -> None:
-    """Report objects without a manifest; not those that a run committed meanwhile."""
+def _check_unlisted(store: Store, stored: set[str], logs: Sequence[ArchivedLog], report: CheckReport) -> None:
+    """Report objects without a manifest; not those that another run commits, removes or writes meanwhile."""
     listed = {entry.path for log in logs for entry in log.objects}
+    active_since = store.locked_since()
     stems, manifests = {log.stem for log in logs}, set(manifest_names(store))
-    for name in stored:
+    for name in sorted(stored & set(store.names())):
         plain = unencrypted_name(name)
         suffix = next((suffix for suffix in object_names("") if plain.endswith(suffix)), None)
         if suffix is None or name.startswith(".") or name in listed:
@@ -249,13 +248,16 @@ def _check_unlisted(
         stem = plain.removesuffix(suffix)
         if stem in stems:
             report.notes.append(f"{name}: the manifest of its log does not list it")
-        elif manifest_name(stem) not in manifests:
+        elif manifest_name(stem) in manifests:
+            continue
+        elif active_since is not None and store.modified(name) >= active_since:
+            report.notes.append(f"{name}: another run is archiving this log")
+        else:
             report.add(
                 Finding.MANIFEST_MISSING,
                 store.path(name),
                 "expected a manifest that lists it, found none: it was lost, or a run that archives or"
-                " expires the log is active or was killed; archive it again, restore the manifest, or"
-                " delete what expired",
+                " expires the log was killed; archive it again, restore the manifest, or delete what expired",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,9 @@ from binx.rows.following import follow_statements
 from binx.source.age import given_identities
 from binx.source.names import ENCRYPTION_SUFFIX, own_name
 from binx.source.opening import is_encrypted
+from binx.source.plain import PlainFile
 from binx.source.remote import is_uri
+from binx.storage.hashing import digest_of
 from binx.storage.store import MANIFESTS, Store, open_store
 
 if TYPE_CHECKING:
@@ -86,7 +88,8 @@ class ArchiveRun:
             self.report.held = len(content.logs) + content.unread
             if request.parquet is not None and not request.dry_run:
                 yield from self._export(store, content.logs, request.parquet)
-            if request.prune_days is not None:
+            # Storage that lost or changed what was written to it is not trusted with the only copy of a log.
+            if request.prune_days is not None and not content.errors:
                 yield from self._prune(store, logs, content.logs, request.prune_days)
 
     def _archive_all(
@@ -110,7 +113,8 @@ class ArchiveRun:
             yield LogReport(State.DAMAGED, error.path or self.request.source, error=error)
         for log in content.lost_for_good(pending):
             known.append(log)
-            yield self._failed(_lost(store, log))
+            content.errors.append(_lost(store, log))
+            yield self._failed(content.errors[-1])
 
     def _report(
         self, path: str, known: list[ArchivedLog], archive: Callable[[], ArchivedLog | State | None]
@@ -134,9 +138,17 @@ class ArchiveRun:
     def _keep(
         self, log: UnreadableLog, storage: Storage, known: list[ArchivedLog]
     ) -> ArchivedLog | State | None:
-        if not (self.request.keep_damaged and log.closed and log.is_damaged) or is_uri(log.path):
+        if is_uri(log.path) or not (log.closed and log.is_damaged):
             raise log.error
-        return State.WOULD_ARCHIVE if self.request.dry_run else keep_unreadable(log, storage, known)
+        with closing(PlainFile.open(log.path)) as source:
+            sha256 = digest_of(source)
+            if any((kept.name, kept.sha256) == (log.name, sha256) for kept in known):
+                return None
+            if not self.request.keep_damaged:
+                raise log.error
+            if self.request.dry_run:
+                return State.WOULD_ARCHIVE
+            return keep_unreadable(source, sha256, log.error, storage)
 
     def _archive(
         self, ends: FileEnds, storage: Storage, progress: Callable[[int], None]

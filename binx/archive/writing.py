@@ -18,7 +18,6 @@ from binx.archive.manifest import (
     stem,
 )
 from binx.archive.objects import ObjectWriter, Storage
-from binx.archive.sources import UnreadableLog
 from binx.errors import BinxError, DamagedError, OutputError, SourceError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds, known_ends
@@ -29,7 +28,6 @@ from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.source import Source
 from binx.source.opening import decompressed, is_encrypted
-from binx.source.plain import PlainFile
 from binx.storage.hashing import digest_of, object_digest
 from binx.storage.seekable import FRAME_BYTES, write_seekable
 from binx.storage.store import Store
@@ -123,26 +121,24 @@ def _lost_gtids(ends: FileEnds, content: GtidSet) -> Iterator[Problem]:
             yield problem._replace(message=message)
 
 
-def keep_unreadable(
-    unreadable: UnreadableLog, storage: Storage, known: Sequence[ArchivedLog]
-) -> ArchivedLog | None:
-    """Archive a log that cannot be opened as it is; return None if it is already archived."""
-    with closing(PlainFile.open(unreadable.path)) as source:
-        sha256 = digest_of(source)
-        if any((log.name, log.sha256) == (source.name, sha256) for log in known):
-            return None
-        cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
-        name, _ = object_names(stem(source.name, UNKNOWN_IDENTITY, sha256))
-        log = _write_log(source, cuts, storage, name, sha256)
-        _read_back(storage, log, None, sha256)
-        archived = ArchivedLog(
-            name=source.name,
-            identity=UNKNOWN_IDENTITY,
-            bytes=source.size,
-            sha256=sha256,
-            objects=(log.stored,),
-            damage=(f"{ProblemKind.FORMAT.value}: {unreadable.error.message}",),
-        )
+def keep_unreadable(source: Source, sha256: str, error: BinxError, storage: Storage) -> ArchivedLog:
+    """Archive a log that cannot be opened, as it is.
+
+    Args:
+        error: why it cannot be opened.
+    """
+    cuts = range(LONGEST_FRAME, source.size, LONGEST_FRAME)
+    name, _ = object_names(stem(source.name, UNKNOWN_IDENTITY, sha256))
+    log = _write_log(source, cuts, storage, name, sha256)
+    _read_back(storage, log, None, sha256)
+    archived = ArchivedLog(
+        name=source.name,
+        identity=UNKNOWN_IDENTITY,
+        bytes=source.size,
+        sha256=sha256,
+        objects=(log.stored,),
+        damage=(f"{ProblemKind.FORMAT.value}: {error.message}",),
+    )
     storage.remove_unencrypted([name])
     return _commit(storage, archived)
 

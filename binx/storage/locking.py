@@ -50,3 +50,19 @@ def _holder(descriptor: int) -> str:
     """Return the process id that the lock's holder wrote into the file."""
     text = os.pread(descriptor, 32, 0).strip()
     return f" ({int(text)})" if text.isdigit() else ""
+
+
+def held_since(path: Path) -> float | None:
+    """Return when a lock file was taken, in seconds since 1970; None if no process holds it."""
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                return None
+            begun = os.fstat(file.fileno()).st_mtime
+            # Tried only where the holder is active or was killed, as it would refuse one that begins now.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return begun
+    except OSError:
+        return None
+    return None

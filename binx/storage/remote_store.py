@@ -16,7 +16,7 @@ from urllib.parse import quote
 from binx.errors import OutputError, SourceError
 from binx.source import Source
 from binx.source.remote import RemoteFile, reach, shortened
-from binx.storage.locking import hold_lock
+from binx.storage.locking import held_since, hold_lock
 from binx.storage.output import CountedSink, output_errors
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _OBJECT_STORES = ("s3", "gcs", "abfs")
 """File systems where a file appears when it is closed, and folders are only name prefixes."""
 
 _TEMPORARY = ".binx-{}.tmp"
+_LOCK = ".lock"
 
 _COPY_BYTES = 8 * 1024 * 1024
 """Size of an upload part; object stores require at least 5 MiB."""
@@ -69,8 +70,19 @@ class RemoteStore:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """See :class:`~binx.storage.store.LocalStore`; locks on this machine only."""
-        with hold_lock(self._on_this_machine(".lock"), self.where):
+        with hold_lock(self._on_this_machine(_LOCK), self.where):
             yield
+
+    def locked_since(self) -> float | None:
+        return held_since(self._on_this_machine(_LOCK))
+
+    def modified(self, name: str) -> float:
+        try:
+            written = self._system.get_file_info(self._inside(name)).mtime_ns
+        except OSError:
+            return 0
+        # Object stores tell whole seconds.
+        return 0 if written is None else written / 1e9 + 1
 
     @property
     def upload_folder(self) -> Path:

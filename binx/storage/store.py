@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from binx.errors import SourceError
 from binx.source import PlainFile, Source
 from binx.source.remote import beside, is_uri
-from binx.storage.locking import hold_lock
+from binx.storage.locking import held_since, hold_lock
 from binx.storage.output import CountedSink, open_output, output_errors, remove_leftovers, synchronize
 
 if TYPE_CHECKING:
@@ -73,6 +73,17 @@ class LocalStore:
             self._folder.mkdir(parents=True, exist_ok=True)
         with hold_lock(self._folder / LOCK, self.where):
             yield
+
+    def locked_since(self) -> float | None:
+        """Return when the place was locked, in seconds since 1970; None if no process holds the lock."""
+        return held_since(self._folder / LOCK)
+
+    def modified(self, name: str) -> float:
+        """Return when an object was written, in seconds since 1970; 0 if it does not exist."""
+        try:
+            return os.stat(self.path(name)).st_mtime
+        except OSError:
+            return 0
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names of the objects directly in a folder, sorted; none if there is no such folder.

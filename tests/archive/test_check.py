@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from binx.log.chain.inputs import open_chain
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
+from binx.storage.store import LocalStore
 from tests.archive.places import (
     IN_USE_OFFSET,
     MARIADB_SHOP,
@@ -199,6 +201,28 @@ def test_objects_whose_manifest_is_lost_are_a_loss(dest: Path) -> None:
     assert report.has_missing
     assert [problem.kind for problem in report.problems] == ["manifest_missing"] * 2
     assert binx("archive", "--check", "--to", dest).code == 4
+
+
+def test_what_an_active_run_writes_is_no_loss_and_what_lay_there_before_is(dest: Path) -> None:
+    (lost,) = (dest / "_manifest").glob("mysql-bin.000004*")
+    lost.unlink()
+    (begun,) = (dest / "_manifest").glob("mysql-bin.000005*")
+    begun.unlink()
+    with LocalStore(dest).locked():
+        objects(dest, 5, ".zst").touch()
+        objects(dest, 5, ".binx").touch()
+        for path in (objects(dest, 4, ".zst"), objects(dest, 4, ".binx")):
+            os.utime(path, (0, path.stat().st_mtime - 60))
+        report = check(dest)
+        held = (dest / "_lock").read_bytes()
+    assert [problem.path for problem in report.problems] == [
+        str(objects(dest, 4, ".binx")),
+        str(objects(dest, 4, ".zst")),
+    ]
+    assert sum("another run is archiving" in note for note in report.notes) == 2
+    (dest / "_lock").write_bytes(held)  # As a run that was killed leaves it.
+    os.utime(dest / "_lock", (0, 0))
+    assert len(check(dest).problems) == 4
 
 
 def test_a_check_changes_nothing(dest: Path) -> None:

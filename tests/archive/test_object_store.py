@@ -104,9 +104,18 @@ def _archive_failing_at(number: int, source: Path, uri: str, monkeypatch: pytest
     return None if run.held else str(reports[0].error)
 
 
-def test_another_run_on_this_machine_is_kept_away(bucket: Bucket, tmp_path: Path) -> None:
-    with open_store(bucket.uri).locked(), pytest.raises(OutputError, match="another binx process"):
-        archive(copy_logs(tmp_path / "logs", 1), bucket.uri)
+def test_another_run_on_this_machine_is_kept_away_and_a_check_takes_what_it_writes_for_no_loss(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    store = open_store(bucket.uri)
+    archive(copy_logs(tmp_path / "logs", 1), bucket.uri)
+    with store.locked():
+        with pytest.raises(OutputError, match="another binx process"):
+            archive(copy_logs(tmp_path / "logs", 2), bucket.uri)
+        store.put("mysql-bin.000002.4f2a91c0-8d0e77aa.zst", b"begun")
+        report = check_archive(store)
+        assert (report.problems, len(report.notes)) == ([], 1)
+    assert [problem.kind for problem in check_archive(store).problems] == ["manifest_missing"]
 
 
 def test_a_file_uri_is_a_folder(tmp_path: Path) -> None:

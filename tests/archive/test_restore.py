@@ -192,6 +192,25 @@ def test_nothing_goes_that_is_changed_until_it_is_archived_again(
     assert (left(source), run.failed) == (LOGS[-1:], 0)
 
 
+@pytest.mark.parametrize("fault", ["manifest", "object"])
+def test_nothing_goes_in_a_run_that_finds_a_fault_of_the_archive(
+    source: Path, tmp_path: Path, fault: str
+) -> None:
+    """The log of the manifest is archived again; that of the object is no longer in the source."""
+    dest = tmp_path / "archive"
+    archive(source, dest)
+    if fault == "manifest":
+        next(dest.glob(f"_manifest/{LOGS[1]}.*")).write_bytes(b"{}")
+    else:
+        (source / LOGS[0]).unlink()
+        next(dest.glob(f"{LOGS[0]}.*.zst")).unlink()
+    before = left(source)
+    reports, run = archive(source, dest, prune_days=7)
+    assert ("failed" in dict(states(reports)).values(), run.pruned, left(source)) == (True, 0, before)
+    if fault == "manifest":
+        assert archive(source, dest, prune_days=7)[1].pruned == 3
+
+
 def test_a_log_that_differs_in_its_middle_stays(source: Path, tmp_path: Path) -> None:
     archive(source, tmp_path / "archive")
     flip((source / LOGS[0]), 100_000)

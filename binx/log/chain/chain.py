@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import Enum
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from binx.errors import BinxError
@@ -63,10 +63,9 @@ class ChainProblem(NamedTuple):
             since: beginning of the period, in µs since 1970; None for no limit.
             until: its end, exclusive.
         """
-        written = self.before.begun if self.before.ended is None else self.before.ended
         return (
             self.kind in (ProblemKind.GAP, ProblemKind.CUT)
-            and (until is None or written * MICROSECONDS < until)
+            and (until is None or self.before.written * MICROSECONDS < until)
             and (since is None or (self.after.begun + _ROTATION_SECONDS) * MICROSECONDS > since)
         )
 
@@ -134,7 +133,8 @@ def _problems_between(before: FileEnds, after: FileEnds, content: GtidSet | None
         return
     if not ends_follow(before, after):
         expected = before.next_file or f"{before.base}.{before.file.file_number + 1:06d}"
-        yield problem(ProblemKind.GAP, f"expected {expected} to follow, found {after.file.name}")
+        more = "" if before.base == after.base else ", a log of another name: what may be between is unknown"
+        yield problem(ProblemKind.GAP, f"expected {expected} to follow, found {after.file.name}{more}")
     elif before.next_file is None and not before.stopped:
         message = "no ROTATE or STOP at the end: the server crashed, or the file was truncated"
         missing, _ = _differences(before, content, after)
@@ -163,7 +163,7 @@ def _differences(before: FileEnds, content: GtidSet | None, after: FileEnds) -> 
 
 def _order_of_chain(runs: Sequence[Run]) -> list[FileEnds]:
     """Return an index's order if one lists all logs, else the order of the runs' begin times."""
-    ordered = sorted(runs, key=lambda run: (run[0].begun, run[0].file.file_number))
+    ordered = sorted(runs, key=lambda run: run[0].begun)
     ends = [log for run in ordered for log in run]
     stated = [(log.file.listed.place, log) for log in ends if log.file.listed is not None]
     if (
@@ -209,6 +209,29 @@ def _chains_of(ends: Sequence[FileEnds]) -> list[list[Run]]:
     chains: dict[int, list[Run]] = {}
     for number, run in enumerate(runs):
         chains.setdefault(leader(number), []).append(run)
+    return _rejoined(chains)
+
+
+def _rejoined(chains: dict[int, list[Run]]) -> list[list[Run]]:
+    """Join chains of one server id and folder whose logs alternate, as when a base name is changed and back.
+
+    The logs do not tell: those of the new name list nothing as logged before them, and those of the old name
+    go on as if nothing had been logged between. Logs of two servers that run side by side overlap in time.
+    """
+    numbers: dict[tuple[int, str], dict[int, None]] = {}
+    for number, chain in chains.items():
+        for log in (log for run in chain for log in run):
+            folder = log.file.path.rpartition("/")[0]
+            numbers.setdefault((log.file.format.server_id, folder), {})[number] = None
+    for together in numbers.values():
+        logs = [(log, number) for number in together for run in chains.get(number, ()) for log in run]
+        logs.sort(key=lambda pair: (pair[0].begun, pair[0].written))
+        changes = [(one, other) for (one, before), (other, after) in pairwise(logs) if before != after]
+        if len(changes) >= len(together) and all(one.written <= other.begun for one, other in changes):
+            joined = groupby(logs, key=lambda pair: pair[1])
+            chains[min(together)] = [[log for log, _ in run] for _, run in joined]
+            for number in together.keys() - {min(together)}:
+                del chains[number]
     return list(chains.values())
 
 
@@ -273,8 +296,7 @@ class _Places:
 
 def _may_come_later(before: FileEnds, after: FileEnds) -> bool:
     """Return whether times and GTIDs allow ``after`` to be the later log."""
-    written = before.begun if before.ended is None else before.ended
-    return after.begun >= written and not lost_gtids(before, after)
+    return after.begun >= before.written and not lost_gtids(before, after)
 
 
 def _is_witnessed(before: FileEnds, after: FileEnds, places: _Places) -> bool:

@@ -61,6 +61,11 @@ class FileEnds(NamedTuple):
         """When the file was begun, in seconds since 1970."""
         return self.file.format.header_timestamp
 
+    @property
+    def written(self) -> int:
+        """When it was written last, as far as its ends tell."""
+        return self.begun if self.ended is None else self.ended
+
 
 def read_ends(file: BinlogFile) -> FileEnds:
     """Read a file's first and last events."""

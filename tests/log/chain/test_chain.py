@@ -289,6 +289,26 @@ def test_an_index_states_the_order_of_logs_of_different_names_and_clocks() -> No
     assert {ends.chain for ends in order_ends(map(read_ends, files))} == {0}
 
 
+def test_a_base_name_that_changed_and_changed_back_is_one_chain_whose_names_break_off() -> None:
+    """As servers write it: neither name's logs list what was logged under the other."""
+    old = [log(n, at=at, end=end) for n, at, end in ((1, 10, "rotate"), (2, 20, "stop"), (3, 70, "rotate"))]
+    new = [log(n, at=20 + 10 * n, base="other", end="stop" if n == 3 else "rotate") for n in (1, 2, 3)]
+    files = [*old[:2], *new, old[2]]
+    assert_any_order_gives(files)
+    problems = chain_problems(files)
+    assert [(problem.kind, problem.after.file) for problem in problems] == [
+        (ProblemKind.GAP, new[0]),
+        (ProblemKind.GAP, old[2]),
+    ]
+    assert "another name" in problems[0].message
+
+
+def test_logs_of_one_id_and_different_names_that_were_written_side_by_side_are_kept_apart() -> None:
+    one, other = ([log(n, at=10 * n + at, base=base) for n in (1, 2, 3)] for base, at in (("a", 0), ("b", 5)))
+    assert_any_order_gives([*one, *other])
+    assert chain_problems([*one, *other]) == []
+
+
 def test_the_epoch_counts_the_servers_starts() -> None:
     files = [
         log(1, at=10, startup=True),

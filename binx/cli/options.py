@@ -207,11 +207,11 @@ class Logs:
         for sentence in absent_positions(chain, selection.start, selection.stop):
             self.lacks_log = True
             say_warning(sentence)
-        # Missing GTIDs are reported separately.
-        problems = ends_problems(chain) if selection.gtids is None else []
+        # Requested GTIDs that are missing are reported separately.
+        by_gtid = selection.gtids is not None
+        problems = [] if by_gtid and warns else ends_problems(chain)
         for problem in problems:
-            is_missing = problem.lacks_transactions(selection.since, selection.until)
-            self.lacks_log |= is_missing
+            self.lacks_log |= not by_gtid and problem.lacks_transactions(selection.since, selection.until)
             if warns and (problem.lacks_transactions() or not self.quiet):
                 say_warning(problem.sentence)
         return problems

@@ -102,6 +102,15 @@ def test_a_gtid_that_is_not_there_ends_with_code_4(shop: Shop) -> None:
     assert f"not in these files: {uuid}:999999" in ended.err
 
 
+def test_problems_between_logs_are_among_the_warnings_also_for_gtids(shop: Shop) -> None:
+    """All that was asked for is there, so the exit code is 0."""
+    first, _, third, *_ = shop.logs
+    ended = binx("stats", "--json", "--gtid", shop.demo["gtid"].partition(":")[0] + ":1", first, third)
+    figures = json.loads(ended.out)
+    assert (ended.code, figures["transactions"]) == (0, 1)
+    assert "chain" in [warning["code"] for warning in figures["warnings"]]
+
+
 def test_html_is_a_page_in_a_file_of_its_own(shop: Shop, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     ended = binx("stats", "--html", page, "--by", "kind", "--tz", "+02:00", *shop.logs)

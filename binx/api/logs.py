@@ -12,11 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from binx.api.records import TransactionRecord, transaction_record
-from binx.api.selecting import Numbers, Texts, selection_of
+from binx.api.selecting import Numbers, Texts, gtids_of, moment_of, numbers_of, position_of, texts_of
 from binx.errors import AbsentError, BinxWarning, UsageError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.chain import absent_positions
 from binx.log.chain.ends import FileEnds
+from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
 from binx.log.selection.table_filter import table_name
 from binx.rows.ddl.catalog import Catalog
@@ -328,21 +329,22 @@ class Binlogs(Transactions):
         Warns:
             BinxWarning: a position is behind the end of its log.
         """
-        selection = selection_of(
-            gtid=gtid,
-            exclude_gtid=exclude_gtid,
-            since=since,
-            until=until,
-            start_position=start_position,
-            stop_position=stop_position,
-            db=db,
-            table=table,
-            server_id=server_id,
-            thread_id=thread_id,
-            xid=xid,
-            min_bytes=min_bytes,
+        selection = Selection(
+            gtids=gtids_of(gtid),
+            exclude_gtids=gtids_of(exclude_gtid),
+            since=moment_of(since),
+            until=moment_of(until),
+            start=position_of(start_position),
+            stop=position_of(stop_position),
+            databases=texts_of(db),
+            tables=texts_of(table),
+            server_ids=numbers_of(server_id),
+            thread_ids=numbers_of(thread_id),
+            xids=numbers_of(xid),
+            min_bytes=None if min_bytes is None else parse_size(str(min_bytes)),
             limit=limit,
         )
+        selection.check()
         # Validate patterns and positions now instead of at the first query.
         Search(self._chain, selection, tells=False)
         for sentence in absent_positions(self._chain, selection.start, selection.stop):

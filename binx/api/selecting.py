@@ -1,4 +1,4 @@
-"""Build selections from Python values, named like the commands' options."""
+"""Convert Python values to what selections consist of."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
-from binx.log.selection.moments import Position, parse_position, parse_size, parse_zoned_time
-from binx.log.selection.selection import Selection, wanted_gtids
+from binx.log.selection.moments import Position, parse_position, parse_zoned_time
+from binx.log.selection.selection import wanted_gtids
 
 Texts = str | Sequence[str]
 Numbers = int | Sequence[int]
@@ -17,51 +17,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = (1 << 64) - 1
 
 
-def selection_of(
-    *,
-    gtid: Texts | None,
-    exclude_gtid: Texts | None,
-    since: str | datetime | None,
-    until: str | datetime | None,
-    start_position: int | str | None,
-    stop_position: int | str | None,
-    db: Texts,
-    table: Texts,
-    server_id: Numbers,
-    thread_id: Numbers,
-    xid: Numbers,
-    min_bytes: int | str | None,
-    limit: int | None,
-) -> Selection:
-    """Return the selection for the arguments of :meth:`binx.api.logs.Binlogs.select`.
-
-    Raises:
-        UsageError: a value is invalid, or the conditions contradict each other.
-    """
-    selection = Selection(
-        gtids=_gtids(gtid),
-        exclude_gtids=_gtids(exclude_gtid),
-        since=_moment(since),
-        until=_moment(until),
-        start=_position(start_position),
-        stop=_position(stop_position),
-        databases=_texts(db),
-        tables=_texts(table),
-        server_ids=_numbers(server_id),
-        thread_ids=_numbers(thread_id),
-        xids=_numbers(xid),
-        min_bytes=None if min_bytes is None else parse_size(str(min_bytes)),
-        limit=limit,
-    )
-    selection.check()
-    return selection
+def gtids_of(texts: Texts | None) -> GtidSet | None:
+    """Parse GTID sets."""
+    return None if texts is None else GtidSet().union(*map(wanted_gtids, texts_of(texts)))
 
 
-def _gtids(texts: Texts | None) -> GtidSet | None:
-    return None if texts is None else GtidSet().union(*map(wanted_gtids, _texts(texts)))
-
-
-def _moment(moment: str | datetime | None) -> int | None:
+def moment_of(moment: str | datetime | None) -> int | None:
     """Convert a time to µs since 1970; times without a zone are in UTC."""
     if moment is None:
         return None
@@ -70,15 +31,22 @@ def _moment(moment: str | datetime | None) -> int | None:
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
-def _position(position: int | str | None) -> Position | None:
+def position_of(position: int | str | None) -> Position | None:
+    """Parse a position."""
     return None if position is None else parse_position(str(position))
 
 
-def _texts(texts: Texts) -> tuple[str, ...]:
+def texts_of(texts: Texts) -> tuple[str, ...]:
+    """Return one or more texts as a tuple."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
-def _numbers(numbers: Numbers) -> tuple[int, ...]:
+def numbers_of(numbers: Numbers) -> tuple[int, ...]:
+    """Return one or more numbers as a tuple.
+
+    Raises:
+        UsageError: one is none, or negative, or too large.
+    """
     listed = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     for number in listed:
         if not isinstance(number, int) or not 0 <= number <= _LARGEST:

@@ -6,7 +6,6 @@ the first chain's logs are in the folder itself, those of each later one in a su
 
 from __future__ import annotations
 
-import fcntl
 import json
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import Any
 
 from binx.errors import AbsentError, DamagedError, RefusedError, UnsupportedError
 from binx.pull.server import ServerFacts
+from binx.storage.locking import held_since
 from binx.storage.output import open_output
 
 STATE = "pull.json"
@@ -119,22 +119,10 @@ def read_status(folder: Path) -> dict[str, Any]:
             "expected a folder that logs were pulled into, found none; check the path", path=str(folder)
         )
     return {
-        "running": _is_locked(folder / LOCK),
+        "running": held_since(folder / LOCK) is not None,
         **state.status,
         "chains": [asdict(chain) for chain in state.chains],
     }
-
-
-def _is_locked(path: Path) -> bool:
-    """Whether a process holds the lock."""
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def now_text() -> str:

@@ -6,6 +6,7 @@ MariaDB knowledge base, "Using mariadb-binlog" and "START REPLICA".
 
 from __future__ import annotations
 
+import os
 from shlex import join, quote
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from binx.event.format import MAGIC, Flavour
 from binx.log.chain.inputs import STANDARD_INPUT
 from binx.log.chain.places import magic_of
 from binx.recovery.plan import LogPart, RecoveryPlan
+from binx.source.age import IDENTITY_VARIABLE
+from binx.source.keyring import KEY_FILE_VARIABLE, KEYRING_VARIABLE
 from binx.source.magic import is_gzip, is_zstd
 from binx.source.names import has_archive_tag, uncompressed_name
 from binx.source.remote import is_uri
@@ -108,7 +111,7 @@ def _with_binx(plan: RecoveryPlan, programs: Programs) -> Way:
         options += ["--exclude-gtid", str(plan.held)]
     paths = [log.path for log in plan.logs]
     lines = (
-        join(["binx", "extract", *options, "-o", "replay.binlog", *paths]),
+        join(["binx", "extract", *_keys(), *options, "-o", "replay.binlog", *paths]),
         f"{programs.reader} replay.binlog | {programs.client}",
     )
     return Way("binx", "with binx extract, as one binary log", lines)
@@ -146,7 +149,7 @@ def _copy(log: LogPart) -> tuple[str, str] | None:
     if has_archive_tag(log.path):
         folder, _, name = log.path.rpartition("/")
         stem = uncompressed_name(name)
-        return copy, join(["binx", "archive", "--restore", stem, "--to", folder or ".", "-o", copy])
+        return copy, join(["binx", "archive", "--restore", stem, "--to", folder or ".", *_keys(), "-o", copy])
     if log.path == STANDARD_INPUT or is_uri(log.path):
         return None
     magic = magic_of(log.path)
@@ -156,3 +159,14 @@ def _copy(log: LogPart) -> tuple[str, str] | None:
         program = "gzip" if is_gzip(magic) else "zstd"
         return copy, f"{join([program, '-dc', '--', log.path])} > {quote(copy)}"
     return None
+
+
+def _keys() -> list[str]:
+    """Return the options for the keys with which the logs were read; they stand in the environment."""
+    variables = {
+        "--keyring": KEYRING_VARIABLE,
+        "--key-file": KEY_FILE_VARIABLE,
+        "--identity": IDENTITY_VARIABLE,
+    }
+    paths = {name: os.environ.get(variable, "").split(os.pathsep) for name, variable in variables.items()}
+    return [word for name in paths for path in filter(None, paths[name]) for word in (name, path)]

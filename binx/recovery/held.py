@@ -1,14 +1,18 @@
-"""Find the transactions that a backup already contains."""
+"""Find the logs of the server that a backup is of, and the transactions that it already contains."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
+from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource, GtidSource, UuidSource
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.backup_position import BackupPosition
+from binx.log.chain.ends import FileEnds
 from binx.log.identifiers import kernel_intervals, marked_gtids
+from binx.log.scan import find_transactions
 
 
 class HeldTransactions:
@@ -116,6 +120,38 @@ class HeldTransactions:
         table.keep_overlap(mask, self._offset, self._offset + 1)
         starts = [table.value("start", index) for index in table.marked(mask)]
         return next((start for start in starts if start < self._offset), None)
+
+
+def logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[FileEnds]:
+    """Return the logs of the backed-up server, from the logs of one or more servers.
+
+    Raises:
+        UsageError: the server cannot be determined.
+    """
+    chains = [list(logs) for _, logs in groupby(chain, key=lambda ends: ends.chain)]
+    if len(chains) == 1:
+        return chains[0]
+    fitting = [logs for logs in chains if _may_be_of(logs, backup)]
+    if len(fitting) != 1:
+        shown = ", ".join(logs[0].file.path for logs in chains)
+        raise UsageError(
+            f"expected logs of the server that was backed up, found several chains, which begin with {shown};"
+            " give the logs of one"
+        )
+    return fitting[0]
+
+
+def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
+    """Whether a chain has the log that a backup names, with a transaction boundary at its position.
+
+    If the backup has GTIDs, they must be those before that position.
+    """
+    held = HeldTransactions(backup, 0)
+    named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
+    return len(named) == 1 and all(
+        held.cut_transaction(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
+        for table in find_transactions(named[0])
+    )
 
 
 def in_ascending_order(gtids: GtidSet) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby, takewhile
+from itertools import takewhile
 
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
@@ -16,7 +16,7 @@ from binx.log.chain.links import gtid_differences, listed_before
 from binx.log.identifiers import kernel_intervals, marked_gtids
 from binx.log.scan import find_transactions
 from binx.log.selection.moments import MICROSECONDS, format_time
-from binx.recovery.held import HeldTransactions
+from binx.recovery.held import HeldTransactions, logs_of_backup
 from binx.recovery.plan import Edge, LogPart, RecoveryPlan, Target, TargetKind
 from binx.source.names import number_of
 
@@ -39,41 +39,9 @@ def plan_recovery(
         UsageError: the logs are of several servers, or the backup's position is inside a transaction.
         DamagedError, UnsupportedError: a log cannot be read as far as needed.
     """
-    planner = _Planner(_logs_of_backup(chain, backup), backup, target or Target())
+    planner = _Planner(logs_of_backup(chain, backup), backup, target or Target())
     planner.walk()
     return planner.plan
-
-
-def _logs_of_backup(chain: Sequence[FileEnds], backup: BackupPosition) -> list[FileEnds]:
-    """Return the logs of the backed-up server, from the logs of one or more servers.
-
-    Raises:
-        UsageError: the server cannot be determined.
-    """
-    chains = [list(logs) for _, logs in groupby(chain, key=lambda ends: ends.chain)]
-    if len(chains) == 1:
-        return chains[0]
-    fitting = [logs for logs in chains if _may_be_of(logs, backup)]
-    if len(fitting) != 1:
-        shown = ", ".join(logs[0].file.path for logs in chains)
-        raise UsageError(
-            f"expected logs of the server that was backed up, found several chains, which begin with {shown};"
-            " give the logs of one"
-        )
-    return fitting[0]
-
-
-def _may_be_of(logs: Sequence[FileEnds], backup: BackupPosition) -> bool:
-    """Whether a chain has the log that a backup names, with a transaction boundary at its position.
-
-    If the backup has GTIDs, they must be those before that position.
-    """
-    held = HeldTransactions(backup, 0)
-    named = [ends.file for ends in logs if ends.file.name == backup.file and ends.file.size >= backup.offset]
-    return len(named) == 1 and all(
-        held.cut_transaction(table, 0) is None and not held.disagrees(table, 0, held.mask(table, 0))
-        for table in find_transactions(named[0])
-    )
 
 
 class _Planner:
@@ -86,6 +54,8 @@ class _Planner:
         self._held = HeldTransactions(backup, self._log_index)
         self._target_intervals = kernel_intervals(target.gtids)
         self._unreached = self._held.missing(target.gtids)
+        self._last_index = 0
+        """Index of the last log that has transactions to replay."""
         self._waiting = GtidSet()
         """GTIDs in the backup after the last transaction to replay."""
         self.plan = RecoveryPlan(backup, target, logs[0].file.format.flavour)
@@ -186,7 +156,7 @@ class _Planner:
                     " about these logs, as where they are of another server; its GTIDs are followed"
                 )
             stop = self._stop_index(table, held)
-            self._add_transactions(ends, table, held, len(table) if stop is None else stop)
+            self._add_transactions(index, table, held, len(table) if stop is None else stop)
             if stop is not None and stop < len(table):
                 self.plan.next = self._edge(ends, table, stop, "start")
                 self._note_late(table, stop)
@@ -230,8 +200,9 @@ class _Planner:
         held = gtid or "transactions"
         self._refuse(f"the backup already holds {held} after the target; take an older backup")
 
-    def _add_transactions(self, ends: FileEnds, table: TransactionTable, held: bytearray, stop: int) -> None:
+    def _add_transactions(self, log_index: int, table: TransactionTable, held: bytearray, stop: int) -> None:
         """Add the transactions before an index that are not in the backup."""
+        ends, logs = self._logs[log_index], self.plan.logs
         taken = [index for index in range(stop) if not held[index]]
         first = 0
         if self.plan.begin is None:
@@ -241,16 +212,20 @@ class _Planner:
             self.plan.begin = self._edge(ends, table, first, "start")
         last = taken[-1] if taken else -1
         if taken:
-            between = bytearray(first <= index < last and held[index] for index in range(len(table)))
-            self.plan.held |= self._waiting | GtidSet(marked_gtids(table, between))
+            held_between = bytearray(first <= index < last and held[index] for index in range(len(table)))
+            self.plan.held |= self._waiting | GtidSet(marked_gtids(table, held_between))
             self._waiting = GtidSet()
             self.plan.end = self._edge(ends, table, last, "end")
             start, end = table.value("start", taken[0]), table.value("end", last)
-            if self.plan.logs and self.plan.logs[-1].path == ends.file.path:
-                log = self.plan.logs.pop()
-                self.plan.logs.append(log._replace(end=end, transactions=log.transactions + len(taken)))
+            if logs and self._last_index == log_index:
+                logs[-1] = logs[-1]._replace(end=end, transactions=logs[-1].transactions + len(taken))
             else:
-                self.plan.logs.append(LogPart(ends.file.path, ends.file.name, start, end, len(taken)))
+                # Logs without transactions are given too: extract would miss them between the others.
+                between = self._logs[self._last_index + 1 : log_index] if logs else []
+                for file in (log.file for log in between):
+                    logs.append(LogPart(file.path, file.name, file.first_position, file.first_position, 0))
+                logs.append(LogPart(ends.file.path, ends.file.name, start, end, len(taken)))
+                self._last_index = log_index
         after = bytearray(last < index < stop and held[index] for index in range(len(table)))
         self._waiting |= GtidSet(marked_gtids(table, after))
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
+from testdata import encrypted
 from tests.archive.places import IN_USE, check_manifests, copy_logs
 from tests.cli.conftest import Shop
 from tests.cli.process import binx
 from tests.exports import contents
+from tests.log import building as b
 
 
 def test_a_line_is_told_for_each_log_and_one_where_nothing_is_to_do(tmp_path: Path) -> None:
@@ -223,6 +226,32 @@ def test_compressed_logs_are_decompressed_and_what_no_program_reads_is_left_to_e
     assert commands["mysqlbinlog"][1] == f"gzip -dc -- '{log}' > replay/mysql-bin.000001"
     given = binx("plan", "--from-gtid", f"{UUID}:1-9", "--json", "-", stdin=shop.logs[0].read_bytes())
     assert set(json.loads(given.out)["commands"]) == {"binx"}
+
+
+def test_a_log_without_transactions_between_others_is_given_to_extract_too(tmp_path: Path) -> None:
+    """As two restarts in a row leave it; extract would miss it, with exit code 4."""
+    for number, events in enumerate(([b.gtid(1), b.CREATE], [], [b.gtid(2), b.INSERT]), 1):
+        (tmp_path / f"mysql-bin.{number:06}").write_bytes(b.whole_log(*events))
+    ended = binx("plan", "--from", "mysql-bin.000001:4", "--json", *sorted(tmp_path.iterdir()))
+    found = json.loads(ended.out)
+    assert [log["transactions"] for log in found["logs"]] == [1, 0, 1]
+    done = binx(*shlex.split(found["commands"]["binx"][0])[1:], cwd=tmp_path)
+    assert (done.code, "transactions written: 2" in done.err) == (0, True)
+
+
+def test_commands_name_the_keys_that_plan_was_given(tmp_path: Path) -> None:
+    """The logs are the server's encrypted ones; its own reader takes none of them from files."""
+    keyrings = [encrypted.FOLDER / name for name in (encrypted.KEYRING_BEFORE, encrypted.KEYRING)]
+    log = encrypted.FOLDER / encrypted.LOGS[0]
+    given = [word for path in keyrings for word in ("--keyring", path)]
+    ended = binx("plan", *given, "--from", f"{log.name}:4", "--json", log)
+    (way,) = json.loads(ended.out)["commands"].values()
+    assert binx(*shlex.split(way[0])[1:], cwd=tmp_path).code == 0
+    plain = encrypted.FOLDER / "decrypted" / log.name
+    replayed = [
+        binx("ls", path, "--columns", "gtid,tables").out for path in (plain, tmp_path / "replay.binlog")
+    ]
+    assert replayed[0] == replayed[1] != ""
 
 
 def test_transactions_between_that_the_backup_holds_are_excluded(shop: Shop) -> None:

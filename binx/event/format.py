@@ -26,6 +26,7 @@ BINLOG_VERSION = 4
 
 _SERVER_VERSION_SIZE = 50
 _TYPE_OFFSET = 4
+_NEXT_POSITION = slice(13, 17)
 _FLAGS_OFFSET = 17
 _ALGORITHM_SIZE = 1
 _IDENTITY = Struct("<III")
@@ -239,6 +240,10 @@ def verify_format_checksum(event: memoryview | bytes, description: FormatDescrip
     Servers set IN_USE while they write the file and clear it in place at the end, so the checksum is computed
     with the flag cleared. The event has a CRC32 even if the events after it have none.
 
+    Without checksums, a server that sends a log from its middle clears the event's position and create time
+    and leaves the CRC32 as it was (MySQL's sql/rpl_binlog_sender.cc, MariaDB's sql/sql_repl.cc). Such events,
+    which relay logs hold too, are not verified.
+
     Args:
         event: the whole event, including header and checksum.
         description: the result of :func:`parse_format`.
@@ -246,7 +251,8 @@ def verify_format_checksum(event: memoryview | bytes, description: FormatDescrip
     Raises:
         ChecksumError: the CRC32 does not match.
     """
-    if not description.has_checksum_field:
+    is_sent = not any(event[_NEXT_POSITION])
+    if not description.has_checksum_field or (is_sent and not description.checksum_size):
         return
     covered = bytearray(event[:-CHECKSUM_SIZE])
     covered[_FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF

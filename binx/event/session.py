@@ -134,8 +134,7 @@ def _flag_options(flags: int, flavour: Flavour, version: tuple[int, int, int]) -
 def _charset_options(status: QueryStatus, flavour: Flavour) -> dict[str, str]:
     options: dict[str, str] = {}
     if status.character_set_client is not None:
-        client = collation_to_charset(status.character_set_client)
-        options["character_set_client"] = str(status.character_set_client) if client is None else client.name
+        options["character_set_client"] = _charset(status.character_set_client)
     for name, number in (
         ("collation_connection", status.collation_connection),
         ("collation_server", status.collation_server),
@@ -143,8 +142,22 @@ def _charset_options(status: QueryStatus, flavour: Flavour) -> dict[str, str]:
         ("default_collation_for_utf8mb4", status.default_collation_for_utf8mb4),
     ):
         if number is not None:
-            options[name] = collation_name(number, mariadb=flavour is Flavour.MARIADB) or str(number)
+            options[name] = _collation(number, flavour)
+    if status.mariadb_character_set_collations is not None:
+        options["character_set_collations"] = ",".join(
+            f"{_charset(compiled)}={_collation(default, flavour)}"
+            for compiled, default in status.mariadb_character_set_collations
+        )
     return options
+
+
+def _charset(collation: int) -> str:
+    charset = collation_to_charset(collation)
+    return str(collation) if charset is None else charset.name
+
+
+def _collation(number: int, flavour: Flavour) -> str:
+    return collation_name(number, mariadb=flavour is Flavour.MARIADB) or str(number)
 
 
 def _bit(value: int) -> str:

@@ -81,6 +81,21 @@ def test_a_changed_byte_breaks_the_checksum() -> None:
         verify_format_checksum(bytes(changed), MYSQL)
 
 
+@pytest.mark.parametrize("event", [samples.MYSQL_FORMAT, samples.MARIADB_FORMAT])
+def test_without_checksums_an_event_sent_from_a_logs_middle_has_the_crc32_of_before(event: bytes) -> None:
+    """As servers with binlog_checksum=NONE send it, and relay logs keep it: no position, no create time."""
+    sent = bytearray(event)
+    sent[71:75] = bytes(4)
+    sent[-5] = 0
+    with pytest.raises(ChecksumError):
+        verify_format_checksum(bytes(sent), parse_format(bytes(sent), 0))
+    sent[13:17] = bytes(4)
+    verify_format_checksum(bytes(sent), parse_format(bytes(sent), 0))
+    sent[-5] = 1
+    with pytest.raises(ChecksumError):
+        verify_format_checksum(bytes(sent), parse_format(bytes(sent), 0))
+
+
 @pytest.mark.parametrize(
     ("text", "version"),
     [

@@ -82,6 +82,23 @@ def test_mariadbs_flags_read_as_they_were_set() -> None:
     assert parsed.status.mariadb_xid == 53
 
 
+@pytest.mark.parametrize(
+    ("encoded", "value"),
+    [
+        ("83 00", ""),
+        ("83 01 2d00 0009", "utf8mb4=utf8mb4_uca1400_ai_ci"),
+        ("83 02 0800 2f00 2d00 2e00", "latin1=latin1_bin,utf8mb4=utf8mb4_bin"),
+    ],
+)
+def test_the_collations_that_a_session_gave_character_sets_read_as_they_were_set(
+    encoded: str, value: str
+) -> None:
+    """As MariaDB 11.8 logs CREATE TABLE after SET character_set_collations."""
+    status = parse_status(Reader(bytes.fromhex(encoded)))
+    parsed = query(samples.MARIADB_QUERY_FLAGS, MARIADB)._replace(status=status)
+    assert session_options(parsed) == {"character_set_collations": value}
+
+
 def test_mariadb_gives_the_parts_of_a_second() -> None:
     parsed = query(samples.MARIADB_QUERY_MICROSECONDS, MARIADB)
     assert parsed.status.microseconds == 123456

@@ -74,15 +74,21 @@ def test_whatever_is_in_them_logs_are_the_servers_own(clean: Server, tmp_path: P
     assert json.loads(verified.stdout)["ok"]
 
 
-def test_a_second_pull_goes_on(clean: Server, tmp_path: Path) -> None:
-    for _ in range(3):
-        insert(clean, 1000, 5)
+@pytest.mark.parametrize("checksum", ["CRC32", "NONE"])
+def test_a_second_pull_goes_on(clean: Server, tmp_path: Path, checksum: str) -> None:
+    clean.sql(f"SET GLOBAL binlog_checksum = {checksum}")
+    try:
+        for _ in range(3):
+            insert(clean, 1000, 5)
+            pulled = pull(tmp_path, clean.socket)
+            assert pulled.returncode == 0, pulled.stderr
+            assert differences(clean, tmp_path) == []
+        clean.flush_logs()
+        insert(clean, 1000)
         assert pull(tmp_path, clean.socket).returncode == 0
         assert differences(clean, tmp_path) == []
-    clean.flush_logs()
-    insert(clean, 1000)
-    assert pull(tmp_path, clean.socket).returncode == 0
-    assert differences(clean, tmp_path) == []
+    finally:
+        clean.sql("SET GLOBAL binlog_checksum = CRC32")
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -70,6 +70,15 @@ _DEFAULTS_NOT_EXPLICIT = {
 }
 """For statements of servers that do not log the variable; its default there is OFF."""
 
+_COMPILED_COLLATIONS = {
+    Flavour.MYSQL: "",
+    Flavour.MARIADB: "/*M!110201 SET @@session.character_set_collations='' */;\n",
+}
+"""For statements of servers that do not know the variable: each character set has its compiled default there.
+
+Those that do log it with each statement that depends on it (MariaDB's MDEV-30164).
+"""
+
 _MICROSECONDS = 1_000_000
 _PLAIN_VALUE = re.compile(r"\d+|DEFAULT")
 
@@ -91,7 +100,8 @@ class SqlSession:
         self._values.update(_CHARSET_OPTIONS)
         since = EXPLICIT_DEFAULTS_SINCE[self._flavour]
         explicit = "" if self._description.version >= since else _DEFAULTS_NOT_EXPLICIT[self._flavour]
-        return f"SET NAMES utf8mb4;\n{explicit}{self.for_rows(0)}"
+        collations = _COMPILED_COLLATIONS[self._flavour]
+        return f"SET NAMES utf8mb4;\n{explicit}{collations}{self.for_rows(0)}"
 
     def for_rows(self, mark: int) -> str:
         """Set the session for row changes with a :class:`~binx.slices.sql.session.RowMark`."""

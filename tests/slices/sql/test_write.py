@@ -391,6 +391,13 @@ def test_servers_that_do_not_log_it_had_no_explicit_defaults_for_timestamp(versi
     assert [line for line in lines if "explicit_defaults" in line] == ([before] if before else [])
 
 
+def test_a_script_begins_with_the_compiled_collation_of_each_character_set() -> None:
+    """MariaDB has others since 11.2, and logs them with the statements that depend on them."""
+    before = "/*M!110201 SET @@session.character_set_collations='' */;"
+    assert before in SqlSession(parse_format(samples.MARIADB_FORMAT, 0)).start().splitlines()
+    assert before not in SqlSession(parse_format(samples.MYSQL_FORMAT, 0)).start().splitlines()
+
+
 def test_modes_that_mysql_removed_are_masked_where_they_are_unknown() -> None:
     session = SqlSession(parse_format(samples.MYSQL_FORMAT, 0))
     modes = "STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER"

@@ -69,6 +69,7 @@ class LogChecks:
     Attributes:
         last: the last complete transaction.
         listed: the GTIDs before the log according to it; None before it listed them.
+        lasts: the number of the last transaction of each source.
     """
 
     def __init__(self, log: str, description: FormatDescription, position: int) -> None:
@@ -76,6 +77,7 @@ class LogChecks:
         self.description = description
         self.last: LastTransaction | None = None
         self.listed: GtidSet | None = None
+        self.lasts: dict[GtidSource, int] = {}
         self._scanner = Scanner(Level.LEVEL_EVENTS, _NO_END, position, _COMPILED, True)
         self._scanner.set_format(description.checksum_size, description.post_header_lengths)
         self._intervals: list[tuple[GtidSource, int, int]] = []
@@ -157,7 +159,9 @@ class LogChecks:
             self.last = LastTransaction(
                 table.value("start", last), table.gtid(last), table.value("commit_timestamp", last)
             )
-            self._intervals += marked_gtids(table, table.mask())
+            runs = marked_gtids(table, table.mask())
+            self._intervals += runs
+            self.lasts.update((source, number) for source, _, number in runs)
             scanner.new_table()
         return scanner.position - origin
 

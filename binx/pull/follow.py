@@ -313,6 +313,13 @@ class Pull:
         gtids = request.gtids
         if request.continues and self._state.chains:
             tail = read_tail(request.folder / self._state.chains[-1].folder)
+            if tail is not None and tail.is_set_back:
+                raise RefusedError(
+                    "expected GTIDs whose numbers ascend, found that a session has set them back"
+                    " (gtid_seq_no): they do not tell the new server where these logs end; give its log to"
+                    " begin with: --new-chain --from LOG",
+                    path=tail.log,
+                )
             gtids = GtidSet() if tail is None else tail.gtids
         if gtids:
             with closing(Server(request.login)) as probe:

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from binx.errors import BinxError, DamagedError, OutputError, RefusedError, SourceError
-from binx.event.format import MAGIC, MAGIC_SIZE, FormatDescription, parse_format, verify_format_checksum
+from binx.event.format import (
+    MAGIC,
+    MAGIC_SIZE,
+    Flavour,
+    FormatDescription,
+    parse_format,
+    verify_format_checksum,
+)
 from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER_SIZE, EventFlag, event_size
 from binx.pull.checks import LastTransaction, LogChecks
@@ -42,6 +49,7 @@ class Tail(NamedTuple):
         gtids: those of all transactions up to there, including the previous logs.
         is_linked: whether the log lists the GTIDs before it; else they are those of the previous log.
         last: its last transaction.
+        is_set_back: whether a session of MariaDB has set numbers back, and they are still below earlier ones.
     """
 
     log: str
@@ -52,6 +60,7 @@ class Tail(NamedTuple):
     gtids: GtidSet
     is_linked: bool
     last: LastTransaction | None
+    is_set_back: bool
 
 
 def read_tail(folder: Path) -> Tail | None:
@@ -112,15 +121,18 @@ def _tail_of(file: FileIO, name: str, head: bytes) -> Tail:
     except DamagedError:
         if not description.in_use:
             raise
+    gtids = checks.gtids() | (checks.listed or GtidSet())
     return Tail(
         name,
         description,
         format_event,
         first if checks.last is None else checks.last.start,
         checks.whole_end,
-        checks.gtids() | (checks.listed or GtidSet()),
+        gtids,
         checks.listed is not None,
         checks.last,
+        description.flavour is Flavour.MARIADB
+        and any(number < gtids.intervals(source)[-1][1] for source, number in checks.lasts.items()),
     )
 
 

@@ -169,6 +169,11 @@ def test_another_server_is_refused_and_followed_after_a_failover(
     replica.sql("DROP DATABASE failed_over")
     assert pull(tmp_path, replica.socket, "--from-gtid", "auto").returncode == 0
     assert differences(replica, tmp_path / "chain-2") == []
+    if replica.daemon == "mariadbd":
+        replica.sql("SET SESSION gtid_seq_no = 2; CREATE DATABASE set_back")
+        assert pull(tmp_path, replica.socket).returncode == 0
+        refused = pull(tmp_path, clean.socket, "--from-gtid", "auto")
+        assert (refused.returncode, "has set them back" in refused.stderr) == (1, True)
 
 
 def test_a_bit_changed_on_the_way_is_never_written(clean: Server, tmp_path: Path) -> None:

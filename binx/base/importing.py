@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from binx.base import mysqlshell
 from binx.base.dump_text import FolderFiles, open_text
 from binx.base.mysqldump import SqlRows, read_mysqldump, server_of
-from binx.base.parquet import ParquetPart, parquet_parts, size_and_digest
+from binx.base.parquet import ParquetPart, digest, parquet_parts
 from binx.base.parquet_rows import ParquetTables
 from binx.base.source import Backup, BaseSource, Name
 from binx.dataset.chain import SourceReport
@@ -138,8 +138,8 @@ def _parquet_input(
             " FILE:POS",
             path=path,
         )
-    size, head = size_and_digest(parts)
-    return _Input(Backup(path, PARQUET, position, size, head), "", parts)
+    size, written = _extent([part.path for part in parts])
+    return _Input(Backup(path, PARQUET, position, size, written, digest(parts)), "", parts)
 
 
 def _dump_input(path: str, position: BackupPosition | None) -> _Input:
@@ -154,8 +154,8 @@ def _dump_input(path: str, position: BackupPosition | None) -> _Input:
         position = read_backup_position(path) if position is None else position
         with open_text(path) as text:
             head = text.head(_HEAD_BYTES)
-        size = Path(path).stat().st_size
-        return _Input(Backup(path, "mysqldump", position, size, head), head.decode("utf-8-sig", "replace"))
+        backup = Backup(path, "mysqldump", position, *_extent([Path(path)]), head)
+        return _Input(backup, head.decode("utf-8-sig", "replace"))
     tools = {_METADATA: MYDUMPER, mysqlshell.NOTES: MYSQL_SHELL}
     notes = next((Path(path, name) for name in tools if Path(path, name).is_file()), None)
     if notes is None:
@@ -165,8 +165,14 @@ def _dump_input(path: str, position: BackupPosition | None) -> _Input:
             path=path,
         )
     position = read_backup_position(path) if position is None else position
-    size = sum(file.stat().st_size for file in Path(path).iterdir())
-    return _Input(Backup(path, tools[notes.name], position, size, notes.read_bytes()))
+    extent = _extent(Path(path).iterdir())
+    return _Input(Backup(path, tools[notes.name], position, *extent, notes.read_bytes()))
+
+
+def _extent(files: Iterable[Path]) -> tuple[int, int]:
+    """Return the total size of files in bytes, and when the last one was written, in µs since 1970."""
+    stats = [file.stat() for file in files]
+    return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats) // 1000
 
 
 def _reached(progress: Callable[[int], None], before: int, read: int) -> None:

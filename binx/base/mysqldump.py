@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from binx.base.dump_text import DumpText, Insert, Note, Sql, open_text
 from binx.base.source import BaseSource
@@ -22,7 +23,9 @@ _NAMES = re.compile(_SET + r"NAMES\s+'?(\w+)", re.IGNORECASE)
 _ZONE = re.compile(_SET + r"TIME_ZONE\s*=\s*'([^']*)'", re.IGNORECASE)
 _INSERT = re.compile(r"(?:INSERT|REPLACE)\s", re.IGNORECASE)
 _COMMENTED = re.compile(r"^-- (?:MySQL|MariaDB) dump ", re.MULTILINE)
-_COMPLETED = "\n-- Dump completed"
+_COMPLETED = re.compile(r"\n-- Dump completed(?: on (\d+-\d\d-\d\d) +(\d+:\d\d:\d\d))?")
+_WEST = timedelta(hours=12)
+"""The most that local time is behind UTC."""
 _FILLED = re.compile(r"-- Dumping data for table (?:`((?:[^`]|``)+)`|(.+))$")
 _UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
 _SHOWN = 80
@@ -136,12 +139,17 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
     """Import a dump that is one file."""
     with open_text(source.backup.path) as text:
         SqlRows(source, database_of(head)).read(text, progress)
-        if _COMMENTED.search(head) and _COMPLETED not in text.tail:
+        completed = _COMPLETED.search(text.tail)
+        if _COMMENTED.search(head) and completed is None:
             raise DamagedError(
                 "expected -- Dump completed at the end, found none: the dump is cut off; make it again",
                 path=text.path,
                 offset=text.position,
             )
+        if completed is not None and completed[1]:
+            # Files may be copied later; the note is in local time.
+            latest = datetime.fromisoformat(f"{completed[1]} {completed[2]:0>8}Z") + _WEST
+            source.written = min(source.written, int(latest.timestamp()) * 1_000_000)
         source.leave_out_unfilled()
         source.sha256 = text.sha256
         # MariaDB's dumps of all databases have GTIDs at the end, unread until now in a compressed dump.

@@ -133,21 +133,19 @@ def _table_of(path: Path, root: Path, by_folders: bool) -> Name:
     return unquote(folders[1]), unquote(folders[0])
 
 
-def size_and_digest(parts: Sequence[ParquetPart]) -> tuple[int, bytes]:
-    """Return the total size of the files, and a digest of their names, sizes and footers.
+def digest(parts: Sequence[ParquetPart]) -> bytes:
+    """Return a digest of the files' names, sizes and footers.
 
     Raises:
         SourceError: a file cannot be read.
     """
-    digest = hashlib.sha256()
-    total = 0
+    found = hashlib.sha256()
     for name, path, _ in parts:
         with reading_backup(path), path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - _FOOT_BYTES))
-            digest.update(repr((name, path.name, size)).encode("utf-8", "replace") + file.read())
-        total += size
-    return total, digest.digest()
+            found.update(repr((name, path.name, size)).encode("utf-8", "replace") + file.read())
+    return found.digest()
 
 
 def open_parquet(path: Path) -> Any:

@@ -20,6 +20,7 @@ from binx.errors import AbsentError, BinxError, DamagedError
 from binx.event.format import Flavour
 from binx.kernels.text.tuples import Encoding
 from binx.log.backup_position import BackupPosition
+from binx.log.selection.moments import format_time
 from binx.log.selection.table_filter import TableFilter
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.schema import Provenance, StatementContext
@@ -46,6 +47,7 @@ class Backup(NamedTuple):
     Attributes:
         tool: the tool that made it.
         size: bytes of its files.
+        written: when the last of its files was written, in µs since 1970.
         head: identifies it: its first bytes, or those of its metadata.
     """
 
@@ -53,6 +55,7 @@ class Backup(NamedTuple):
     tool: str
     position: BackupPosition
     size: int
+    written: int
     head: bytes
 
     @property
@@ -99,6 +102,7 @@ class BaseSource:
         self.context = StatementContext()
         self.sha256 = ""
         self.gtids = backup.position.gtids
+        self.written = backup.written
         self.server_version = ""
         self.filled: set[Name] = set()
         self._dataset = dataset
@@ -186,6 +190,7 @@ class BaseSource:
             "file": position.file,
             "position": position.offset,
             "gtids": str(self.gtids),
+            "written": format_time(self.written),
         }
         records = tuple(schema_record_of(table) for table in self._records.values())
         return Staged(document, written, records)

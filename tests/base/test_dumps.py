@@ -76,6 +76,7 @@ def test_it_does_not_matter_how_much_is_read_at_once(
     manifest = imported(tmp_path, DUMP)
     assert manifest["base"] == {
         "tool": "mysqldump", "file": "mysql-bin.000003", "position": 4711, "gtids": "",
+        "written": manifest["base"]["written"],
     }  # fmt: skip
     rows = rows_of(tmp_path)
     assert [(row["id"], row["note"], row["twice"]) for row in rows] == [
@@ -347,6 +348,7 @@ def test_rows_of_all_chunks_are_values_of_their_columns(tmp_path: Path) -> None:
     manifest = imported_by_shell(tmp_path, Folder().write(tmp_path / "dump"))
     assert manifest["base"] == {
         "tool": "MySQL Shell", "file": "mysql-bin.000003", "position": 4711, "gtids": GTIDS,
+        "written": manifest["base"]["written"],
     }  # fmt: skip
     assert manifest["source"]["server_version"] == "8.4.0"
     (path,) = (tmp_path / "lake" / "changes" / "shop" / "orders").iterdir()

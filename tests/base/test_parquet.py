@@ -19,6 +19,7 @@ from binx.dataset.options import ParquetOptions
 from binx.errors import BinxError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
+from binx.log.selection.moments import format_time
 from binx.spark.lake.at_moment import table_at
 from tests.cli.process import binx
 
@@ -97,6 +98,7 @@ def test_rows_of_any_writer_are_values_of_the_columns(tmp_path: Path, write: Any
     manifest = imported(path, lake)
     assert manifest["base"] == {
         "tool": "Parquet", "file": "mysql-bin.000003", "position": 4711, "gtids": GTIDS,
+        "written": format_time(path.stat().st_mtime_ns // 1000),
     }  # fmt: skip
     assert manifest["tables"] == [{"db": "shop", "table": "orders", "inserts": 2, "updates": 0, "deletes": 0}]
     rows = rows_of(lake)

@@ -444,6 +444,7 @@ def write_export(
         {
             "commit_version": [scn for scn, _, _ in done],
             "commit_timestamp": pa.array([time for _, time, _ in done], pa.timestamp("us", "UTC")),
+            "original_commit_timestamp": pa.nulls(len(done), pa.timestamp("us", "UTC")),
             "end": [(scn & 0xFFFFFFFF) + 1 for scn, _, _ in done],
             "gtid": [gtid for _, _, gtid in done],
         }

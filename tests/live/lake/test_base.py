@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -330,3 +331,40 @@ def test_numbers_that_a_session_set_back_do_not_tell_what_a_base_has(
     assert not state.missing
     with pytest.raises(BinxError, match="numbers that MariaDB set back"):
         table_at(str(tmp_path / "gtid"), "shop.t", None)
+
+
+@pytest.mark.parametrize("how", ["reset", "domain"])
+def test_gtids_that_began_anew_behind_a_dump_hide_no_transaction(
+    server: Server, how: str, tmp_path: Path
+) -> None:
+    """It is told; if the server's logs go on, what follows the dump's position counts."""
+    if how == "domain" and not isinstance(server, MariaDBServer):
+        pytest.skip("MySQL has no domains")
+    lake, dump = tmp_path / "lake", tmp_path / "dump.sql"
+    domain = "SET gtid_domain_id = 1;" if how == "domain" else ""
+    empty(server)
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY)")
+    for key in range(4):
+        server.sql(f"{domain} INSERT INTO shop.t VALUES ({key})")
+    gtid = ["--gtid", "--master-data=2"] if isinstance(server, MariaDBServer) else ["--source-data=2"]
+    dump.write_bytes(server.dump("--single-transaction", *gtid, "--databases", "shop"))
+    # Some commit times are in whole seconds.
+    time.sleep(1.1)
+    if how == "domain":
+        export(server, lake, dump, 0)
+        while len(server.binlogs()) > 1:
+            # A log is kept until its transactions are on the disk.
+            server.sql(f"PURGE BINARY LOGS TO '{server.binlogs()[-1].name}'; DO SLEEP(0.1)")
+        server.sql("FLUSH BINARY LOGS DELETE_DOMAIN_ID = (1)")
+    else:
+        server.reset()
+    for key in (4, 5):
+        server.sql(f"{domain} INSERT INTO shop.t VALUES ({key})")
+    assert binx("base", dump, "-o", lake, "--quiet").code == 0
+    export(server, lake, dump, 0)
+    state = table_at(str(lake), "shop.t", None)
+    ids = {row["id"] for row in state.rows.to_pylist()}
+    if how == "domain":
+        assert (ids, state.missing) == (set(range(6)), [])
+    else:
+        assert "began anew" in str(state.missing)

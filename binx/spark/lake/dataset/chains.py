@@ -161,9 +161,8 @@ class Chains:
         source = manifest.source
         if manifest.base is not None:
             name = f"{BASE_CHAIN}{source.name}.{source.identity}"
-            file, offset, gtids, _ = manifest.base
-            base_chain = Chain(name, source.server_id, source.base, at=Base(file, offset, gtids))
-            return self.by_name.setdefault(name, base_chain)
+            base = Base(manifest.base, manifest.until)
+            return self.by_name.setdefault(name, Chain(name, source.server_id, source.base, at=base))
         chains = self.by_name.values()
         fitting = [chain for chain in chains if chain.takes(manifest)]
         if fitting:

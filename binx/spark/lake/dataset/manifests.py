@@ -18,6 +18,7 @@ from binx.dataset.manifest import CONTRACT
 from binx.errors import AbsentError, BinxError, UnsupportedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
+from binx.log.selection.moments import parse_time
 from binx.rows.ddl.catalog import Catalog
 from binx.spark.lake.dataset.files import NOT_UNDERSTOOD, ChangesFile
 from binx.spark.lake.dataset.spans import Span
@@ -27,6 +28,7 @@ from binx.storage.store import MANIFESTS
 
 _FILE_NUMBER = re.compile(r"^(?P<base>.*?)\.?(?P<number>\d+)$")
 _PATTERNS = {"databases", "tables"}
+_NEVER = "9999-12-31"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ class Manifest:
         unlogged: the tables whose changes foreign keys may have followed without logging it, and whether
             rows of them were deleted.
         base: the base's position, None for a log.
+        until: the last commit time, in µs; of a base, when it was written.
     """
 
     place: Place
@@ -129,6 +132,7 @@ class Manifest:
     wrong: Mapping[TableName, str]
     unlogged: Mapping[TableName, bool]
     base: BackupPosition | None
+    until: int
 
     def transactions(self, *columns: str) -> pa.Table:
         """Return the commit versions of its transactions, in order, with these columns."""
@@ -217,6 +221,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             wrong=dict(_wrong_sums(document, changes)),
             unlogged=unlogged,
             base=None if base is None else _position(base),
+            until=parse_time((base or {}).get("written") or document.get("last_commit_timestamp") or _NEVER),
         )
     except NOT_UNDERSTOOD as error:
         raise BinxError(

@@ -93,7 +93,7 @@ class _Placing:
         return PlacedBase(placed.chain, Position(self._ranks[placed.chain], placed.scn), held_spans, doubts)
 
     def _can_use_gtids(self) -> bool:
-        if not self._base.gtids:
+        if not self._base.position.gtids:
             return False
         unseen = [
             f"{chain.base}.{number:06d}"
@@ -107,7 +107,7 @@ class _Placing:
                 " be told, as the data set does not have these logs any more: export them again"
             )
         anonymous = any(seen.anonymous for seen in self._base.seen.values())
-        if anonymous and not self._base.file:
+        if anonymous and not self._base.position.file:
             raise UsageError(
                 f"the base {self._shown} says only by GTIDs where it stands, and transactions of the logs"
                 " have none, or numbers that MariaDB set back: make the dump with --source-data"
@@ -131,8 +131,9 @@ class _Placing:
         return _Found(chain.name, spans[-1][1] if spans else _LAST, True)
 
     def _by_position(self) -> _Found:
-        base = self._base.file.rstrip("0123456789").removesuffix(".")
-        number = number_of(self._base.file)
+        at = self._base.position
+        base = at.file.rstrip("0123456789").removesuffix(".")
+        number = number_of(at.file)
         named = [chain for chain in self._logs if chain.base == base]
         if not self._logs:
             return _Found(self._name, _LAST, False)
@@ -141,12 +142,12 @@ class _Placing:
         if len(named) != 1:
             many = "several servers have" if named else "no server has"
             raise UsageError(
-                f"the base {self._shown} stands at {self._base.file}:{self._base.offset}, and {many} logs"
+                f"the base {self._shown} stands at {at.file}:{at.offset}, and {many} logs"
                 " called so: make the dump of a server with GTIDs, or load each server's logs by themselves"
             )
         if any(seen.cut for chain, seen in self._base.seen.items() if chain == named[0].name):
             raise UsageError(
-                f"the base {self._shown} stands at {self._base.file}:{self._base.offset}, within a"
+                f"the base {self._shown} stands at {at.file}:{at.offset}, within a"
                 " transaction of that log: is it of another server?"
             )
         return _Found(named[0].name, self._base.scn, False)
@@ -160,13 +161,19 @@ class _Placing:
         first = min(chain.logs)
         if first > number:
             last = f"{chain.base}.{first:06d}"
-            yield f"the logs from the base's {self._base.file} up to {last} were never exported"
+            yield f"the logs from the base's {self._base.position.file} up to {last} were never exported"
         for other in self._logs:
             if self._ranks[other.name] > self._ranks[placed.chain]:
                 yield f"the base says no GTIDs: what it has of the logs of {other.name} is not known"
 
     def _missing_gtids(self) -> Iterable[str]:
-        """Yield a doubt if GTIDs up to the logs' last one are neither in the logs nor in the base."""
+        """Yield doubts: GTIDs began anew, or some up to the logs' last one are in neither logs nor base."""
+        for seen in self._base.seen.values():
+            if seen.anew:
+                yield (
+                    f"{seen.anew} was committed behind the base, whose GTIDs have that number: they began"
+                    " anew (RESET MASTER), and what the base has of them is not known: make a new dump"
+                )
         if not all(seen.whole for seen in self._base.seen.values()):
             return
         logged = GtidSet().union(*(chain.gtids for chain in self._logs))

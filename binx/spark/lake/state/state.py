@@ -14,7 +14,7 @@ from binx.spark.lake.dataset.statements import Statement, spelled_as_rows
 from binx.spark.lake.state.tables import LifeState
 from binx.spark.lake.table_name import TableName
 
-CONTRACT = 9
+CONTRACT = 10
 NO_BEGINNING = "rows that were there before the first log are missing unless they changed: no base, no CREATE"
 
 

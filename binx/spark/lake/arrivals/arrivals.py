@@ -138,13 +138,12 @@ class _Finder:
             if waiting.error:
                 arrivals.wrong.setdefault(waiting.file.table, waiting.error)
         self._take_versions([waiting for waiting in arrivals.waiting if wanted(waiting.file.table)])
-        if search.verify:
-            self._check(wanted)
-        arrived = [
-            waiting.file
-            for waiting in arrivals.waiting
-            if waiting.file.rows and wanted(waiting.file.table) and waiting.file.table not in arrivals.wrong
+        files = [
+            waiting.file for waiting in arrivals.waiting if waiting.file.rows and wanted(waiting.file.table)
         ]
+        if search.verify:
+            self._check(files)
+        arrived = [file for file in files if file.table not in arrivals.wrong]
         arrivals.files, wrong = without_repeated(arrived, state, output)
         arrivals.wrong = {name: why for name, why in (arrivals.wrong | wrong).items() if wanted(name)}
         return arrivals
@@ -186,11 +185,24 @@ class _Finder:
             spans: tuple[Span, ...] = ()
             if manifest.span is not None:
                 first, last = manifest.span[0], min(manifest.span[1], self._arrivals.moment.last[chain])
-                taken = self._state.chains[chain].logs[manifest.source.number].taken
+                taken = self._taken(manifest, chain)
                 spans = without((first, last), taken) if first <= last else ()
                 if manifest.whole:
                     taken += spans
             yield (manifest, chain), spans
+
+    def _taken(self, manifest: Manifest, chain: str) -> list[Span]:
+        """Return the spans of a log that earlier exports contributed.
+
+        What loads took from exports that did not know the tables is given up for one that does, unless keys
+        were erased.
+        """
+        state, log = self._state, self._state.chains[chain].logs[manifest.source.number]
+        is_better = manifest.whole and manifest.knew_tables and not log.knew_tables
+        is_better &= bool(log.taken) and _covers(manifest.span, log.taken) and not state.erasures
+        if is_better and state.gave_up(chain, manifest.span or (0, 0), self._search.wanted):
+            log.taken.clear()
+        return log.taken
 
     def _take_files(self, manifest: Manifest, chain: str, spans: Sequence[Span]) -> None:
         """Add a log's files to the waiting ones, each with the spans that no other export contributed."""
@@ -328,20 +340,12 @@ class _Finder:
         noted = {loss.reason for loss in state.losses}
         arrivals.losses += [Loss(text, arrivals.since, _GAP) for text in gaps if text not in noted]
 
-    def _check(self, wanted: Callable[[TableName], bool]) -> None:
-        files = [
-            waiting.file
-            for waiting in self._arrivals.waiting
-            if waiting.file.rows and wanted(waiting.file.table)
-        ]
+    def _check(self, files: Sequence[ChangesFile]) -> None:
         with ThreadPoolExecutor(4) as pool:
-            for file, problem in zip(
-                files,
-                pool.map(lambda file: wrong_hash(file.root, file.path, file.identity), files),
-                strict=True,
-            ):
-                if problem:
-                    self._arrivals.wrong[file.table] = problem
+            problems = pool.map(lambda file: wrong_hash(file.root, file.path, file.identity), files)
+            self._arrivals.wrong |= {
+                file.table: problem for file, problem in zip(files, problems, strict=True) if problem
+            }
 
 
 def _covers(span: Span | None, others: Sequence[Span]) -> bool:

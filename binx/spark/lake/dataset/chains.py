@@ -39,6 +39,7 @@ class Log:
 
     Attributes:
         taken: the spans of which every transaction was loaded.
+        knew_tables: whether an export knew tables where the log begins.
         whole_bytes: the largest size at which the log was exported whole.
         selected: exports with a selection, made when the log was larger than that.
     """
@@ -46,6 +47,7 @@ class Log:
     identity: str
     time: int
     taken: list[Span] = field(default_factory=list)
+    knew_tables: bool = False
     next: tuple[str, int] | None = None
     last: GtidSet = field(default_factory=GtidSet)
     whole_bytes: int = 0
@@ -55,6 +57,7 @@ class Log:
         """Record what an export has of the log."""
         if manifest.whole:
             self.whole_bytes = max(self.whole_bytes, manifest.source.bytes)
+            self.knew_tables |= manifest.knew_tables
         elif manifest.selected is not None:
             self.selected += (manifest.selected,)
         self.selected = tuple(export for export in self.selected if export.log_bytes > self.whole_bytes)

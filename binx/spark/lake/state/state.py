@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from binx.spark.lake.dataset.chains import Chains
-from binx.spark.lake.dataset.files import ChangesFile, Version
-from binx.spark.lake.dataset.spans import Span
+from binx.spark.lake.dataset.files import ChangesFile, Version, clipped
+from binx.spark.lake.dataset.spans import Span, without
 from binx.spark.lake.dataset.statements import Statement, spelled_as_rows
 from binx.spark.lake.state.tables import LifeState
 from binx.spark.lake.table_name import TableName
@@ -163,6 +164,27 @@ class State:
         """Return the statements, with names as rows have them."""
         files = [*self.history, *(waiting.file for waiting in self.waiting)]
         return spelled_as_rows(self.statements, files)
+
+    def gave_up(self, chain: str, span: Span, wanted: Callable[[TableName], bool]) -> bool:
+        """Give up what a chain contributed in a span, but for tables that are not wanted; False if it cannot.
+
+        Rows that stay are compared with those that come instead.
+        """
+        first, last = span
+        held = [one for one in self.history if one.chain == chain and one.first <= last and one.last >= first]
+        if any(file.gone for file in held):
+            return False
+        self.partial |= {(file.table, chain) for file in held}
+        given_up = {file.path for file in held if wanted(file.table)}
+        parts = (
+            clipped(file, without((file.first, file.last), [span])) if file.path in given_up else file
+            for file in self.history
+        )
+        self.history = [part for part in parts if part is not None]
+        self.statements = [
+            one for one in self.statements if one.chain != chain or not first <= one.scn <= last
+        ]
+        return True
 
     def paths(self) -> set[str]:
         """Return all data files that count."""

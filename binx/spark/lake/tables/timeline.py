@@ -37,7 +37,7 @@ _PREPARED = "an XA transaction was prepared before the base and committed behind
 _DEFINING = ("altered", "partitions", "not_understood", MENTIONED)
 _GUESSED = (
     "may have other values, as its log was exported without the table's definition: export it with that, and"
-    " load all into a new folder"
+    " load again"
 )
 _UNLOGGED = "columns changed without a statement in the logs"
 

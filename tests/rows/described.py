@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from binx.rows.columns.schema import ColumnDefinition, TableDefinition
+from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS
 
 CHARACTER_TYPES = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set")
 
@@ -77,5 +78,4 @@ def _as_binx_says(
 
 def _shown(definition: TableDefinition) -> list[ColumnDefinition]:
     """The columns that INFORMATION_SCHEMA has: not the hidden ones of system versioning."""
-    hidden = {"row_start", "row_end"}
-    return [column for column in definition.columns if not (column.generated == column.name in hidden)]
+    return [column for column in definition.columns if column not in VERSIONING_COLUMNS]

@@ -109,8 +109,7 @@ class _Alteration:
         self.database = database
         self.charset = Charset(table.charset, table.collation)
         self.converted: Charset | None = None
-        implicit = [column.name for column in table.columns[-2:] if column.invisible and column.generated]
-        self.versioned = implicit == ["row_start", "row_end"]
+        self.versioned = table.columns[-2:] == VERSIONING_COLUMNS
         columns = table.columns[:-2] if self.versioned else table.columns
         self.names_before = [column.name for column in columns]
         self.entries = [_Entry(column.name, column) for column in columns]
@@ -297,11 +296,14 @@ class _Alteration:
             raise AlterError("adds a column that already exists in the known definition")
 
     def _generated_key(self) -> _Entry | None:
-        """Return the first column if it is the key that MySQL generated, which stays first."""
+        """Return the first column if it is the key that MySQL generated, which stays first.
+
+        It does so also when the same statement makes it visible.
+        """
         if not self.entries or self.key != [GENERATED_KEY] or self.context.mariadb:
             return None
-        first = self.entries[0]
-        return first if first.column.name == GENERATED_KEY and first.column.invisible else None
+        first = self.table.columns[0]
+        return self.entries[0] if first.name == GENERATED_KEY and first.invisible else None
 
     def _index_after(self, name: str) -> int:
         for index, entry in enumerate(self.entries):

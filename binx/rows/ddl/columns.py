@@ -122,9 +122,7 @@ def _long_type(reader: TokenReader) -> ColumnSpec:
     """Read what follows LONG: LONG VARBINARY is a MEDIUMBLOB, all else a MEDIUMTEXT."""
     if reader.accept("VARBINARY"):
         return ColumnSpec("", "mediumblob")
-    if reader.accept_any("CHAR", "CHARACTER"):
-        reader.expect("VARYING")
-    else:
+    if not (reader.accept("CHAR", "VARYING") or reader.accept("CHARACTER", "VARYING")):
         reader.accept_any("VARCHAR", "VARCHARACTER")
     return ColumnSpec("", "mediumtext")
 
@@ -233,10 +231,9 @@ def _on_update(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
 
 
 def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
-    if reader.accept("ROW", "START"):
-        return spec._replace(period="start", nullable=False)
-    if reader.accept("ROW", "END"):
-        return spec._replace(period="end", nullable=False)
+    if reader.accept("ROW"):
+        period = reader.next().upper.lower()
+        return spec._replace(period=period, nullable=False, expression=(period,))
     tokens = reader.skip_parentheses()
     text = "\0".join(token.upper or token.text for token in tokens)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -215,6 +215,14 @@ def _tables_touched(reader: TokenReader) -> tuple[TableName, ...]:
 _QUERY_WORDS = ("SELECT", "WITH", "VALUES", "TABLE")
 
 
+def _at_query(reader: TokenReader) -> bool:
+    """Whether the parentheses that follow enclose a query, not columns or an expression."""
+    depth = 1
+    while reader.ahead(depth).upper == "(":
+        depth += 1
+    return reader.ahead(depth).upper in _QUERY_WORDS
+
+
 def _create_table(reader: TokenReader, temporary: bool) -> CreateTable:
     """Parse CREATE TABLE after the word TABLE."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
@@ -225,7 +233,7 @@ def _create_table(reader: TokenReader, temporary: bool) -> CreateTable:
         if in_parentheses:
             reader.expect(")")
         return create
-    if reader.at("(") and reader.ahead().upper not in {*_QUERY_WORDS, "("}:
+    if reader.at("(") and not _at_query(reader):
         create = _with_columns_and_keys(reader, create)
     create = _with_options(reader, create)
     if not create.columns and not create.select:
@@ -266,7 +274,7 @@ def _with_options(reader: TokenReader, create: CreateTable) -> CreateTable:
         elif reader.at_any("SELECT", "WITH", "AS") or reader.at("VALUES", "ROW") or reader.at("TABLE"):
             return create._replace(select=True)
         elif reader.at("("):
-            if reader.ahead().upper in {*_QUERY_WORDS, "("}:
+            if _at_query(reader):
                 return create._replace(select=True)
             reader.skip_parentheses()
         else:

@@ -516,5 +516,23 @@ ALTER TABLE grown CONVERT TO CHARACTER SET utf8mb4
 ALTER TABLE grown CONVERT TO CHARACTER SET latin1
 
 [both]
+CREATE TABLE long_texts (a LONG CHARACTER SET cp1251, b LONG ASCII, c LONG CHAR SET ucs2, d LONG BINARY, e LONG BYTE)
+CREATE TABLE parts_nested (a INT, b INT) PARTITION BY HASH ((a + b)) PARTITIONS 2
+
+[mysql]
+-- the generated key stays first where the same statement makes it visible
+CREATE TABLE shown_key (my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE, a BIGINT UNSIGNED, PRIMARY KEY
+ (my_row_id))
+ALTER TABLE shown_key ADD b BIGINT UNSIGNED FIRST, ALTER COLUMN my_row_id SET VISIBLE
+ALTER TABLE shown_key ALTER COLUMN my_row_id SET INVISIBLE, ADD c BIGINT UNSIGNED FIRST
+
+[mariadb]
+-- declared, a period's columns stand where they are, whatever they are called
+CREATE TABLE ma_period_named (a INT, row_start TIMESTAMP(6) GENERATED ALWAYS AS ROW START INVISIBLE, row_end TIMESTAMP(6)
+ GENERATED ALWAYS AS ROW END INVISIBLE, PERIOD FOR SYSTEM_TIME (row_start, row_end)) WITH SYSTEM VERSIONING
+SET STATEMENT system_versioning_alter_history=KEEP FOR ALTER TABLE ma_period_named ADD b TIMESTAMP(6) NULL
+SET STATEMENT system_versioning_alter_history=KEEP FOR ALTER TABLE ma_period_named ADD c INT AFTER row_start
+
+[both]
 DROP DATABASE IF EXISTS ddl_b
 CREATE TABLE IF NOT EXISTS last (a INT)

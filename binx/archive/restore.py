@@ -21,6 +21,7 @@ from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.log.selection.selection import Selection
 from binx.slices.extract import ExtractReport, extract
 from binx.source import READ_BYTES
+from binx.source.names import number_of
 from binx.source.opening import decompressed, decrypted
 from binx.storage.output import STANDARD_OUTPUT, open_output
 from binx.storage.store import Store
@@ -94,7 +95,7 @@ def restore_span(
     damaged or missing logs are reported as damage; for GTIDs, the missing ones are reported.
 
     Raises:
-        UsageError: logs of several servers match, and no server is named.
+        UsageError: logs of several servers match, and no server is named, or several have its id.
     """
     logs, errors = read_manifests(store)
     if errors:
@@ -105,6 +106,9 @@ def restore_span(
     if not chosen:
         more = "".join(f"; {sentence}" for sentence in unused)
         raise AbsentError(f"none of the requested transactions found{more}", path=store.where)
+    chains = [chain for chain in archived_chains(store, kept) if any(log in chosen for log in chain)]
+    if selection.gtids is None:
+        _refuse_namesakes(chains)
     for log in chosen:
         check_object(store, log.log)
     with ExitStack() as stack:
@@ -112,7 +116,6 @@ def restore_span(
         report = extract(chain, selection, output)
     if output != STANDARD_OUTPUT and Path(output).is_file():
         _read_again(output, report)
-    chains = [chain for chain in archived_chains(store, kept) if any(log in chosen for log in chain)]
     if selection.gtids is not None:
         repeated = [text for chain in chains for text in _repeated(chain, selection.gtids)]
         return report._replace(warnings=(*report.warnings, *unused), damage=(*report.damage, *repeated))
@@ -176,6 +179,19 @@ def _of_server(logs: list[ArchivedLog], server_id: int | None) -> list[ArchivedL
             f"the archive has matching logs of several servers ({names}); select one with --server-id N"
         )
     return [log for log in logs if server_id in (None, log.server_id)]
+
+
+def _refuse_namesakes(chains: Sequence[Sequence[ArchivedLog]]) -> None:
+    """Raise UsageError if numbering restarts before the logs before that end, as two servers' logs do."""
+    for before, after in (pair for chain in chains for pair in pairwise(chain)):
+        is_restart = number_of(after.name) <= number_of(before.name)
+        if is_restart and after.header_timestamp < max(
+            before.ended or 0, (before.last_commit or 0) // MICROSECONDS
+        ):
+            raise UsageError(
+                f"{after.stem} was begun before {before.stem} ended: several servers have the id"
+                f" {after.server_id}; restore by --gtid, or give the logs of one server to binx extract"
+            )
 
 
 def _covering(logs: Sequence[ArchivedLog], selection: Selection) -> list[ArchivedLog]:

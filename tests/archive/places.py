@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,14 @@ def archive(source: Path, dest: Path | str, **settings: Any) -> tuple[list[LogRe
 def check(dest: Path, source: Path | None = None) -> CheckReport:
     """What ``archive --check`` finds."""
     return check_archive(LocalStore(dest), None if source is None else str(source))
+
+
+def with_checksum(data: bytearray) -> bytes:
+    """A log whose first event was changed, with its checksum."""
+    size = int.from_bytes(data[13:17], "little")
+    event = bytes(data[4 : 4 + size - 4])
+    data[4 + size - 4 : 4 + size] = zlib.crc32(event).to_bytes(4, "little")
+    return bytes(data)
 
 
 def states(reports: list[LogReport]) -> list[tuple[str, str]]:

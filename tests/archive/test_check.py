@@ -27,6 +27,7 @@ from tests.archive.places import (
     check,
     copy_logs,
     manifests,
+    with_checksum,
 )
 from tests.cli.process import binx
 
@@ -238,21 +239,11 @@ def test_numbering_that_began_anew_is_a_note(tmp_path: Path) -> None:
     later = int.from_bytes((SHOP / "mysql-bin.000005").read_bytes()[4:8], "little") + 1000
     data[4:8] = later.to_bytes(4, "little")
     archive_of_reset = copy_logs(tmp_path / "reset")
-    (archive_of_reset / "mysql-bin.000001").write_bytes(_with_checksum(data))
+    (archive_of_reset / "mysql-bin.000001").write_bytes(with_checksum(data))
     archive(archive_of_reset, tmp_path / "archive")
     report = check(tmp_path / "archive")
     assert "numbering restarted" in report.notes[0]
     assert "missing_file" not in kinds(report)
-
-
-def _with_checksum(data: bytearray) -> bytes:
-    """A log whose first event was changed, with its checksum."""
-    import zlib
-
-    size = int.from_bytes(data[13:17], "little")
-    event = bytes(data[4 : 4 + size - 4])
-    data[4 + size - 4 : 4 + size] = zlib.crc32(event).to_bytes(4, "little")
-    return bytes(data)
 
 
 def test_a_damaged_log_that_runs_leave_out_is_a_hole_when_later_ones_are_archived(tmp_path: Path) -> None:

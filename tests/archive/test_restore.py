@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
-import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +20,17 @@ from binx.log.chain.inputs import open_chain
 from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.storage.store import LocalStore, open_store
-from tests.archive.places import IN_USE_OFFSET, MARIADB_SHOP, SHOP, UUID, archive, check, copy_logs, states
+from tests.archive.places import (
+    IN_USE_OFFSET,
+    MARIADB_SHOP,
+    SHOP,
+    UUID,
+    archive,
+    check,
+    copy_logs,
+    states,
+    with_checksum,
+)
 from tests.cli.process import binx
 from tests.log.building import flip
 
@@ -114,6 +122,20 @@ def test_times_of_several_servers_ask_for_one(store: LocalStore, tmp_path: Path)
     with pytest.raises(UsageError, match=r"several servers \(10, 97\)"):
         restore_span(store, Selection(since=0), str(tmp_path / "out"))
     assert restore_span(store, Selection(since=0), str(tmp_path / "out"), 97).transactions == 1629
+    assert restore_span(store, ACROSS, str(tmp_path / "out")).transactions == 11
+
+
+def test_times_of_servers_that_have_one_id_are_refused(store: LocalStore, tmp_path: Path) -> None:
+    """Logs of equal names whose times overlap; after RESET BINARY LOGS AND GTIDS they would not."""
+    other = tmp_path / "other"
+    copy_logs(other)
+    for number in (1, 2):
+        data = bytearray((SHOP / f"mysql-bin.{number:06}").read_bytes())
+        data[4:8] = (int.from_bytes(data[4:8], "little") + 1).to_bytes(4, "little")
+        (other / f"mysql-bin.{number:06}").write_bytes(with_checksum(data))
+    archive(other, store.where)
+    with pytest.raises(UsageError, match="several servers have the id 97"):
+        restore_span(store, Selection(since=0), str(tmp_path / "out"))
     assert restore_span(store, ACROSS, str(tmp_path / "out")).transactions == 11
 
 
@@ -351,10 +373,8 @@ def test_gtids_that_a_server_gave_again_are_told(tmp_path: Path) -> None:
     early, late = copy_logs(tmp_path / "early", 1), copy_logs(tmp_path / "late", 1)
     log = late / NAMES[0]
     data = bytearray(log.read_bytes())
-    begun, size = struct.unpack_from("<I5xI", data, 4)
-    struct.pack_into("<I", data, 4, begun + 86_400)
-    struct.pack_into("<I", data, size, zlib.crc32(data[4:size]))
-    log.write_bytes(data)
+    data[4:8] = (int.from_bytes(data[4:8], "little") + 86_400).to_bytes(4, "little")
+    log.write_bytes(with_checksum(data))
     for source in (early, late):
         archive(source, tmp_path / "archive")
     selection = Selection(gtids=GtidSet.parse(f"{UUID}:3-4"))

@@ -258,7 +258,7 @@ def _linked(ends: Sequence[FileEnds], places: _Places) -> list[Run]:
             if fitting:
                 nearest = min(
                     fitting,
-                    key=lambda after, begun=log.begun: (after.begun < begun, abs(after.begun - begun)),  # type: ignore[misc]
+                    key=lambda after, end=log.written: (after.begun < end, abs(after.begun - end)),  # type: ignore[misc]
                 )
                 followers[id(log)] = nearest
                 linked.add(id(nearest))

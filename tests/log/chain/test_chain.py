@@ -45,9 +45,10 @@ def log(
     end: str | None = "rotate",
     base: str = "binlog",
     following: int | None = None,
+    lasts: int = 10,
     folder: str = "",
 ) -> BinlogFile:
-    """A log without checksums, begun at a time, that ends with ROTATE, STOP or neither 10 seconds later."""
+    """A log without checksums, begun at a time, that ends with ROTATE, STOP or neither some seconds later."""
     head = bytearray(FIRST_EVENTS)
     struct.pack_into("<I", head, 4, at)
     struct.pack_into("<I", head, 4 + 5, server_id)
@@ -55,9 +56,9 @@ def log(
     data = bytes(head) + b.event(35, encode_previous_gtids(GtidSet.parse(previous))) + TRANSACTION
     if end == "rotate":
         name = f"{base}.{following or number + 1:06d}".encode()
-        data += ending(b.event(4, struct.pack("<Q", 4) + name, timestamp=at + 10), len(data))
+        data += ending(b.event(4, struct.pack("<Q", 4) + name, timestamp=at + lasts), len(data))
     elif end == "stop":
-        data += ending(b.event(3, b"", timestamp=at + 10), len(data))
+        data += ending(b.event(3, b"", timestamp=at + lasts), len(data))
     source = Bytes(data, f"{base}.{number:06d}")
     source.path = f"{folder}{source.name}"
     return BinlogFile(source)
@@ -227,6 +228,12 @@ def test_servers_with_files_of_the_same_name_are_kept_apart() -> None:
         shuffled = random.Random(seed).sample([*one, *other], 6)
         assert order_files(shuffled) == [*one, *other]
     assert chain_problems([*one, *other]) == []
+
+
+def test_of_logs_of_one_id_and_name_the_next_is_that_which_begins_where_one_ends() -> None:
+    one = [log(1, at=10, lasts=100), log(2, at=110)]
+    other = [log(1, at=15), log(2, at=25)]
+    assert_any_order_gives([*one, *other])
 
 
 def changing(ids: Sequence[int] = (97, 98, 97, 97, 99), **how: Any) -> list[BinlogFile]:

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from binx.rows.columns.types import LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, RowTexts, Run, WholeTexts, ordered_changes
+from binx.slices.changes import ordered_changes
+from binx.slices.items import Begin, Frame, RowTexts, Run, WholeTexts
 from binx.slices.json_lines import JsonRows
 from binx.slices.rendering import Spelled
 from binx.slices.search import Selected

@@ -19,7 +19,8 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import TAKE, ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, RowTexts, ordered_changes
+from binx.slices.changes import ordered_changes
+from binx.slices.items import Begin, RowTexts
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
 from binx.slices.values import ReadableValues

@@ -21,8 +21,9 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings
-from binx.slices.changes import Begin, ordered_changes
+from binx.slices.changes import ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
+from binx.slices.items import Begin
 from binx.slices.json_lines import JsonRows
 from binx.slices.search import Search, Selected
 from binx.slices.values import ReadableValues

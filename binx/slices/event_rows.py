@@ -20,7 +20,7 @@ from binx.kernels.copy.rows_events import RowCounter
 from binx.log.events import RawEvent, raw_events
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Item, RowTexts
+from binx.slices.items import Begin, Item, RowTexts
 from binx.slices.rendering import Piece
 
 _TYPE_OFFSET = 4

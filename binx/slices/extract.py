@@ -9,17 +9,14 @@ are read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, RefusedError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds
-from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
-from binx.slices.options import DatabaseNames, OnConflict
+from binx.slices.options import OPERATIONS, ExtractOptions, SliceFormat
 from binx.slices.search import Search, Selected
 from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
 
@@ -27,46 +24,6 @@ if TYPE_CHECKING:
     from binx.rows.ddl.catalog import Catalog
     from binx.rows.decoder import ChangeDecoder
     from binx.slices.row_choice import RowChoice
-    from binx.where.condition import Condition
-
-OPERATIONS = ("insert", "update", "delete")
-"""The operations of row changes."""
-
-
-class SliceFormat(Enum):
-    """The output format."""
-
-    BINLOG = "binlog"
-    """A binary log that servers can apply."""
-    SQL = "sql"
-    """SQL statements."""
-    JSON = "json"
-    """One JSON object per line."""
-    THL = "thl"
-    """The output of Tungsten Replicator's ``thl list``."""
-
-
-class ExtractOptions(NamedTuple):
-    """How a slice is written.
-
-    Attributes:
-        statement_bytes: for SQL, maximum bytes of an INSERT of several rows; None for 1 MiB.
-        fragment_bytes: for THL, bytes of events at which a fragment ends; None for Tungsten's default.
-    """
-
-    format: SliceFormat = SliceFormat.BINLOG
-    verbatim: bool = False
-    rows: bool = False
-    reverse: bool = False
-    on_conflict: OnConflict = OnConflict.STOP
-    statement_bytes: int | None = None
-    fragment_bytes: int | None = None
-    where: Condition | None = None
-    only_matching: bool = False
-    operations: frozenset[str] | None = None
-    databases: Mapping[str, str] = MappingProxyType({})
-    verify: bool = True
-    on_damage: OnDamage = OnDamage.STOP
 
 
 class ExtractReport(NamedTuple):
@@ -109,6 +66,8 @@ class _Extraction:
         options: ExtractOptions,
         catalog: Catalog | None,
     ) -> None:
+        from binx.slices.renaming import DatabaseNames
+
         self._chain = chain
         self._selection = selection
         self._options = options
@@ -228,7 +187,7 @@ class _Extraction:
 
     def _write_reversed(self, stream: OutputStream) -> None:
         from binx.slices.reverse_binlog import parts_of, write_reversed
-        from binx.slices.sql.lost_rows import lost_rows
+        from binx.slices.sql.passes import lost_rows
 
         report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
         self._warnings = [*report.warnings, *_without_changes(report.nothing)]
@@ -237,8 +196,8 @@ class _Extraction:
             self._unknown = lost_rows(selected, self._known_tables())
 
     def _write_sql(self, stream: OutputStream) -> None:
+        from binx.slices.rendering import STATEMENT_BYTES
         from binx.slices.sql.write import check_sql, write_sql
-        from binx.slices.statement_sizes import STATEMENT_BYTES
 
         checked = check_sql(self._search.selected(), self._known_tables(), self._new_choice())
         self._search = self._new_search(tells=False)
@@ -254,8 +213,8 @@ class _Extraction:
         self._warnings = [*checked, *report.warnings]
 
     def _write_undo(self, stream: OutputStream) -> None:
+        from binx.slices.rendering import STATEMENT_BYTES
         from binx.slices.sql.undo import write_undo
-        from binx.slices.statement_sizes import STATEMENT_BYTES
 
         report = write_undo(
             self._search.selected(),

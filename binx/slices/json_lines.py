@@ -29,7 +29,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages, ChangeGroup
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Heads, RowTexts, WholeTexts, ordered_changes
+from binx.slices.changes import ordered_changes
+from binx.slices.items import Begin, Heads, RowTexts, WholeTexts
 from binx.slices.rendering import BUFFER_BYTES, Changes, Part, Parts, Spelled, changes_of, columns, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected

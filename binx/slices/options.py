@@ -1,53 +1,32 @@
-"""Options of an extraction: database renaming, conflict handling of an undo."""
+"""Options of an extraction."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from binx.log.scanning import OnDamage
 
 if TYPE_CHECKING:
-    from binx.rows.statements import Statement
+    from binx.where.condition import Condition
+
+OPERATIONS = ("insert", "update", "delete")
+"""The operations of row changes."""
 
 
-class DatabaseNames:
-    """New names of databases, for rows' tables and for the default database of statements.
+class SliceFormat(Enum):
+    """The output format."""
 
-    Names within the text of statements stay, as with mysqlbinlog's ``--rewrite-db``.
-    """
-
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = dict(names)
-        self._spoken: dict[str, int] = {}
-        self._mention = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names)) if names else None
-
-    def __bool__(self) -> bool:
-        return bool(self._names)
-
-    def __getitem__(self, name: str) -> str:
-        """Return a database's new name."""
-        return self._names.get(name, name)
-
-    def in_statement(self, statement: Statement) -> Statement:
-        """Rename a statement's default database; record statements whose text names the old one."""
-        if self._mention is None:
-            return statement
-        self.note_text(statement.sql)
-        return statement._replace(db=self[statement.db])
-
-    def note_text(self, sql: str) -> None:
-        """Record a statement whose text names a database by its old name."""
-        for name in set(self._mention.findall(sql)) if self._mention is not None else ():
-            self._spoken[name] = self._spoken.get(name, 0) + 1
-
-    @property
-    def warnings(self) -> list[str]:
-        """Warnings for the users of the output."""
-        return [
-            f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
-            for name, count in self._spoken.items()
-        ]
+    BINLOG = "binlog"
+    """A binary log that servers can apply."""
+    SQL = "sql"
+    """SQL statements."""
+    JSON = "json"
+    """One JSON object per line."""
+    THL = "thl"
+    """The output of Tungsten Replicator's ``thl list``."""
 
 
 class OnConflict(Enum):
@@ -59,3 +38,26 @@ class OnConflict(Enum):
     """List them and leave them as they are; undo all others."""
     FORCE = "force"
     """Find rows by key only, and restore them regardless of later changes."""
+
+
+class ExtractOptions(NamedTuple):
+    """How a slice is written.
+
+    Attributes:
+        statement_bytes: for SQL, maximum bytes of an INSERT of several rows; None for 1 MiB.
+        fragment_bytes: for THL, bytes of events at which a fragment ends; None for Tungsten's default.
+    """
+
+    format: SliceFormat = SliceFormat.BINLOG
+    verbatim: bool = False
+    rows: bool = False
+    reverse: bool = False
+    on_conflict: OnConflict = OnConflict.STOP
+    statement_bytes: int | None = None
+    fragment_bytes: int | None = None
+    where: Condition | None = None
+    only_matching: bool = False
+    operations: frozenset[str] | None = None
+    databases: Mapping[str, str] = MappingProxyType({})
+    verify: bool = True
+    on_damage: OnDamage = OnDamage.STOP

@@ -6,24 +6,21 @@ Sources: MySQL's libs/mysql/binlog/event/rows_event.cpp (``Table_map_event``) an
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from binx.errors import DamagedError, RefusedError
 from binx.event.format import FormatDescription
 from binx.event.header import HEADER_SIZE, EventHeader, EventType, parse_header
 from binx.event.parse import parse_event
 from binx.event.payload import whole_events
 from binx.event.query import UPDATED_DB_NAMES, ExecuteLoadQuery, Query
-from binx.kernels.copy.rewrite import measure
 from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
-from binx.slices.options import DatabaseNames
-from binx.slices.slice_plan import FileRanges, Range
-from binx.slices.slice_writer import SliceWriter, compare_checksums
-from binx.source import READ_BYTES
 
-_GTIDS = frozenset({EventType.GTID, EventType.ANONYMOUS_GTID, EventType.GTID_TAGGED})
+if TYPE_CHECKING:
+    from binx.rows.statements import Statement
+
 _TABLE_MAP_POST_HEADER = 8
 _QUERY_POST_HEADER = 13
 _LOAD_QUERY_POST_HEADER = 26
@@ -36,6 +33,49 @@ _QUERIES = {
 }
 RENAMED = frozenset({EventType.TABLE_MAP, EventType.TRANSACTION_PAYLOAD, *_QUERIES})
 """Types of events that name a database, or may contain such events."""
+
+
+class DatabaseNames:
+    """New names of databases, for rows' tables and for the default database of statements.
+
+    Names within the text of statements stay, as with mysqlbinlog's ``--rewrite-db``.
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = dict(names)
+        self._spoken: dict[str, int] = {}
+        self._mention = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names)) if names else None
+
+    def __bool__(self) -> bool:
+        return bool(self._names)
+
+    def __getitem__(self, name: str) -> str:
+        """Return a database's new name."""
+        return self._names.get(name, name)
+
+    def in_statement(self, statement: Statement) -> Statement:
+        """Rename a statement's default database; record statements whose text names the old one."""
+        if self._mention is None:
+            return statement
+        self.note_text(statement.sql)
+        return statement._replace(db=self[statement.db])
+
+    def note_text(self, sql: str) -> None:
+        """Record a statement whose text names a database by its old name."""
+        for name in set(self._mention.findall(sql)) if self._mention is not None else ():
+            self._spoken[name] = self._spoken.get(name, 0) + 1
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings for the users of the output."""
+        return [
+            f"statements whose text names {name}, which --rewrite-db leaves as it is: {count:,}"
+            for name, count in self._spoken.items()
+        ]
+
+
+SAME_NAMES = DatabaseNames({})
+"""No database gets another name."""
 
 
 class EventRenamer:
@@ -100,88 +140,6 @@ class EventRenamer:
         """Rename the updated databases in status variables, which parallel replicas use."""
         old = _database_list([name.encode() for name in databases])
         return status.replace(old, _database_list([self._names[name].encode() for name in databases]), 1)
-
-
-class RenamingWriter(SliceWriter):
-    """Writes a slice plan with renamed databases.
-
-    Events that name a database are rewritten, and compressed transactions are written uncompressed; the rest
-    is copied.
-    """
-
-    buffer_bytes = 64 * 1024 * 1024
-    _copied_to = 0
-
-    def _copy_ranges(self, ranges: FileRanges) -> None:
-        self._copied_to = 0
-        super()._copy_ranges(ranges)
-
-    def _copy_range(self, ranges: FileRanges, span: Range, window: memoryview, origin: int) -> bool:
-        rewriter, renamer = self._rewriter, EventRenamer(self._databases, ranges.file, ranges.description)
-        while True:
-            # A copied event may continue in the next window.
-            if rewriter.position < self._copied_to:
-                rest = Range(rewriter.position, self._copied_to, 0, apart=True)
-                if not super()._copy_range(ranges, rest, window, origin):
-                    return False
-            if rewriter.position >= span.end:
-                return True
-            header = _header_at(ranges.file, rewriter.position, span.end)
-            if header.type in _GTIDS:
-                self._write_gtid(ranges, span)
-            elif header.type in RENAMED:
-                self._check(ranges, header)
-                for event in renamer.events(header):
-                    try:
-                        self.put_event(
-                            event, "--rewrite-db", "leave out the transaction, or use --format sql"
-                        )
-                    except RefusedError as error:
-                        raise error.at(offset=header.position, event=header.name) from None
-                rewriter.seek(header.end)
-            else:
-                self._copied_to = header.end
-
-    def _check(self, ranges: FileRanges, header: EventHeader) -> None:
-        """Verify the checksum of an event that is rewritten."""
-        size = ranges.description.checksum_size
-        if not self._verify or not size:
-            return
-        source, computed = ranges.file.source, 0
-        for begin in range(header.position, header.end - size, READ_BYTES):
-            computed = zlib.crc32(source.window(begin, min(begin + READ_BYTES, header.end - size)), computed)
-        compare_checksums(header, computed, bytes(source.window(header.end - size, header.end)))
-
-    def _size_behind(self, ranges: FileRanges, position: int, stop: int) -> int:
-        """Return the output size of the events after a GTID event, up to the next one."""
-        renamer, size = EventRenamer(self._databases, ranges.file, ranges.description), 0
-        while position < stop:
-            header = _header_at(ranges.file, position, stop)
-            if header.type in _GTIDS:
-                break
-            if header.type in RENAMED:
-                for event in renamer.events(header, first_look=True):
-                    size += len(event) + self._checksum_size
-            else:
-                window = ranges.file.source.window(position, position + HEADER_SIZE)
-                _, events, content = measure(
-                    window, position, position, header.end, ranges.description.checksum_size
-                )
-                size += content + events * self._checksum_size
-            position = header.end
-        return size
-
-
-def _header_at(file: BinlogFile, position: int, stop: int) -> EventHeader:
-    header = parse_header(
-        file.source.window(position, min(stop, position + HEADER_SIZE)), position, origin=position
-    )
-    if header.end > stop:
-        raise DamagedError(
-            f"expected an event that ends within the transaction, found one of {header.size} bytes",
-            offset=position,
-        )
-    return header
 
 
 def rename_table_map(content: bytearray, names: DatabaseNames, description: FormatDescription) -> None:

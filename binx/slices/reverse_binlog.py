@@ -32,10 +32,10 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by
 from binx.slices.backwards import Backwards
-from binx.slices.changes import Begin, ordered_changes
+from binx.slices.changes import ordered_changes
 from binx.slices.event_rows import counted_rows
-from binx.slices.options import DatabaseNames
-from binx.slices.renaming import rename_table_map
+from binx.slices.items import Begin
+from binx.slices.renaming import SAME_NAMES, DatabaseNames, rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.slice_writer import SliceWriter
@@ -67,7 +67,7 @@ class ReverseReport(NamedTuple):
     Attributes:
         warnings: about sequences, which are not undone.
         unlogged: whether it has updates or deletes that foreign keys may have followed without their being
-            logged; see :func:`~binx.slices.sql.lost_rows.lost_rows`.
+            logged; see :func:`~binx.slices.sql.passes.lost_rows`.
     """
 
     undone: int
@@ -122,7 +122,7 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
 def write_reversed(
     parts: Iterable[ReversePart],
     output: Sink,
-    databases: DatabaseNames | None = None,
+    databases: DatabaseNames = SAME_NAMES,
 ) -> ReverseReport:
     """Write a binary log that undoes transactions, newest first.
 
@@ -133,7 +133,7 @@ def write_reversed(
         OutputError: the output or the temporary folder cannot be written.
     """
     with Backwards() as events:
-        reversing = _Reversing(events, databases or DatabaseNames({}))
+        reversing = _Reversing(events, databases)
         for part in parts:
             try:
                 reversing.take(part)
@@ -333,7 +333,7 @@ class _ReverseWriter(SliceWriter):
     def __init__(self, ranges: FileRanges, output: Sink) -> None:
         self._first = ranges
         plan = SlicePlan((ranges,), ranges.description, False)
-        super().__init__(plan, output, verbatim=False, verify=False, databases=None)
+        super().__init__(plan, output, verbatim=False, verify=False)
 
     def write_events(self, events: Backwards) -> None:
         self._rewriter.put_bytes(MAGIC)

@@ -12,7 +12,6 @@ from binx.event.gtid.sets import GtidSet
 from binx.event.header import HEADER, HEADER_SIZE, EventFlag, EventHeader, EventType, parse_header
 from binx.kernels.copy.rewrite import Pause, Rewriter, measure
 from binx.log.file import BinlogFile
-from binx.slices.options import DatabaseNames
 from binx.slices.slice_plan import FileRanges, Range, SlicePlan
 from binx.source import READ_BYTES
 from binx.storage.output import Sink
@@ -61,10 +60,8 @@ class SliceWriter:
         *,
         verbatim: bool,
         verify: bool,
-        databases: DatabaseNames | None,
     ) -> None:
         self._plan = plan
-        self._databases = databases or DatabaseNames({})
         self._output = output
         self._verbatim = verbatim
         self._verify = verify

@@ -34,8 +34,9 @@ from binx.rows.ddl.tokens import identifier
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.following import decoder_warnings
 from binx.rows.images import BatchImages, ChangeGroup
-from binx.slices.changes import Begin, ordered_changes
+from binx.slices.changes import ordered_changes
 from binx.slices.event_rows import EventRows, events_with_rows
+from binx.slices.items import Begin
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
 from binx.slices.search import Selected
 from binx.slices.values import ColumnTexts, ThlValues

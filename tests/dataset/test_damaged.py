@@ -20,7 +20,8 @@ from binx.log.file import BinlogFile, open_files
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
-from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
+from binx.slices.extract import ExtractReport, extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.where.condition import Condition
 from tests.conftest import TESTDATA
 from tests.exports import export

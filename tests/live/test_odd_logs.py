@@ -23,7 +23,8 @@ from binx.log.chain.ends import read_ends
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.source import open_source
 from binx.source.keyring import given_keys
 from binx.stats.gather import gather

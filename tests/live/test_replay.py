@@ -16,7 +16,7 @@ from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.slices.binlog import write_binlog
 from binx.slices.extract import extract
-from binx.slices.options import DatabaseNames
+from binx.slices.renaming import DatabaseNames
 from binx.slices.search import Selected
 from testdata.expected import rows_document, server_facts, tables_of
 from testdata.servers import MySQLServer, Server

@@ -16,8 +16,8 @@ from binx.log.scan import Scan
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
-from binx.slices.options import OnConflict
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, OnConflict, SliceFormat
 from binx.slices.reverse_binlog import ReversePart, write_reversed
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql

@@ -24,7 +24,8 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.images import BatchImages
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.where.condition import Condition
 from testdata.servers import MySQLServer, Server
 from tests.cli.process import binx

@@ -30,9 +30,10 @@ from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin
 from binx.slices.event_rows import events_with_rows
-from binx.slices.extract import ExtractOptions, extract
+from binx.slices.extract import extract
+from binx.slices.items import Begin
+from binx.slices.options import ExtractOptions
 from binx.slices.search import Selected
 from binx.source import READ_BYTES
 from binx.stats.event_list import EventListing

@@ -20,7 +20,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
 from binx.rows.savepoints import undone_runs
 from binx.rows.statements import Statement
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from tests.conftest import TESTDATA
 from tests.log import building
 

@@ -20,7 +20,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.slices.binlog import write_binlog
-from binx.slices.options import DatabaseNames
+from binx.slices.renaming import DatabaseNames
 from binx.slices.search import Selected
 from binx.storage.output import open_output
 from tests.dataset.current_state import (

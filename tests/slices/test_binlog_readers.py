@@ -22,8 +22,9 @@ from binx.log.scan import Scan
 from binx.log.scanning import KIND_NAMES
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractOptions, extract
+from binx.slices.extract import extract
 from binx.slices.json_lines import write_json
+from binx.slices.options import ExtractOptions
 from binx.slices.reverse_binlog import ReversePart, ReverseReport, write_reversed
 from binx.storage.output import Sink
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql

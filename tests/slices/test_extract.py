@@ -18,7 +18,8 @@ from binx.log.chain.inputs import open_chain
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractOptions, ExtractReport, SliceFormat, extract
+from binx.slices.extract import ExtractReport, extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
 from binx.where.condition import Condition
 from tests.conftest import SERVERS, SHOPS, TESTDATA

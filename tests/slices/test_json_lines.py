@@ -22,8 +22,9 @@ from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
 from binx.slices.json_lines import write_json
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
 from binx.slices.thl import write_thl
 from binx.slices.values import JsonValues

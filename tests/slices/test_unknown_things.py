@@ -19,7 +19,8 @@ from binx.event.header import EventType
 from binx.log.chain.inputs import open_chain
 from binx.log.file import open_files
 from binx.log.selection.selection import Selection
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.stats.gather import gather
 from binx.verify.report import ProblemKind
 from binx.verify.run import verify

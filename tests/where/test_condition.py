@@ -23,7 +23,8 @@ from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.rows.columns.types import ArrowOptions, Kind, LogicalType, arrow_type
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.sql.literals import SqlValues
 from binx.where.condition import Condition, TableFrame
 from binx.where.literals import literal_of

@@ -13,8 +13,8 @@ from binx.cli.terminal import say_losses
 from binx.errors import ExitCode, UsageError
 from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
-from binx.slices.extract import OPERATIONS, ExtractOptions, SliceFormat, extract
-from binx.slices.options import OnConflict
+from binx.slices.extract import extract
+from binx.slices.options import OPERATIONS, ExtractOptions, OnConflict, SliceFormat
 
 if TYPE_CHECKING:
     from binx.where.condition import Condition

@@ -21,7 +21,7 @@ from binx.rows.ddl.table_statements import table_effect
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangePlace, Images
 from binx.rows.statements import Statement
-from binx.slices.options import DatabaseNames
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.search import Selected
 from binx.slices.sql.foreign_keys import (
     BETWEEN,
@@ -62,8 +62,8 @@ class Cascades:
         keys: the foreign keys of the tables known so far.
     """
 
-    def __init__(self, catalog: Catalog, before: Catalog, databases: DatabaseNames | None = None) -> None:
-        self._databases = databases or DatabaseNames({})
+    def __init__(self, catalog: Catalog, before: Catalog, databases: DatabaseNames = SAME_NAMES) -> None:
+        self._databases = databases
         self._before = before
         self.keys = ForeignKeys(catalog, databases)
         self._wanted: _Wanted = defaultdict(set)

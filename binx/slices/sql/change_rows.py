@@ -20,7 +20,7 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.slices.options import DatabaseNames
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts, Spelled, changes_of, columns
 from binx.slices.sql.compared_rows import changed_rows, replaced_rows
 from binx.slices.sql.literals import SqlValues, has_unknown_charset, text_literal
@@ -40,9 +40,9 @@ class SqlRows:
         warnings: about the tables of the rows.
     """
 
-    def __init__(self, databases: DatabaseNames | None = None) -> None:
+    def __init__(self, databases: DatabaseNames = SAME_NAMES) -> None:
         self.warnings = TableWarnings()
-        self._databases = databases or DatabaseNames({})
+        self._databases = databases
         self._tables: dict[int, tuple[object, SqlTable]] = {}
 
     def __call__(self, changes: ChangeBatch, file: BinlogFile) -> list[Changes]:

@@ -28,7 +28,7 @@ from binx.rows.columns.server_texts import server_texts
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import BatchImages, ChangePlace, Images
-from binx.slices.options import DatabaseNames
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.sql.session import flagged_rows
 from binx.slices.values import mapped_charset
 from binx.source.wording import listed
@@ -183,9 +183,9 @@ class Gone(NamedTuple):
 class ForeignKeys:
     """The foreign keys of a catalog's tables, kept up to date with it."""
 
-    def __init__(self, catalog: Catalog, databases: DatabaseNames | None = None) -> None:
+    def __init__(self, catalog: Catalog, databases: DatabaseNames = SAME_NAMES) -> None:
         self._catalog = catalog
-        self._databases = databases or DatabaseNames({})
+        self._databases = databases
         self._seen = -1
         self._of: dict[Name, list[Child]] = {}
         self._to: dict[Name, list[Child]] = {}

@@ -14,7 +14,7 @@ from binx.log.scanning import KIND_NAMES
 from binx.log.selection.table_filter import XaEnds
 from binx.rows.ddl.table_statements import RESTORED_FROM, restored_by
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Item
+from binx.slices.items import Begin, Item
 from binx.slices.search import Selected
 from binx.slices.sql.literals import comment_text
 from binx.source.wording import shortened

@@ -15,8 +15,8 @@ from binx.kernels.transactions.table import GtidKind
 from binx.rows.columns.schema import DEFAULT_CONTEXT
 from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, tokens
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
-from binx.slices.options import DatabaseNames
+from binx.slices.items import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.sql.literals import comment_text
 from binx.slices.sql.refusals import PreparedXa, refuse_other_flavour, refuse_statement
 from binx.slices.sql.session import SqlSession
@@ -97,11 +97,11 @@ class SqlScript:
     """
 
     def __init__(
-        self, description: FormatDescription, *, partial: bool = False, databases: DatabaseNames | None = None
+        self, description: FormatDescription, *, partial: bool = False, databases: DatabaseNames = SAME_NAMES
     ) -> None:
         self.transactions = 0
         self._partial = partial
-        self._databases = databases or DatabaseNames({})
+        self._databases = databases
         self._flavour = flavour = description.flavour
         self._session = SqlSession(description)
         self._gtid: str | None = None

@@ -25,9 +25,11 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
 from binx.rows.statements import Statement
 from binx.slices.backwards import NO_MARK, Backwards
-from binx.slices.changes import Begin, Item, RowTexts, ordered_changes
-from binx.slices.options import DatabaseNames, OnConflict
-from binx.slices.rendering import gathered
+from binx.slices.changes import ordered_changes
+from binx.slices.items import Begin, Item, RowTexts
+from binx.slices.options import OnConflict
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
+from binx.slices.rendering import STATEMENT_BYTES, StatementSizes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.sql.cascades import Cascades
@@ -39,7 +41,6 @@ from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
 from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
 from binx.slices.sql.undo_rows import UndoRows
-from binx.slices.statement_sizes import STATEMENT_BYTES, StatementSizes
 from binx.storage.output import Sink
 
 
@@ -67,7 +68,7 @@ def write_undo(
     statement_bytes: int = STATEMENT_BYTES,
     every: Callable[[], Iterable[Selected]] = tuple,
     choice: RowChoice | None = None,
-    databases: DatabaseNames | None = None,
+    databases: DatabaseNames = SAME_NAMES,
 ) -> UndoReport:
     """Write SQL that undoes transactions.
 

@@ -16,7 +16,8 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.slices.options import DatabaseNames, OnConflict
+from binx.slices.options import OnConflict
+from binx.slices.renaming import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts
 from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
@@ -41,7 +42,7 @@ class UndoRows(SqlRows):
         again: finds undone rows that were changed again.
     """
 
-    def __init__(self, check: UndoCheck, cascades: Cascades, databases: DatabaseNames | None) -> None:
+    def __init__(self, check: UndoCheck, cascades: Cascades, databases: DatabaseNames) -> None:
         super().__init__(databases)
         self.obstacles = Obstacles()
         self.check = check

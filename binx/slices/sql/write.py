@@ -18,16 +18,16 @@ from typing import NamedTuple
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.slices.changes import Begin, Frame, Run, every_table, ordered_changes
-from binx.slices.options import DatabaseNames
-from binx.slices.rendering import gathered
+from binx.slices.changes import every_table, ordered_changes
+from binx.slices.items import Begin, Frame, Run
+from binx.slices.renaming import SAME_NAMES, DatabaseNames
+from binx.slices.rendering import StatementSizes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
 from binx.slices.sql.change_rows import SqlRows
 from binx.slices.sql.refusals import PreparedXa, refuse_statement
 from binx.slices.sql.script import FACTS, SqlScript
 from binx.slices.sql.tables import TableWarnings, refuse_table
-from binx.slices.statement_sizes import StatementSizes
 from binx.storage.output import Sink
 
 
@@ -78,7 +78,7 @@ def write_sql(
     catalog: Catalog,
     statement_bytes: int = 0,
     choice: RowChoice | None = None,
-    databases: DatabaseNames | None = None,
+    databases: DatabaseNames = SAME_NAMES,
 ) -> SqlReport:
     """Write transactions as SQL.
 
@@ -91,7 +91,7 @@ def write_sql(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
-    writing = _Writing(StatementSizes(statement_bytes), choice, databases or DatabaseNames({}))
+    writing = _Writing(StatementSizes(statement_bytes), choice, databases)
     for chunk in gathered(writing.chunks(selected, catalog)):
         output.write(chunk)
     transactions = 0 if writing.script is None else writing.script.transactions

@@ -19,7 +19,8 @@ from binx.log.file import open_files
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
 from binx.log.selection.selection import Selection
-from binx.slices.extract import ExtractOptions, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions
 from binx.source.base import JoinedSource
 from tests.conftest import PROJECT, SERVERS
 from tests.log.searching import Bytes

@@ -23,7 +23,8 @@ from binx.log.scan import Scan
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection, Selector
 from binx.log.selection.table_filter import TableFilter, table_name
-from binx.slices.extract import ExtractOptions, SliceFormat, extract
+from binx.slices.extract import extract
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
 from binx.where.condition import Condition
 from tests.conftest import PROJECT

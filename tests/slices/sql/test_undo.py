@@ -24,7 +24,8 @@ from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
 from binx.slices import backwards
 from binx.slices import changes as changes_module
-from binx.slices.changes import Begin, ordered_changes
+from binx.slices.changes import ordered_changes
+from binx.slices.items import Begin
 from binx.slices.options import OnConflict
 from binx.slices.search import Selected
 from binx.slices.sql import undo as undo_module

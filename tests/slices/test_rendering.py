@@ -7,16 +7,14 @@ import pytest
 
 from binx.kernels.render.row_changes import Spelling
 from binx.rows.images import numbers
-from binx.slices import rendering, statement_sizes
-from binx.slices.rendering import Changes, Part, Piece, Spelled
-from binx.slices.statement_sizes import StatementSizes
+from binx.slices import rendering
+from binx.slices.rendering import Changes, Part, Piece, Spelled, StatementSizes
 
 
 @pytest.fixture(autouse=True)
 def small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (statement_sizes, rendering):
-        monkeypatch.setattr(module, "PACKET_BYTES", 10)
-    monkeypatch.setattr(statement_sizes, "LARGEST_PACKET_BYTES", 100)
+    monkeypatch.setattr(rendering, "PACKET_BYTES", 10)
+    monkeypatch.setattr(rendering, "LARGEST_PACKET_BYTES", 100)
 
 
 def said(*lengths: int) -> list[str]:

@@ -2,8 +2,8 @@
 """Bounds-checked reading for all kernels.
 
 A :c:type:`Cursor` is a window of bytes: ``position`` moves from 0 to ``size``.
-``take`` is the only function that hands out a pointer into it; everything else
-is written in terms of ``take``, so no kernel can read outside its window.
+``take`` is the only function that hands out a pointer into it, and ``peek`` the only one that looks ahead;
+everything else is written in terms of these, so no kernel can read outside its window.
 
 ``origin`` is the file offset of the window's first byte, used only for
 messages. All integers in a binary log are little-endian; the row images of some
@@ -59,6 +59,11 @@ cdef inline const uint8_t *take(Cursor *cursor, int64_t count) except NULL nogil
     start = cursor.base + cursor.position
     cursor.position += count
     return start
+
+
+cdef inline int peek(const Cursor *cursor, int64_t behind) noexcept nogil:
+    """The byte that many bytes behind the next one, which is not taken; -1 if the window ends before it."""
+    return cursor.base[cursor.position + behind] if behind < cursor.size - cursor.position else -1
 
 
 cdef inline int64_t remaining(Cursor *cursor) noexcept nogil:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import UUID_SIZE, DomainSource, GtidSource, UuidSource
+from binx.kernels.transactions.selection import gtid_runs
 from binx.kernels.transactions.table import TransactionTable
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def source_of(key: bytes) -> GtidSource:
 
 def marked_gtids(table: TransactionTable, mask: Buffer) -> list[tuple[GtidSource, int, int]]:
     """Return the GTIDs of the masked transactions as intervals (source, first, last), unsorted."""
-    return [(source_of(key), first, last) for key, first, last in table.gtid_runs(mask)]
+    return [(source_of(key), first, last) for key, first, last in gtid_runs(table, mask)]
 
 
 def key_of(source: GtidSource) -> bytes:

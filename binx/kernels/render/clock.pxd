@@ -31,3 +31,12 @@ cdef inline void lay_out_second(int64_t second, uint8_t *text) noexcept nogil:
     lay_out_date(day, text)
     text[10] = c"T"
     lay_out_clock(<int> (second - day * DAY_SECONDS), text + 11)
+
+
+cdef inline Clock utc_clock() noexcept nogil:
+    cdef Clock clock
+    clock.second = clock.slot = -1
+    clock.offset = 0
+    clock.suffix[0] = c"Z"
+    clock.suffix_size = 1
+    return clock

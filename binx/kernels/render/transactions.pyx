@@ -81,15 +81,11 @@ cdef class TransactionTexts:
     cdef Clock clock
     cdef bint json
     cdef object zone
-    # Texts with their addresses, for code that runs without the GIL.
-    cdef bytes absent
-    cdef const char *absent_text
-    cdef int64_t absent_size
+    cdef Piece absent
     cdef Piece ending
     cdef Piece kinds[KINDS]
-    cdef bytes file
-    cdef const char *file_text
-    cdef int64_t file_size
+    # In name_bytes.
+    cdef Piece file
     cdef int64_t base
     cdef int64_t epoch
     cdef object name_of
@@ -106,7 +102,6 @@ cdef class TransactionTexts:
         memset(&self.fields, 0, sizeof(Output))
         memset(&self.names, 0, sizeof(Output))
         memset(&self.name_bytes, 0, sizeof(Output))
-        memset(&self.clock, 0, sizeof(Clock))
 
     def __init__(self, object fields, bytes ending, bint json, absent, zone):
         cdef Field field
@@ -125,14 +120,9 @@ cdef class TransactionTexts:
             self.kinds[<int> kind] = self.store(&self.texts, kind.name.removeprefix("KIND_").lower().encode())
         self.json = json
         self.omits_absent = absent is None
-        self.absent = absent or b""
-        self.absent_text = PyBytes_AS_STRING(self.absent)
-        self.absent_size = len(self.absent)
+        self.absent = self.store(&self.texts, absent or b"")
         self.zone = zone
-        self.clock.second = -1
-        self.clock.slot = -1
-        self.clock.suffix[0] = c"Z"
-        self.clock.suffix_size = 1
+        self.clock = utc_clock()
         self.base = -1
         self.second = -1
 
@@ -150,10 +140,7 @@ cdef class TransactionTexts:
         append(output, PyBytes_AS_STRING(text), piece.size)
         return piece
 
-    def begin_file(self, bytes file, int64_t base, int64_t epoch, object name_of, object identify, object tell=None):
-        self.file = file
-        self.file_text = PyBytes_AS_STRING(file)
-        self.file_size = len(file)
+    def begin_file(self, bytes file not None, int64_t base, int64_t epoch, object name_of, object identify, object tell=None):
         self.base = base
         self.epoch = epoch
         self.name_of = name_of
@@ -161,6 +148,7 @@ cdef class TransactionTexts:
         self.tell = tell
         self.names.size = 0
         self.name_bytes.size = 0
+        self.file = self.store(&self.name_bytes, file)
 
     def render(self, TransactionTable table not None, const int64_t[::1] taken not None, int64_t first_seqno):
         cdef int64_t count = taken.shape[0]
@@ -183,7 +171,7 @@ cdef class TransactionTexts:
         cdef int64_t field_start
         cdef int64_t i
         for i in range(self.fields.size // <int64_t> sizeof(Field)):
-            reserve(out, self.fixed_maximum + self.file_size + VALUE_MAXIMUM)
+            reserve(out, self.fixed_maximum + self.file.size + VALUE_MAXIMUM)
             field_start = out.size
             self.is_omitted = False
             self.put_piece(&self.texts, fields[i].lead)
@@ -240,7 +228,7 @@ cdef class TransactionTexts:
         elif code == COLUMN_HOW:
             self.put_word(b"length" if flags & BY_LENGTH else b"boundary", 6 if flags & BY_LENGTH else 8)
         elif code == COLUMN_FILE:
-            put(out, self.file_text, self.file_size)
+            self.put_piece(&self.name_bytes, self.file)
         elif code == COLUMN_START:
             put_signed(out, record.start)
         elif code == COLUMN_END:
@@ -342,7 +330,7 @@ cdef class TransactionTexts:
             reserve(out, name.size + VALUE_MAXIMUM)
             if i:
                 put(out, b", ", 2)
-            put(out, self.name_bytes.data + name.start, name.size)
+            self.put_piece(&self.name_bytes, name)
             if self.json:
                 put(out, b', "inserts": ', 13)
                 put_signed(out, count[i].inserts)
@@ -390,7 +378,7 @@ cdef class TransactionTexts:
         if self.omits_absent:
             self.is_omitted = True
         else:
-            put(&self.out, self.absent_text, self.absent_size)
+            self.put_piece(&self.texts, self.absent)
 
     cdef void put_number(self, bint known, int64_t value) noexcept nogil:
         if known:
@@ -405,24 +393,21 @@ cdef class TransactionTexts:
 
     cdef int put_time(self, int64_t time) except -1 nogil:
         """Append a time in RFC 3339; one before 1970 or after 9999 as a number of µs since 1970."""
-        cdef int64_t second
-        cdef int microsecond
-        cdef Clock *clock = &self.clock
+        cdef int64_t second = time // SECOND
+        cdef int microsecond = <int> (time - second * SECOND)
         if time < 0 or time > TIME_LAST:
             put_signed(&self.out, time)
             return 0
-        second = time // SECOND
-        microsecond = <int> (time - second * SECOND)
-        if second != clock.second:
-            if self.zone is not None and second // ZONE_SECONDS != clock.slot:
+        if second != self.clock.second:
+            if self.zone is not None and second // ZONE_SECONDS != self.clock.slot:
                 self.load_zone(second)
-            lay_out_second(second + clock.offset, clock.text)
-            clock.second = second
+            lay_out_second(second + self.clock.offset, self.clock.text)
+            self.clock.second = second
         self.put_quote()
-        put(&self.out, clock.text, SECONDS_SIZE)
+        put(&self.out, self.clock.text, SECONDS_SIZE)
         if microsecond:
             put_fraction(&self.out, microsecond)
-        put(&self.out, clock.suffix, clock.suffix_size)
+        put(&self.out, self.clock.suffix, self.clock.suffix_size)
         self.put_quote()
         return 0
 

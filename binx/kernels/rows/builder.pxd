@@ -11,6 +11,7 @@ from binx.kernels.rows.counting cimport RowsEvent
 from binx.kernels.rows.layouts cimport TableLayout
 from binx.kernels.rows.notes cimport Notes
 from binx.kernels.rows.present cimport PresentColumns
+from binx.kernels.rows.system cimport SYSTEM_COLUMNS, Origin
 
 cpdef enum Codec:
     CODEC_NULL = 0
@@ -44,19 +45,6 @@ cpdef enum Codec:
     CODEC_JSON = 28
     CODEC_GEOMETRY = 29
 
-cdef enum:
-    # What every table's rows have besides its own columns.
-    CHANGE_TYPE = 0
-    COMMIT_VERSION = 1
-    COMMIT_TIMESTAMP = 2
-    ROW_NUMBER = 3
-    TRANSACTION = 4
-    EVENT_TIMESTAMP = 5
-    POSITION = 6
-    STATEMENT = 7
-    EVENT_FLAGS = 8
-    SYSTEM_COLUMNS = 9
-
 cdef struct Column:
     uint8_t codec
     uint8_t prefix
@@ -86,18 +74,6 @@ cdef struct Column:
     int64_t low_limit
     int32_t middle_bits
     int32_t low_bits
-
-cdef struct Origin:
-    # What all rows of an event have in common. ordinal: their transaction's number.
-    int64_t ordinal
-    const uint8_t *identifier
-    int64_t identifier_size
-    int64_t version
-    int64_t committed
-    int64_t logged
-    int64_t position
-    int32_t statement
-
 
 cdef class RowBuilder:
     cdef readonly object key
@@ -133,9 +109,6 @@ cdef class RowBuilder:
         int64_t byte_limit,
     ) except -1 nogil
     cdef int begin_transaction(self, const Origin *origin) except -1 nogil
-    cdef void fill_system_columns(
-        self, int64_t first, const RowsEvent *event, const Origin *origin, int64_t number
-    ) noexcept nogil
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial
     ) except -1 nogil

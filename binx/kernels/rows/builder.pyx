@@ -21,15 +21,11 @@ from binx.kernels.rows.decimal cimport check_decimal, decimal_size
 from binx.kernels.rows.layouts cimport TableLayout
 from binx.kernels.rows.notes cimport add_note, drop_notes, release_notes, take_notes
 from binx.kernels.rows.present cimport *
+from binx.kernels.rows.system cimport *
 from binx.kernels.rows.temporal cimport TEXT_SIZE
 from binx.kernels.rows.values cimport decode_common, decode_rare, prepare, too_large
 
 from binx.errors import UnsupportedError
-
-cdef enum:
-    CHANGE_INSERT = 0
-    CHANGE_UPDATE_PREIMAGE = 1
-    CHANGE_DELETE = 3
 
 # Bytes per value in the first buffer, and minimum and maximum bytes of a value in a row image.
 FIXED_WIDTHS = {
@@ -63,8 +59,6 @@ SYSTEM_NAMES = (
     "change_type", "commit_version", "commit_timestamp", "row", "transaction", "event_timestamp", "position", "statement",
     "flags",
 )
-
-cdef int *SYSTEM_WIDTHS = [1, 8, 8, 8, 4, 8, 8, 4, 1]
 
 
 cdef int item_size(int index, int codec, int prefix, int width, int parameter) except -1:
@@ -153,7 +147,7 @@ cdef class RowBuilder:
             if column.validity.data != NULL:
                 widen_validity(&column.validity, capacity)
         for i in range(SYSTEM_COLUMNS):
-            resize(&self.system[i], self.rows * SYSTEM_WIDTHS[i], capacity * SYSTEM_WIDTHS[i])
+            resize(&self.system[i], self.rows * system_width(i), capacity * system_width(i))
         widen_present(&self.present, self.rows, capacity)
         self.capacity = capacity
         return 0
@@ -205,7 +199,7 @@ cdef class RowBuilder:
             ))
             release(&column.validity)
             column.nulls = 0
-        result = {name: hand_over(&self.system[i], rows * SYSTEM_WIDTHS[i]) for i, name in enumerate(SYSTEM_NAMES)}
+        result = {name: hand_over(&self.system[i], rows * system_width(i)) for i, name in enumerate(SYSTEM_NAMES)}
         result |= {
             "rows": rows,
             "present": None,
@@ -264,7 +258,7 @@ cdef class RowBuilder:
             check_progress(body, row_start)
             if self.bytes_held() >= byte_limit:
                 break
-        self.fill_system_columns(first, rows, origin, number)
+        fill_system_columns(self.system, first, self.rows - first, rows, origin, number, self.ids - 1)
         return count
 
     cdef int begin_transaction(self, const Origin *origin) except -1 nogil:
@@ -281,37 +275,6 @@ cdef class RowBuilder:
         self.last_ordinal = origin.ordinal
         self.variable_bytes += origin.identifier_size + OFFSET_SIZE
         return 0
-
-    cdef void fill_system_columns(
-        self, int64_t first, const RowsEvent *event, const Origin *origin, int64_t number
-    ) noexcept nogil:
-        """Fill the system columns of the rows from ``first`` on; an update's two images share a number."""
-        cdef int64_t count = self.rows - first
-        cdef uint8_t *changes = self.system[CHANGE_TYPE].data + first
-        cdef int64_t *versions = (<int64_t *> self.system[COMMIT_VERSION].data) + first
-        cdef int64_t *times = (<int64_t *> self.system[COMMIT_TIMESTAMP].data) + first
-        cdef int64_t *numbers = (<int64_t *> self.system[ROW_NUMBER].data) + first
-        cdef int32_t *transactions = (<int32_t *> self.system[TRANSACTION].data) + first
-        cdef int64_t *logged = (<int64_t *> self.system[EVENT_TIMESTAMP].data) + first
-        cdef int64_t *positions = (<int64_t *> self.system[POSITION].data) + first
-        cdef int32_t *statements = (<int32_t *> self.system[STATEMENT].data) + first
-        cdef int64_t i
-        if event.operation == 1:
-            for i in range(count):
-                changes[i] = <uint8_t> (CHANGE_UPDATE_PREIMAGE + (i & 1))
-                numbers[i] = number + (i >> 1)
-        else:
-            memset(changes, CHANGE_DELETE if event.operation == 2 else CHANGE_INSERT, count)
-            for i in range(count):
-                numbers[i] = number + i
-        memset(self.system[EVENT_FLAGS].data + first, event.flags & 0xFF, count)
-        for i in range(count):
-            versions[i] = origin.version
-            times[i] = origin.committed
-            transactions[i] = self.ids - 1
-            logged[i] = origin.logged
-            positions[i] = origin.position
-            statements[i] = origin.statement
 
     cdef int append_image(
         self, Cursor *image, const uint8_t *present, int32_t present_count, const uint8_t *partial

@@ -11,7 +11,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memset
 
 from binx.kernels.calendar cimport SECOND
-from binx.kernels.rows.builder cimport Origin, RowBuilder
+from binx.kernels.rows.builder cimport RowBuilder
+from binx.kernels.rows.system cimport Origin
 from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times, open_rows
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.walk.events cimport *

@@ -7,7 +7,7 @@ Sources: MySQL manual, "String Literals", "Hexadecimal Literals" and "Bit-Value 
 
 from libc.stdint cimport int64_t, uint8_t
 
-from binx.kernels.cursor cimport Cursor
+from binx.kernels.cursor cimport Cursor, peek, remaining
 from binx.kernels.digits cimport hexadecimal_value
 from binx.kernels.output cimport Output, append_byte, reserve
 from binx.kernels.walk.statements cimport is_space
@@ -52,7 +52,7 @@ cdef inline uint8_t unescaped(uint8_t byte) noexcept nogil:
     return 26 if byte == b"Z" else byte
 
 
-cdef inline bint is_word(uint8_t byte) noexcept nogil:
+cdef inline bint is_word(int byte) noexcept nogil:
     """Whether a byte can be part of a number, NULL, or a character set's name."""
     return (
         48 <= byte <= 57 or 65 <= byte <= 90 or 97 <= byte <= 122 or byte == 95 or byte == 43 or byte == 45 or byte == 46
@@ -60,9 +60,14 @@ cdef inline bint is_word(uint8_t byte) noexcept nogil:
 
 
 cdef inline int skip_blanks(Cursor *cursor) noexcept nogil:
-    while cursor.position < cursor.size and is_space(cursor.base[cursor.position]):
+    while is_space(peek(cursor, 0)):
         cursor.position += 1
-    return MORE if cursor.position == cursor.size else ROW
+    return ROW if remaining(cursor) else MORE
+
+
+cdef inline void skip_word(Cursor *cursor) noexcept nogil:
+    while is_word(peek(cursor, 0)):
+        cursor.position += 1
 
 
 cdef inline int unexpected(Cursor *cursor, bytes expected) except -1 with gil:

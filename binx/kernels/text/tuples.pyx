@@ -9,7 +9,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from binx.kernels.bitmaps cimport bit_at, clear_bit, set_bit
-from binx.kernels.cursor cimport Cursor, cursor_over, take
+from binx.kernels.cursor cimport Cursor, cursor_over, peek, remaining, take
 from binx.kernels.memory cimport hand_over
 from binx.kernels.output cimport OFFSET_MAXIMUM, Output, append, append_byte, release
 from binx.kernels.text.literals cimport *
@@ -126,10 +126,10 @@ cdef class TupleColumns:
         cdef uint8_t byte
         cdef int32_t index
         cdef Token token
-        while cursor.position < cursor.size:
+        while True:
+            if skip_blanks(cursor) == MORE:
+                return MORE
             byte = take(cursor, 1)[0]
-            if is_space(byte):
-                continue
             if byte == b"(" and not self.after_row:
                 break
             if byte == b"," and self.after_row:
@@ -138,8 +138,6 @@ cdef class TupleColumns:
                 return ENDED
             else:
                 unexpected(cursor, b"a row in parentheses, a comma or the statement's end")
-        else:
-            return MORE
         for index in range(self.count):
             if self.take_value(cursor, &token) == MORE or skip_blanks(cursor) == MORE:
                 return MORE
@@ -154,69 +152,64 @@ cdef class TupleColumns:
 
     cdef int take_value(self, Cursor *cursor, Token *token) except -1 nogil:
         """Parse the next value: a string, a number, NULL, or a hexadecimal or bit literal."""
-        cdef uint8_t byte
+        cdef int byte
         cdef int64_t start
         cdef bint named
         token.is_null = False
         if skip_blanks(cursor) == MORE:
             return MORE
-        byte = cursor.base[cursor.position]
-        if byte == b"_":
+        byte = peek(cursor, 0)
+        if byte == c"_":
             # A character set introducer, such as _binary.
-            while cursor.position < cursor.size and is_word(cursor.base[cursor.position]):
-                cursor.position += 1
+            skip_word(cursor)
             if skip_blanks(cursor) == MORE:
                 return MORE
-            byte = cursor.base[cursor.position]
-        if byte == b"'" or byte == b'"':
+            byte = peek(cursor, 0)
+        if byte == c"'" or byte == c'"':
             return self.take_quoted(cursor, byte, token)
         start = cursor.position
-        while cursor.position < cursor.size and is_word(cursor.base[cursor.position]):
-            cursor.position += 1
-        if cursor.position == cursor.size:
+        skip_word(cursor)
+        if not remaining(cursor):
             return MORE
         token.data = cursor.base + start
         token.size = cursor.position - start
-        named = token.size == 1 and cursor.base[cursor.position] == b"'"
-        if named and (byte | 32 == b"x" or byte | 32 == b"b"):
-            if self.take_quoted(cursor, b"'", token) == MORE:
+        named = token.size == 1 and peek(cursor, 0) == c"'"
+        if named and (byte | 32 == c"x" or byte | 32 == c"b"):
+            if self.take_quoted(cursor, c"'", token) == MORE:
                 return MORE
-            return decode_digits(cursor, token, byte | 32 == b"x", &self.decoded)
-        if token.size == 4 and byte | 32 == b"n":
+            return decode_digits(cursor, token, byte | 32 == c"x", &self.decoded)
+        if token.size == 4 and byte | 32 == c"n":
             token.is_null = True
-        elif token.size >= 2 and byte == b"0" and token.data[1] | 32 in (b"x", b"b"):
-            named = token.data[1] | 32 == b"x"
+        elif token.size >= 2 and byte == c"0" and token.data[1] | 32 in (c"x", c"b"):
+            named = token.data[1] | 32 == c"x"
             token.data += 2
             token.size -= 2
             return decode_digits(cursor, token, named, &self.decoded)
-        elif token.size == 0 or not (48 <= byte <= 57 or byte == b"-" or byte == b"+" or byte == b"."):
+        elif token.size == 0 or not (48 <= byte <= 57 or byte == c"-" or byte == c"+" or byte == c"."):
             cursor.position = start
             unexpected(cursor, b"a value")
         return ROW
 
-    cdef int take_quoted(self, Cursor *cursor, uint8_t quote, Token *token) except -1 nogil:
+    cdef int take_quoted(self, Cursor *cursor, int quote, Token *token) except -1 nogil:
         """Parse a quoted string; its bytes are copied only if it contains escapes."""
         cdef int64_t start
-        cdef uint8_t byte
+        cdef int byte
         cdef bint escaped = False
         take(cursor, 1)
         start = cursor.position
         self.scratch.size = 0
         while True:
-            while cursor.position < cursor.size:
-                byte = cursor.base[cursor.position]
-                if byte == quote or byte == b"\\":
-                    break
+            byte = peek(cursor, 0)
+            while byte >= 0 and byte != quote and byte != c"\\":
                 cursor.position += 1
-            if cursor.size - cursor.position < 2:
+                byte = peek(cursor, 0)
+            if remaining(cursor) < 2:
                 return MORE
-            byte = cursor.base[cursor.position]
-            if byte == quote and cursor.base[cursor.position + 1] != quote:
+            if byte == quote and peek(cursor, 1) != quote:
                 break
             append(&self.scratch, cursor.base + start, cursor.position - start)
             escaped = True
-            byte = cursor.base[cursor.position + 1]
-            append_byte(&self.scratch, unescaped(byte) if cursor.base[cursor.position] == b"\\" else byte)
+            append_byte(&self.scratch, unescaped(<uint8_t> peek(cursor, 1)) if byte == c"\\" else <uint8_t> quote)
             cursor.position += 2
             start = cursor.position
         self.end_token(cursor, start, escaped, token)
@@ -237,10 +230,10 @@ cdef class TupleColumns:
         """Parse the next line of tab-separated fields."""
         cdef int32_t index
         cdef int64_t start
-        cdef uint8_t byte = 0
+        cdef int byte = 0
         cdef bint escaped
         cdef Token token
-        if cursor.position == cursor.size:
+        if not remaining(cursor):
             return MORE
         for index in range(self.count):
             token.is_null = False
@@ -248,23 +241,22 @@ cdef class TupleColumns:
             escaped = False
             start = cursor.position
             while True:
-                while cursor.position < cursor.size:
-                    byte = cursor.base[cursor.position]
-                    if byte == 9 or byte == 10 or byte == b"\\":
-                        break
+                byte = peek(cursor, 0)
+                while byte >= 0 and byte != 9 and byte != 10 and byte != c"\\":
                     cursor.position += 1
-                if cursor.position == cursor.size:
+                    byte = peek(cursor, 0)
+                if byte < 0:
                     return MORE
-                if byte != b"\\":
+                if byte != c"\\":
                     break
-                if cursor.size - cursor.position < 3:
+                if remaining(cursor) < 3:
                     return MORE
                 append(&self.scratch, cursor.base + start, cursor.position - start)
-                byte = cursor.base[cursor.position + 1]
-                token.is_null = byte == b"N" and cursor.position == start and self.scratch.size == 0 and (
-                    cursor.base[cursor.position + 2] in (9, 10)
+                byte = peek(cursor, 1)
+                token.is_null = byte == c"N" and cursor.position == start and self.scratch.size == 0 and (
+                    peek(cursor, 2) in (9, 10)
                 )
-                append_byte(&self.scratch, unescaped(byte))
+                append_byte(&self.scratch, unescaped(<uint8_t> byte))
                 escaped = True
                 cursor.position += 2
                 start = cursor.position

@@ -1,4 +1,4 @@
-"""Selected transactions: their byte ranges in a log, logical clock checks, and rankings."""
+"""Selected transactions: their byte ranges in a log, GTIDs, logical clock checks, and rankings."""
 
 from enum import IntEnum
 
@@ -112,4 +112,11 @@ def rank(
 
     Returns:
         Pairs of value and index, best first; of equal values, the earlier records.
+    """
+
+def gtid_runs(table: TransactionTable, mask: Buffer) -> list[tuple[bytes, int, int]]:
+    """Return the GTIDs of the marked transactions as unsorted intervals: (source's key, first, last).
+
+    Raises:
+        ValueError: the mask's length differs from the table's.
     """

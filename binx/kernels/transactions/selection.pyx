@@ -1,7 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Selected transactions: their byte ranges in a log, logical clock checks, and rankings."""
+"""Selected transactions: their byte ranges in a log, GTIDs, logical clock checks, and rankings."""
 
-from libc.stdint cimport int64_t, uint8_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport qsort
 from libc.string cimport memset
 
@@ -241,3 +242,47 @@ cdef int compare_ranked(const void *left, const void *right) noexcept nogil:
     if first.value != second.value:
         return -1 if first.value > second.value else 1
     return -1 if first.index < second.index else 1
+
+
+cdef struct GtidRun:
+    int32_t source
+    uint64_t first
+    uint64_t last
+
+
+def gtid_runs(TransactionTable table not None, const uint8_t[::1] mask not None):
+    cdef int32_t count = table.sources.count if table.sources != NULL else 0
+    # Each source's interval that may still grow; it is empty if its first number is above its last.
+    cdef bytes open_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
+    cdef GtidRun *open_runs = <GtidRun *> PyBytes_AS_STRING(open_bytes)
+    cdef GtidRun *run
+    cdef Output closed
+    cdef const Transaction *record
+    cdef int64_t i
+    table.check(mask)
+    memset(&closed, 0, sizeof(Output))
+    try:
+        with nogil:
+            for i in range(count):
+                open_runs[i].source, open_runs[i].first, open_runs[i].last = <int32_t> i, 1, 0
+            for i in range(table.length()):
+                record = table.record(i)
+                if not mask[i] or not has_gtid(record):
+                    continue
+                run = open_runs + record.source
+                if run.first <= run.last:
+                    if record.number > run.last and record.number - run.last == 1:
+                        run.last = record.number
+                        continue
+                    append(&closed, run, sizeof(GtidRun))
+                run.first = run.last = record.number
+            for i in range(count):
+                if open_runs[i].first <= open_runs[i].last:
+                    append(&closed, open_runs + i, sizeof(GtidRun))
+        run = <GtidRun *> closed.data
+        return [
+            (table.key_of(run[i].source), run[i].first, run[i].last)
+            for i in range(closed.size // <int64_t> sizeof(GtidRun))
+        ]
+    finally:
+        release(&closed)

@@ -100,9 +100,6 @@ class TransactionTable:
             inside: whether to keep the GTIDs in the set.
         """
 
-    def gtid_runs(self, mask: Buffer) -> list[tuple[bytes, int, int]]:
-        """Return the GTIDs of the marked records as unsorted intervals: (source's key, first, last)."""
-
     def keep_tables(self, mask: Buffer, wanted: Buffer) -> None:
         """Unmark the records that changed no wanted table; ``wanted`` has a byte for each table number."""
 

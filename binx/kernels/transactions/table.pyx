@@ -23,11 +23,6 @@ UNSIGNED_MAXIMUM = (1 << 64) - 1
 cdef enum:
     LARGEST_MARK = 7
 
-cdef struct GtidRun:
-    int32_t source
-    uint64_t first
-    uint64_t last
-
 cdef Transaction _blank
 
 
@@ -179,18 +174,11 @@ cdef class TransactionTable:
         cdef int64_t *values = <int64_t *> PyBytes_AS_STRING(out)
         cdef TableCount *counts = <TableCount *> self.counts.data
         cdef int64_t i
+        if not 0 <= which <= 4:
+            raise IndexError(which)
         with nogil:
             for i in range(count):
-                if which == 0:
-                    values[i] = counts[i].table
-                elif which == 1:
-                    values[i] = counts[i].inserts
-                elif which == 2:
-                    values[i] = counts[i].updates
-                elif which == 3:
-                    values[i] = counts[i].deletes
-                else:
-                    values[i] = counts[i].bytes
+                values[i] = (&counts[i].inserts)[which - 1] if which else counts[i].table
         return out
 
     def mask(self):
@@ -258,44 +246,6 @@ cdef class TransactionTable:
                         bounds[record.source], sizes[record.source], record.number
                     )
                     mask[i] = in_set == inside
-
-    def gtid_runs(self, const uint8_t[::1] mask):
-        cdef int32_t count = self.sources.count if self.sources != NULL else 0
-        # Each source's interval that may still grow; it is empty if its first number is above its last.
-        cdef bytes open_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
-        cdef GtidRun *open_runs = <GtidRun *> PyBytes_AS_STRING(open_bytes)
-        cdef GtidRun *run
-        cdef Output closed
-        cdef const Transaction *record
-        cdef int64_t i
-        self.check(mask)
-        memset(&closed, 0, sizeof(Output))
-        try:
-            with nogil:
-                for i in range(count):
-                    open_runs[i].source, open_runs[i].first, open_runs[i].last = <int32_t> i, 1, 0
-                for i in range(self.length()):
-                    record = self.record(i)
-                    if not mask[i] or not has_gtid(record):
-                        continue
-                    run = open_runs + record.source
-                    if run.first <= run.last:
-                        if record.number > run.last and record.number - run.last == 1:
-                            run.last = record.number
-                            continue
-                        append(&closed, run, sizeof(GtidRun))
-                    run.first = run.last = record.number
-                for i in range(count):
-                    if open_runs[i].first <= open_runs[i].last:
-                        append(&closed, open_runs + i, sizeof(GtidRun))
-            run = <GtidRun *> closed.data
-            runs = [
-                (self.key_of(run[i].source), run[i].first, run[i].last)
-                for i in range(closed.size // <int64_t> sizeof(GtidRun))
-            ]
-        finally:
-            release(&closed)
-        return runs
 
     cdef bytes key_of(self, int32_t source):
         """Return a source's bytes: UUID and tag, or domain and server."""

@@ -21,12 +21,10 @@ cdef inline int classify_query(
     Cursor *body, uint8_t type, uint8_t *event_class, uint32_t *thread_id
 ) except -1 nogil:
     """Classify a QUERY and set its thread ID."""
-    cdef int64_t size
     cdef Statement statement
     thread_id[0] = <uint32_t> little(take_query_head(body), 4)
-    size = remaining(body)
     # MariaDB compresses only long texts, never BEGIN, COMMIT and the like.
-    statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(take(body, size), size)
+    statement = STATEMENT_OTHER if type != QUERY_EVENT else statement_of(body[0])
     if statement == STATEMENT_BEGIN:
         event_class[0] = CLASS_BEGIN
     elif statement == STATEMENT_COMMIT:

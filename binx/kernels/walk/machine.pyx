@@ -158,7 +158,7 @@ cdef class TransactionMachine:
             and header.type != EXECUTE_LOAD_QUERY_EVENT
         ):
             return
-        if not session_is_whole(body.base + body.position, body.size - body.position, fixed):
+        if not session_is_whole(body[0], fixed):
             if self.bad_sessions == 0:
                 self.first_bad_session = position
             self.bad_sessions += 1

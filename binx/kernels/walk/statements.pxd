@@ -6,10 +6,9 @@ in a fixed spelling (``Query_log_event::starts_group``, ``ends_group``); users' 
 comments, which are skipped.
 """
 
-from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memcmp
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 
-from binx.kernels.cursor cimport Cursor, little, remaining, take
+from binx.kernels.cursor cimport Cursor, ahead, little, peek, remaining, take
 
 cdef enum:
     # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
@@ -28,103 +27,91 @@ cdef enum Statement:
     STATEMENT_XA_ROLLBACK
 
 
-cdef inline bint is_space(uint8_t byte) noexcept nogil:
+cdef inline bint is_space(int byte) noexcept nogil:
     return byte == 0x20 or 0x09 <= byte <= 0x0D
 
 
-cdef inline bint begins(const uint8_t *text, int64_t size, const char *word) noexcept nogil:
+cdef inline bint begins(Cursor text, const char *word) noexcept nogil:
     """Whether the text begins with a word, given in upper case, ignoring case, and the word ends there.
 
     A space in the word stands for one or more white-space characters.
     """
-    cdef int64_t at = 0
-    cdef uint8_t byte
+    cdef int byte
     while word[0]:
-        if at >= size:
-            return False
-        byte = text[at]
-        if word[0] == b" ":
+        byte = peek(&text, 0)
+        if word[0] == c" ":
             if not is_space(byte):
                 return False
-            while at < size and is_space(text[at]):
-                at += 1
+            while is_space(peek(&text, 0)):
+                text.position += 1
         else:
             if 0x61 <= byte <= 0x7A:
                 byte -= 0x20
-            if byte != <uint8_t> word[0]:
+            if byte != word[0]:
                 return False
-            at += 1
+            text.position += 1
         word += 1
-    if at == size:
-        return True
-    byte = text[at]
+    byte = peek(&text, 0)
     return not (0x30 <= byte <= 0x39 or 0x41 <= byte <= 0x5A or 0x61 <= byte <= 0x7A or byte == 0x5F or byte >= 0x80)
 
 
-cdef inline bint begins_plain_comment(const uint8_t *text, int64_t size) noexcept nogil:
+cdef inline bint begins_plain_comment(const Cursor *text) noexcept nogil:
     """Whether the text begins with a ``/*`` comment that is not executable, unlike ``/*!`` and ``/*M!``."""
-    if size < 3 or text[0] != b"/" or text[1] != b"*" or text[2] == b"!":
+    cdef int third = peek(text, 2)
+    if peek(text, 0) != c"/" or peek(text, 1) != c"*" or third < 0 or third == c"!":
         return False
-    return text[2] != b"M" or size < 4 or text[3] != b"!"
+    return third != c"M" or peek(text, 3) != c"!"
 
 
-cdef inline int64_t skip_comments(const uint8_t *text, int64_t size) noexcept nogil:
-    """Find the first word after white space, parentheses and non-executable comments."""
-    cdef int64_t at = 0
-    while at < size:
-        if is_space(text[at]) or text[at] == b"(":
-            at += 1
-        elif text[at] == b"#" or (
-            text[at] == b"-" and at + 2 < size and text[at + 1] == b"-" and is_space(text[at + 2])
-        ):
-            while at < size and text[at] != b"\n":
-                at += 1
-        elif begins_plain_comment(text + at, size - at):
-            at += 2
-            while at + 1 < size and not (text[at] == b"*" and text[at + 1] == b"/"):
-                at += 1
-            at += 2
+cdef inline void skip_comments(Cursor *text) noexcept nogil:
+    """Go to the first word after white space, parentheses and non-executable comments."""
+    cdef int byte
+    while True:
+        byte = peek(text, 0)
+        if is_space(byte) or byte == c"(":
+            text.position += 1
+        elif byte == c"#" or (byte == c"-" and peek(text, 1) == c"-" and is_space(peek(text, 2))):
+            while peek(text, 0) >= 0 and peek(text, 0) != c"\n":
+                text.position += 1
+        elif begins_plain_comment(text):
+            text.position += 2
+            while peek(text, 1) >= 0 and not (peek(text, 0) == c"*" and peek(text, 1) == c"/"):
+                text.position += 1
+            text.position += min(2, remaining(text))
         else:
-            return at
-    return size
+            return
 
 
-cdef inline bint rolls_back_to(const uint8_t *text, int64_t size) noexcept nogil:
+cdef inline bint rolls_back_to(Cursor text) noexcept nogil:
     """Whether the text is ROLLBACK TO a savepoint; servers up to 5.1 log it as the user wrote it."""
-    return begins(text, size, b"ROLLBACK TO") or begins(text, size, b"ROLLBACK WORK TO")
+    return begins(text, b"ROLLBACK TO") or begins(text, b"ROLLBACK WORK TO")
 
 
-cdef inline Statement statement_of(const uint8_t *text, int64_t size) noexcept nogil:
-    cdef int64_t at
-    # Nearly all texts of small transactions are exactly this one.
-    if size == 5 and (memcmp(text, b"BEGIN", 5) == 0 or begins(text, size, b"BEGIN")):
+cdef inline Statement statement_of(Cursor text) noexcept nogil:
+    if begins(text, b"BEGIN") and remaining(&text) == 5:
         return STATEMENT_BEGIN
-    if begins(text, size, b"COMMIT"):
+    if begins(text, b"COMMIT"):
         return STATEMENT_COMMIT
-    if begins(text, size, b"ROLLBACK"):
-        if rolls_back_to(text, size):
-            return STATEMENT_MARKER
-        return STATEMENT_ROLLBACK
-    if begins(text, size, b"SAVEPOINT") or begins(text, size, b"RELEASE SAVEPOINT") or begins(text, size, b"XA END"):
+    if begins(text, b"ROLLBACK"):
+        return STATEMENT_MARKER if rolls_back_to(text) else STATEMENT_ROLLBACK
+    if begins(text, b"SAVEPOINT") or begins(text, b"RELEASE SAVEPOINT") or begins(text, b"XA END"):
         return STATEMENT_MARKER
-    if begins(text, size, b"XA START") or begins(text, size, b"XA BEGIN"):
+    if begins(text, b"XA START") or begins(text, b"XA BEGIN"):
         return STATEMENT_XA_START
-    if begins(text, size, b"XA COMMIT"):
+    if begins(text, b"XA COMMIT"):
         return STATEMENT_XA_COMMIT
-    if begins(text, size, b"XA ROLLBACK"):
+    if begins(text, b"XA ROLLBACK"):
         return STATEMENT_XA_ROLLBACK
-    at = skip_comments(text, size)
-    text += at
-    size -= at
+    skip_comments(&text)
     if (
-        begins(text, size, b"INSERT")
-        or begins(text, size, b"UPDATE")
-        or begins(text, size, b"DELETE")
-        or begins(text, size, b"REPLACE")
-        or begins(text, size, b"LOAD DATA")
-        or begins(text, size, b"LOAD XML")
-        or begins(text, size, b"SELECT")
-        or begins(text, size, b"WITH")
+        begins(text, b"INSERT")
+        or begins(text, b"UPDATE")
+        or begins(text, b"DELETE")
+        or begins(text, b"REPLACE")
+        or begins(text, b"LOAD DATA")
+        or begins(text, b"LOAD XML")
+        or begins(text, b"SELECT")
+        or begins(text, b"WITH")
     ):
         return STATEMENT_CHANGE
     return STATEMENT_OTHER
@@ -145,13 +132,13 @@ cdef inline const uint8_t *take_query_head(Cursor *body) except NULL nogil:
 cdef inline int statement_in(Cursor body) except -1 nogil:
     """Classify the statement in a QUERY event's body."""
     take_query_head(&body)
-    return statement_of(body.base + body.position, remaining(&body))
+    return statement_of(body)
 
 
 cdef inline int is_rollback_to(Cursor body) except -1 nogil:
     """Whether a QUERY event's body is a ROLLBACK TO SAVEPOINT."""
     take_query_head(&body)
-    return rolls_back_to(body.base + body.position, remaining(&body))
+    return rolls_back_to(body)
 
 
 cdef enum:
@@ -173,76 +160,71 @@ cdef enum:
     MICROSECONDS_SIZE = 3
 
 
-cdef inline int64_t variable_size(const uint8_t *data, int64_t size, int64_t at) noexcept nogil:
-    """Return the size of a variable's value at ``at``; -1 if it is truncated, -2 if the code before it is unknown."""
+cdef inline int64_t variable_size(const Cursor *variables) noexcept nogil:
+    """Return the size of the next variable's value; -1 if it is truncated, -2 if its code is unknown."""
     # FLAGS2, SQL_MODE, CATALOG, AUTO_INCREMENT, CHARSET, TIME_ZONE, CATALOG_NZ, LC_TIME_NAMES, CHARSET_DATABASE,
     # TABLE_MAP_FOR_UPDATE, MASTER_DATA_WRITTEN.
     cdef const char *fixed = b"\4\x08\0\4\6\0\0\2\2\x08\4"
     # From MICROSECONDS on: MICROSECONDS, COMMIT_TS, COMMIT_TS2, EXPLICIT_DEFAULTS_FOR_TIMESTAMP, DDL_LOGGED_WITH_XID,
     # DEFAULT_COLLATION_FOR_UTF8MB4, SQL_REQUIRE_PRIMARY_KEY, DEFAULT_TABLE_ENCRYPTION, ENABLE_CASCADE_TRIGGERS.
     cdef const char *later = b"\3\x08\x10\1\x08\2\1\1\1"
-    cdef uint8_t code = data[at - 1]
-    cdef int64_t end = at
-    cdef int64_t names
-    if code == CATALOG_CODE or code == TIME_ZONE_CODE or code == CATALOG_NZ_CODE:
-        if at >= size:
-            return -1
-        # The length of early servers' CATALOG does not include the zero byte after it.
-        end = at + 1 + data[at] + (code == CATALOG_CODE and data[at] > 0)
-    elif code < INVOKER_CODE:
-        end = at + fixed[code]
-    elif code == INVOKER_CODE:
-        for names in range(2):
-            if end >= size:
-                return -1
-            end += 1 + data[end]
-    elif code == DATABASES_CODE:
-        if at >= size:
-            return -1
-        end = at + 1
-        names = 0 if data[at] == TOO_MANY_DATABASES else data[at]
-        while names:
-            if end >= size:
-                return -1
-            names -= data[end] == 0
-            end += 1
-    elif code <= LAST_MYSQL_CODE:
-        end = at + later[code - MICROSECONDS_CODE]
-    elif code == MARIADB_HRNOW_CODE:
-        end = at + MICROSECONDS_SIZE
-    elif code == MARIADB_XID_CODE:
-        end = at + 8
-    elif code == MARIADB_GTID_FLAGS_CODE:
-        if at >= size:
-            return -1
-        end = at + (9 if data[at] & MARIADB_ENDS_ALTER else 1)
-    elif code == MARIADB_COLLATIONS_CODE:
-        if at >= size:
-            return -1
-        end = at + 1 + 4 * <int64_t> data[at]
-    elif code != MARIADB_DUMMY_CODE:
+    cdef int code = peek(variables, 0)
+    cdef int first = peek(variables, 1)
+    cdef int byte
+    cdef int names
+    cdef int64_t size
+    if code == MARIADB_DUMMY_CODE:
+        return 0
+    if code > LAST_MYSQL_CODE and not MARIADB_HRNOW_CODE <= code <= MARIADB_COLLATIONS_CODE:
         return -2
-    return end - at if end <= size else -1
+    if first < 0:
+        return -1
+    if code == CATALOG_CODE or code == TIME_ZONE_CODE or code == CATALOG_NZ_CODE:
+        # The length of early servers' CATALOG does not include the zero byte after it.
+        size = 1 + first + (code == CATALOG_CODE and first > 0)
+    elif code < INVOKER_CODE:
+        size = fixed[code]
+    elif code == INVOKER_CODE:
+        byte = peek(variables, 2 + first)
+        size = 2 + first + byte if byte >= 0 else INT64_MAX
+    elif code == DATABASES_CODE:
+        size = 1
+        names = 0 if first == TOO_MANY_DATABASES else first
+        while names:
+            byte = peek(variables, 1 + size)
+            if byte < 0:
+                return -1
+            names -= byte == 0
+            size += 1
+    elif code <= LAST_MYSQL_CODE:
+        size = later[code - MICROSECONDS_CODE]
+    elif code == MARIADB_HRNOW_CODE:
+        size = MICROSECONDS_SIZE
+    elif code == MARIADB_XID_CODE:
+        size = 8
+    elif code == MARIADB_GTID_FLAGS_CODE:
+        size = 9 if first & MARIADB_ENDS_ALTER else 1
+    else:
+        size = 1 + 4 * first
+    return size if size < remaining(variables) else -1
 
 
-cdef inline bint session_is_whole(const uint8_t *body, int64_t size, int64_t fixed) noexcept nogil:
+cdef inline bint session_is_whole(Cursor body, int64_t fixed) noexcept nogil:
     """Whether the session in a statement's event can be read.
 
     Checks the variables, up to an unknown one, and the end of the database's name, after ``fixed`` bytes.
     """
-    cdef int64_t variables
-    cdef int64_t name
-    cdef int64_t offset = 0
-    cdef int64_t value_size
-    if size < fixed:
+    cdef Cursor variables = ahead(&body)
+    cdef int64_t size
+    if remaining(&body) < fixed:
         return False
-    variables = body[11] | <int64_t> body[12] << 8
-    name = fixed + variables + body[8]
-    if name >= size or body[name] != 0:
+    variables.position = fixed
+    variables.size = fixed + (peek(&body, 11) | <int64_t> peek(&body, 12) << 8)
+    if peek(&body, variables.size + peek(&body, 8)) != 0:
         return False
-    while offset < variables:
-        value_size = variable_size(body + fixed, variables, offset + 1)
-        if value_size < 0:
-            return value_size == -2
-        offset += 1 + value_size
+    while remaining(&variables):
+        size = variable_size(&variables)
+        if size < 0:
+            return size == -2
+        variables.position += 1 + size
     return True

@@ -21,7 +21,7 @@ from binx.kernels.transactions.index_tables import (
     join,
     sources_of,
 )
-from binx.kernels.transactions.selection import Measure, merged_ranges, rank
+from binx.kernels.transactions.selection import Measure, gtid_runs, merged_ranges, rank
 from binx.kernels.transactions.sums import Tally
 from binx.kernels.transactions.table import FIELDS, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
@@ -157,7 +157,7 @@ def test_the_number_of_another_source_is_no_member(table: TransactionTable) -> N
 def test_runs_are_the_set_of_what_is_marked(gtids: list[tuple[bytes, int]], data: st.DataObject) -> None:
     table = b.transactions(*(part for source, n in gtids for part in (b.gtid(n, source), b.CREATE)))
     mask = bytearray(data.draw(st.lists(st.integers(0, 1), min_size=len(gtids), max_size=len(gtids))))
-    runs = GtidSet((source_of(key), first, last) for key, first, last in table.gtid_runs(mask))
+    runs = GtidSet((source_of(key), first, last) for key, first, last in gtid_runs(table, mask))
     marked = [f"{uuid.UUID(bytes=source)}:{n}" for (source, n), one in zip(gtids, mask, strict=True) if one]
     assert runs == GtidSet.parse(",".join(marked))
 
@@ -171,7 +171,7 @@ def test_no_number_follows_the_largest_one() -> None:
             for part in (b.mariadb_gtid(n, standalone=True), b.CREATE)
         )
     )
-    runs = [(first, last) for _, first, last in table.gtid_runs(table.mask())]
+    runs = [(first, last) for _, first, last in gtid_runs(table, table.mask())]
     assert runs == [(largest - 1, largest), (0, 1)]
 
 

@@ -20,7 +20,7 @@ from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import SchemaRecord, Staged, Transaction, schema_record_of
 from binx.errors import RefusedError
 from binx.event.payload import PayloadCache
-from binx.event.rows import UNFOLLOWED
+from binx.event.rows import UNFOLLOWED, RowsFlag
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -222,10 +222,11 @@ class LogExport:
     def _take_batch(self, batch: ChangeBatch, files: SourceFiles) -> None:
         name = (batch.table.db, batch.table.name)
         sums = self._report.sums.tables[name]
-        if batch.rows_flags is not None and not sums.cascades_unlogged:
+        if batch.rows_flags is not None:
             # numpy.asarray of an Arrow array loads pandas, which takes 0.2 s.
             flags = np.frombuffer(batch.rows_flags.buffers()[1], np.uint8)
-            sums.cascades_unlogged = bool((flags & UNFOLLOWED == 0).any())
+            sums.cascades_unlogged |= bool((flags & UNFOLLOWED == 0).any())
+            self._report.replaced[name] += int(np.count_nonzero(flags & RowsFlag.REPLACED))
         if self._row_filter is not None:
             batch, dropped = self._row_filter.chosen(batch)
             self._report.filter_out(name, dropped)

@@ -200,6 +200,7 @@ class LogReport:
         warnings: sentences about names and types, each once.
         undecodable: number of values that are invalid in their character set, by table version and column.
         unnamed: tables with columns of unknown name, each once.
+        replaced: number of images of updates by REPLACE that lack columns, by table.
     """
 
     def __init__(self, file: BinlogFile, takes_table: Callable[[str, str], bool]) -> None:
@@ -208,6 +209,7 @@ class LogReport:
         self.warnings: dict[str, None] = {}
         self.undecodable: Counter[tuple[TableVersion, str]] = Counter()
         self.unnamed: dict[TableName, None] = {}
+        self.replaced: Counter[TableName] = Counter()
         self._takes_table = takes_table
         self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
         self._doubtful: Counter[TableName] = Counter()
@@ -271,11 +273,17 @@ class LogReport:
             " is one, these changes are missing"
             for (db, table), count in self._doubtful.items()
         ]
+        replaced = [
+            f"{db}.{table}: {counted(count // 2, 'update')} by REPLACE, of which MariaDB with partial row"
+            " images (binlog_row_image) does not log the columns that it set to their defaults"
+            for (db, table), count in self.replaced.items()
+            if count
+        ]
         undecodable = [
             undecodable_values(f"{db}.{table}", column, count)
             for ((db, table, _), column), count in self.undecodable.items()
         ]
-        return self.losses + doubtful + undecodable
+        return self.losses + doubtful + replaced + undecodable
 
     def all_warnings(self) -> list[str]:
         """Return sentences about names and types, and about what cannot be decoded, each once."""

@@ -39,6 +39,8 @@ class RowsFlag(IntFlag):
     COMPLETE_ROWS = 0x0008
     USE_SQL_FOREIGN_KEY = 0x0010
     """Changes that foreign keys cause in other tables are also logged as rows (MySQL 9.6)."""
+    REPLACED = 0x0040
+    """In no log: updates by MariaDB's REPLACE, whose images lack columns that it set to their defaults."""
 
 
 UNFOLLOWED = RowsFlag.NO_FOREIGN_KEY_CHECKS | RowsFlag.USE_SQL_FOREIGN_KEY

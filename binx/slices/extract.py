@@ -210,6 +210,7 @@ class _Extraction:
             self._databases,
         )
         self._written = report.transactions
+        self._unknown = report.unknown
         self._warnings = [*checked, *report.warnings]
 
     def _write_undo(self, stream: OutputStream) -> None:

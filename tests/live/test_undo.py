@@ -38,6 +38,7 @@ CREATE TABLE keyless (t VARCHAR(20), l TEXT CHARACTER SET latin1, d DOUBLE, dt D
 CREATE TABLE parent (id INT PRIMARY KEY) ENGINE = InnoDB;
 CREATE TABLE child (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parent (id));
 CREATE TABLE alike (id INT PRIMARY KEY, e ENUM('', 'a', 'b'), s SET('x', '', 'y'));
+CREATE TABLE wide (t VARCHAR(9) PRIMARY KEY, e ENUM('é', 'a')) CHARACTER SET utf16;
 INSERT INTO alike VALUES (1, 0, 0), (2, 1, 2), (3, 2, 3), (4, 3, 4), (5, '', 7), (6, NULL, NULL);
 INSERT INTO keyed (id, t, f, j, e, b) VALUES (1, 'one', 0.1, '{"a": [1, 2.5]}', 'a', x'00ff'),
 (2, 'two', 0.2, 'null', '', NULL), (3, NULL, NULL, NULL, NULL, x'');
@@ -45,6 +46,7 @@ INSERT INTO pair VALUES (1, 'x', 1.50), (2, 'x', -2), (1, 'y', NULL);
 INSERT INTO keyless VALUES ('a', 'é', 0.1, '0000-00-00', '-01:00:00.5'), ('a', 'é', 0.1, '0000-00-00',
 '-01:00:00.5'), ('A', 'E', 0.1, NULL, NULL), ('a ', 'e', -0.0, '2026-00-01', '0');
 INSERT INTO parent VALUES (1), (2); INSERT INTO child VALUES (10, 1), (20, 2);
+INSERT INTO wide VALUES ('é', 'é'), ('日', 'a');
 """
 
 KEYLESS = """BEGIN; INSERT INTO keyless SELECT * FROM keyless;
@@ -58,6 +60,7 @@ USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
 UPDATE keyed SET id = id + 10 ORDER BY id DESC;
 UPDATE keyed SET t = CONCAT(COALESCE(t, ''), '!'), f = f * 3, e = 'b', j = JSON_OBJECT('n', id);
 UPDATE alike SET e = (e + 1) % 4, s = s ^ 5; DELETE FROM alike WHERE e < 2;
+UPDATE wide SET t = CONCAT(t, 'x'); DELETE FROM wide WHERE e = 'a';
 BEGIN; UPDATE pair SET v = 7; UPDATE alike SET e = 'c'; UPDATE pair SET v = 8; COMMIT;
 BEGIN; DELETE FROM keyed WHERE id = 11; INSERT INTO keyed (id, t, j) VALUES (11, 'again', '[]');
 UPDATE pair SET a = a + 1, v = v * 2 ORDER BY a DESC; DELETE FROM pair WHERE b = 'y'; COMMIT;
@@ -109,6 +112,38 @@ def test_rows_are_as_they_were(server: Server, image: str, on_conflict: OnConfli
             assert found[name]["rows"] == table["rows"], name
         server.flush_logs()
         log = server.binlogs()[-2]
+
+
+REPLACED = """
+CREATE DATABASE small; USE small; CREATE TABLE t (id INT NOT NULL UNIQUE, v INT, b TEXT);
+INSERT INTO t VALUES (1, 1, 'x'), (2, 2, 'y');
+"""
+
+
+@pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
+def test_what_replace_leaves_out_of_mariadbs_partial_images_is_told(
+    mariadb: MariaDBServer, image: str, tmp_path: Path
+) -> None:
+    session = f"USE small; SET SESSION binlog_row_image = {image};"
+    replace, load = "/* why */ REPLACE INTO t (id)", "LOAD DATA LOCAL INFILE 'rows' REPLACE INTO TABLE t (id)"
+    (tmp_path / "rows").write_text("1\n")
+    for statement in (f"{replace} VALUES (1)", f"{replace} SELECT 1", load):
+        made, *_ = logs_of(mariadb, REPLACED)
+        mariadb.script(f"{session} {statement}", folder=tmp_path)
+        mariadb.flush_logs()
+        log = mariadb.binlogs()[1]
+        with pytest.raises(RefusedError, match=r"updates by REPLACE in `small`.`t` whose images lack"):
+            undo_of(log, tables=made)
+        with open_chain([str(made), str(log)]) as chain:
+            script = ExtractOptions(SliceFormat.SQL)
+            (unknown,) = extract(chain, Selection(), str(tmp_path / "script"), script).damage
+        assert unknown.startswith("REPLACE set columns of small.t to their defaults")
+        export(tmp_path / "set", [made])
+        (report,) = export(tmp_path / "set", [log])
+        assert report.manifest["losses"][0].startswith("small.t: 1 update by REPLACE")
+    log = log_of(mariadb, f"{session} INSERT INTO t (id) VALUES (2) ON DUPLICATE KEY UPDATE v = 3")
+    (report,) = export(tmp_path / "set", [log])
+    assert report.manifest["losses"] == []
 
 
 EMPTY_SHAPES = """

@@ -40,6 +40,8 @@ cdef enum:
     RECOUNTED_EVENTS = 4
     RECOUNTED = 5
     COUNTS = 8
+    # As RowsFlag.REPLACED; no server uses it.
+    REPLACED_FLAG = 0x40
 
 cdef struct Target:
     void *builder
@@ -47,6 +49,13 @@ cdef struct Target:
     # Row images that were skipped; undone changes, by operation; rows events that a scan could not count; the changes
     # of those, by operation.
     int64_t counts[COUNTS]
+
+
+cdef inline bint may_replace(Cursor text) noexcept nogil:
+    """Whether a statement whose rows were updated replaced them: LOAD DATA updates no rows unless by REPLACE."""
+    skip_comments(&text)
+    return begins(text, b"REPLACE") or begins(text, b"LOAD DATA") or begins(text, b"LOAD XML")
+
 
 @final
 cdef class RowDecoder:
@@ -64,6 +73,8 @@ cdef class RowDecoder:
     # Number of the next event's statement within its transaction.
     cdef public int32_t next_statement
     cdef int32_t statement
+    # Whether the statement that the next rows were logged with is a REPLACE.
+    cdef bint replaces
     cdef int64_t tables_with_rows
     cdef int64_t end
     cdef int64_t ordinal
@@ -248,6 +259,7 @@ cdef class RowDecoder:
         self.row_number = 0
         self.rows_event = 0
         self.next_statement = 0
+        self.replaces = False
         return True
 
     cdef int walk(self, const uint8_t *base, int64_t size, int64_t origin) except -1 nogil:
@@ -292,6 +304,8 @@ cdef class RowDecoder:
             return self.take_rows(header, body, position) if self.mark == TAKE else NEED_NOTHING
         if type == TRANSACTION_PAYLOAD_EVENT:
             return NEED_PAYLOAD
+        if type == MARIADB_ANNOTATE_ROWS_EVENT:
+            self.replaces = may_replace(ahead(body))
         if type == QUERY_EVENT:
             statement = statement_in(ahead(body))
             if statement == STATEMENT_MARKER or statement == STATEMENT_XA_START:
@@ -324,6 +338,8 @@ cdef class RowDecoder:
             self.rows_event += 1
             self.next_statement += rows.flags & STATEMENT_END_FLAG
             return NEED_NOTHING
+        if self.replaces and rows.operation == 1 and rows.after_count < self.maps.layout(rows.map).columns:
+            rows.flags |= REPLACED_FLAG
         target = self.target(rows.map)
         if not target.resolved:
             self.pending_map = rows.map

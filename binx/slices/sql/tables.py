@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from binx.errors import RefusedError
 from binx.event.format import Flavour, FormatDescription
+from binx.event.rows import RowsFlag
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.names import ResolvedTable, key_positions
 from binx.rows.columns.schema import Provenance
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.tokens import identifier
+from binx.rows.images import BatchImages
+from binx.slices.sql.session import flagged_rows
 from binx.source.wording import listed
 
 _EXACT_COLLATIONS = {
@@ -62,6 +65,10 @@ _TYPED_DOCUMENTS = (
     " mysqldump does, and --format binlog keeps them"
 )
 
+_REPLACED = (
+    "REPLACE set columns of {tables} to their defaults, which MariaDB does not log with partial row images"
+    " (binlog_row_image): the script leaves these values as they were"
+)
 _SEQUENCES = "values taken from {tables} stay taken, as behind ROLLBACK: sequences are not undone"
 
 
@@ -80,7 +87,7 @@ class TableWarnings:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[str, None]] = {
-            sentence: {} for sentence in (_UNKNOWN_GENERATED, _TYPED_DOCUMENTS, _SEQUENCES)
+            sentence: {} for sentence in (_UNKNOWN_GENERATED, _TYPED_DOCUMENTS, _SEQUENCES, _REPLACED)
         }
 
     def take_table(self, resolved: ResolvedTable) -> None:
@@ -89,7 +96,9 @@ class TableWarnings:
             self._tables[_UNKNOWN_GENERATED][f"{resolved.db}.{resolved.name}"] = None
 
     def take_rows(self, changes: ChangeBatch) -> None:
-        """Check the documents of some rows."""
+        """Check some rows: their documents, and whether the log has all that was changed."""
+        if flagged_rows(BatchImages(changes), RowsFlag.REPLACED) is not None:
+            self._tables[_REPLACED][f"{changes.table.db}.{changes.table.name}"] = None
         if changes.typed_documents:
             self._tables[_TYPED_DOCUMENTS][f"{changes.table.db}.{changes.table.name}"] = None
 
@@ -99,11 +108,14 @@ class TableWarnings:
 
     def sentences(self) -> list[str]:
         """Return the warnings."""
-        return [
-            sentence.format(tables=listed(names, _MOST_NAMED))
-            for sentence, names in self._tables.items()
-            if names
-        ]
+        return [self._sentence(text) for text, names in self._tables.items() if names and text != _REPLACED]
+
+    def losses(self) -> list[str]:
+        """Return what the rows will lack."""
+        return [self._sentence(_REPLACED)] if self._tables[_REPLACED] else []
+
+    def _sentence(self, text: str) -> str:
+        return text.format(tables=listed(self._tables[text], _MOST_NAMED))
 
 
 class SqlTable:

@@ -32,6 +32,8 @@ _SHOWN_COLUMNS = 4
 _NOT_SHOWN = frozenset({Kind.JSON, Kind.GEOMETRY, Kind.VECTOR})
 _SHOWN_CHARACTERS = 40
 _NOT_UNDONE = "NOTHING WAS UNDONE"
+_WIDE_CHARSETS = frozenset({"ucs2", "utf16", "utf16le", "utf32"})
+"""Those of which MariaDB joins no text with one of another character set."""
 
 
 class UndoCheck:
@@ -237,6 +239,8 @@ def _readable(table: SqlTable, index: int) -> tuple[str, str]:
     opening, closing = ("", "") if key else ("LEFT(", f", {_SHOWN_CHARACTERS})")
     if kind is Kind.BINARY:
         opening, closing = f"CONCAT('0x', HEX({opening}", f"{closing}))"
+    elif table.columns[index].type.charset in _WIDE_CHARSETS:
+        opening, closing = f"CONVERT({opening}", f"{closing} USING utf8mb4)"
     return (opening, closing) if key else (f"IFNULL({opening}", f"{closing}, 'NULL')")
 
 

@@ -163,6 +163,9 @@ class _BatchUndo(ConditionsSql):
         differences = self._images.system("_json_diff")
         if differences is not None and group.after.pick(differences).is_valid().true_count:
             return f"updates in {table.name} of which the log has parts of JSON documents only"
+        replaced = flagged_rows(self._images, RowsFlag.REPLACED)
+        if replaced is not None and group.operation == "update" and group.after.pick(replaced).true_count:
+            return f"updates by REPLACE in {table.name} whose images lack what it left out ({_NOT_FULL})"
         if not {*table.key} <= {*image_of}:
             return f"changes in {table.name} whose images lack the key"
         if not table.key and not writable.issubset(image_of):

@@ -12,7 +12,7 @@ are reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from binx.rows.ddl.catalog import Catalog
@@ -66,10 +66,12 @@ class SqlReport(NamedTuple):
 
     Attributes:
         warnings: warnings for those who run the script.
+        unknown: what the log does not tell, and the script does not change.
     """
 
     transactions: int
     warnings: tuple[str, ...]
+    unknown: Sequence[str]
 
 
 def write_sql(
@@ -95,7 +97,8 @@ def write_sql(
     for chunk in gathered(writing.chunks(selected, catalog)):
         output.write(chunk)
     transactions = 0 if writing.script is None else writing.script.transactions
-    return SqlReport(transactions, (*writing.rows.warnings.sentences(), *writing.sizes.warnings))
+    tables = writing.rows.warnings
+    return SqlReport(transactions, (*tables.sentences(), *writing.sizes.warnings), tables.losses())
 
 
 class _Writing:

@@ -19,10 +19,12 @@ from binx.log.selection.moments import MICROSECONDS, format_time
 from binx.recovery.held import HeldTransactions, logs_of_backup
 from binx.recovery.plan import Edge, LogPart, RecoveryPlan, Target, TargetKind
 from binx.source.names import number_of
+from binx.source.wording import listed
 
 _LAST = 2**63 - 1
 _MOST_NAMES = 1_000
 """Maximum number of missing logs to name."""
+_MOST_CHAINS = 3
 
 
 def plan_recovery(
@@ -39,8 +41,25 @@ def plan_recovery(
         UsageError: the logs are of several servers, or the backup's position is inside a transaction.
         DamagedError, UnsupportedError: a log cannot be read as far as needed.
     """
-    planner = _Planner(logs_of_backup(chain, backup), backup, target or Target())
+    logs = logs_of_backup(chain, backup)
+    planner = _Planner(logs, backup, target or Target())
     planner.walk()
+    others = [ends for ends in chain if ends.chain != logs[0].chain]
+    firsts = {ends.chain: ends.file.path for ends in reversed(others)}
+    if firsts:
+        planner.plan.notes.append(
+            "left out, as of other servers or of another base name, are the logs that begin with"
+            f" {listed(sorted(firsts.values()), _MOST_CHAINS)}"
+        )
+    last = logs[-1]
+    later = [
+        ends.file.path for ends in others if ends.begun >= last.written and ends.server[0] == last.server[0]
+    ]
+    if later and planner.plan.target.kind is TargetKind.END:
+        planner.plan.problems.append(
+            f"{later[0]} was begun after {last.file.path} by a server of the same id, which may have gone on"
+            " there under another base name; give the logs of one name, or a target"
+        )
     return planner.plan
 
 

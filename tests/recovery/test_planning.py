@@ -248,6 +248,21 @@ def test_logs_of_several_servers_are_told_apart_by_the_backup(tmp_path: Path) ->
     both = [tmp_path / shop for shop in SHOPS]
     for shop in SHOPS:
         *_, backup = backups_of(RECORDS[shop], 30)
-        assert plan(both, backup).begin == begins_with(RECORDS[shop][30])
+        found = plan(both, backup)
+        assert (found.begin, found.covered) == (begins_with(RECORDS[shop][30]), True)
+        assert ["left out" in note for note in found.notes] == [True]
     with pytest.raises(UsageError, match="give the logs of one"):
         plan(both, BackupPosition("mysql-bin.000001", 157))
+
+
+def test_the_end_of_a_base_name_is_not_that_of_its_servers_logs(tmp_path: Path) -> None:
+    """A server names its logs otherwise from a start on; logs of the new name list none of the old."""
+    copied = [
+        Path(shutil.copy(path, tmp_path / path.name.replace("mysql", name)))
+        for name, path in zip(("mysql", "mysql", "mysql", "new"), logs_of(SHOPS[0]), strict=False)
+    ]
+    *_, backup = backups_of(RECORDS[SHOPS[0]], 30)
+    found = plan(copied, backup)
+    assert (found.covered, found.replayable) == (False, True)
+    assert "new-bin.000004 was begun after" in found.problems[0]
+    assert plan(copied, backup, Target(TargetKind.GTIDS, gtids=gtids_of(RECORDS[SHOPS[0]][99:100]))).covered

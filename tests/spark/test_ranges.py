@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.spark.lake import run
-from binx.spark.lake.state.tables import Options
+from binx.spark.lake.state.state import Options
 from tests.spark.conftest import Load, Loaded
 from tests.spark.dataset import Name, Server
 from tests.spark.test_state import Rows

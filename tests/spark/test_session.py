@@ -22,7 +22,7 @@ from binx.spark import java, session
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.place import Place
 from binx.spark.lake.run import load
-from binx.spark.lake.state.tables import Options
+from binx.spark.lake.state.state import Options
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
 from tests.object_store import Bucket, object_store

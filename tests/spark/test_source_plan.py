@@ -28,10 +28,9 @@ from binx.errors import (
 from binx.event.gtid.sets import GtidSet
 from binx.log.index.transactions import index_schema
 from binx.log.selection.selection import Selection
-from binx.spark.source.columns import fitted
 from binx.spark.source.plan import Slice, plan, table_schema
 from binx.spark.source.request import Request, What, narrowed, parse_request
-from binx.spark.source.rows import read_slices
+from binx.spark.source.rows import fitted, read_slices
 from binx.spark.source.stream import Offset, Stream
 from tests.archive.places import archive, copy_logs
 from tests.conftest import TESTDATA

@@ -21,11 +21,9 @@ from binx.spark.lake.dataset.statements import Statement
 from binx.spark.lake.job.merge import Merge, Piece
 from binx.spark.lake.place import Place
 from binx.spark.lake.plan import lives_of
-from binx.spark.lake.state.state import NO_BEGINNING, State
-from binx.spark.lake.state.tables import LifeState, Options
+from binx.spark.lake.state.state import NO_BEGINNING, LifeState, Options, State
 from binx.spark.lake.table_name import TableName, listed_tables
-from binx.spark.lake.tables.cascades import unlogged
-from binx.spark.lake.tables.lacking import lacking_of
+from binx.spark.lake.tables.lacking import lacking_of, unlogged
 from binx.spark.lake.tables.lives import Life
 
 _MEANING = (

@@ -29,7 +29,7 @@ from binx.spark.lake.plan import lives_of
 from binx.spark.lake.published.delta import publish
 from binx.spark.lake.published.views import write_views
 from binx.spark.lake.state.output import Output
-from binx.spark.lake.state.tables import LifeState, RangeFile
+from binx.spark.lake.state.state import LifeState, RangeFile
 from binx.spark.lake.table_name import TableName
 from binx.spark.lake.tables.lives import Column, Epoch, Life, Unit
 from binx.where.condition import Condition, TableFrame

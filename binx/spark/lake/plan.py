@@ -14,8 +14,7 @@ from binx.spark.lake.dataset.placement import placed_bases
 from binx.spark.lake.dataset.spans import Span
 from binx.spark.lake.dataset.statements import once
 from binx.spark.lake.job.work import Work
-from binx.spark.lake.state.state import State
-from binx.spark.lake.state.tables import LifeState
+from binx.spark.lake.state.state import LifeState, State
 from binx.spark.lake.table_name import TableName
 from binx.spark.lake.tables.lives import Column, Life, Unit
 from binx.spark.lake.tables.timeline import Timeline
@@ -104,14 +103,11 @@ def plan_load(
             continue
         former = state.lives.get(life.id)
         # A table that replaces another of the same name inherits its options.
-        predecessor = former or loaded.get(life.name)
-        life_work = _plan(
-            life,
-            timeline.committed,
-            None if life.name in rebuild else former,
-            scd2=scd2 or (predecessor is not None and predecessor.scd2),
-            soft_deletes=soft_deletes or (predecessor is not None and predecessor.soft_deletes),
+        options = former or loaded.get(life.name) or LifeState("", life.name, "")
+        options = replace(
+            options, scd2=scd2 or options.scd2, soft_deletes=soft_deletes or options.soft_deletes
         )
+        life_work = _plan(life, timeline.committed, None if life.name in rebuild else former, options)
         if life_work is not None:
             work.append(life_work)
     ends = {life.id for life in lives if life.name is not None}
@@ -155,17 +151,12 @@ def _has_empty_member(column: Column) -> bool:
 
 
 def _plan(
-    life: Life,
-    committed: Collection[tuple[str, int]],
-    former: LifeState | None,
-    *,
-    scd2: bool,
-    soft_deletes: bool,
+    life: Life, committed: Collection[tuple[str, int]], former: LifeState | None, options: LifeState
 ) -> Work | None:
     """Return the work that brings a life's state to the life's end; None if nothing is to be done."""
     assert life.name is not None
     units = list(life.units)
-    if former is not None and (scd2 > former.scd2 or soft_deletes > former.soft_deletes):
+    if former is not None and (options.scd2 > former.scd2 or options.soft_deletes > former.soft_deletes):
         former = None
     if former is not None:
         late = _late(life.units, former, committed)
@@ -188,7 +179,8 @@ def _plan(
     withheld = tuple(sorted({(unit.file.chain, scn) for unit in life.units for scn in unit.excluded}))
     goal = LifeState(
         life.id, life.name, life.name.folder, count, len(life.epochs), digest,
-        columns=last.columns, key=last.key, withheld=withheld, scd2=scd2, soft_deletes=soft_deletes,
+        columns=last.columns, key=last.key, withheld=withheld,
+        scd2=options.scd2, soft_deletes=options.soft_deletes,
     )  # fmt: skip
     return Work(former, goal, tuple(life.epochs), tuple(units))
 

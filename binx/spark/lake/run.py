@@ -24,12 +24,10 @@ from binx.spark.lake.published.catalog import Catalog
 from binx.spark.lake.published.delta import publish
 from binx.spark.lake.published.views import has_views, write_views
 from binx.spark.lake.state.output import Output
-from binx.spark.lake.state.state import LifeRecord, Loss, State
-from binx.spark.lake.state.tables import Options
+from binx.spark.lake.state.state import LifeRecord, Loss, Options, State
 from binx.spark.lake.summary import Summary, TableSummary
 from binx.spark.lake.table_name import TableName, filter_of, listed_tables
-from binx.spark.lake.tables.cascades import unlogged
-from binx.spark.lake.tables.lacking import lacking_of
+from binx.spark.lake.tables.lacking import lacking_of, unlogged
 from binx.spark.lake.tables.lives import Life
 from binx.spark.session import check_executors, local_session, spark_errors
 

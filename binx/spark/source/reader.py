@@ -16,11 +16,11 @@ from pyspark.sql.types import StructType
 
 from binx.dataset.statements import statements_schema
 from binx.log.index.transactions import index_schema
-from binx.spark.source.columns import arrow_schema, spark_schema
 from binx.spark.source.plan import plan, table_schema
 from binx.spark.source.request import Request, What, narrowed, parse_request
 from binx.spark.source.rows import read_slices
 from binx.spark.source.stream import Stream
+from binx.spark.type_names import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

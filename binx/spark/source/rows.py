@@ -8,6 +8,7 @@ from functools import partial
 import pyarrow as pa
 
 from binx.dataset.statements import STATEMENTS_BATCH, statements_batch
+from binx.errors import BinxError
 from binx.kernels.transactions.table import TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
@@ -15,9 +16,9 @@ from binx.log.index.transactions import index_batch
 from binx.log.scan import Scan
 from binx.log.selection.selection import Selector, required_level
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.arrow_schema import cast_array, with_presence_of
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.rows.statements import Statement
-from binx.spark.source.columns import fitted
 from binx.spark.source.plan import Slice, keep_touching, opened
 from binx.spark.source.request import Request, What
 
@@ -102,3 +103,34 @@ class _SliceReader:
 
 def _is_table(wanted: tuple[str, str], db: str, name: str) -> bool:
     return (db, name) == wanted
+
+
+def fitted(batch: pa.RecordBatch, target: pa.Schema, *, whole: bool = False) -> pa.RecordBatch:
+    """Return a batch with the columns, order and types that Spark expects."""
+    if whole and (extra := [name for name in batch.schema.names if target.get_field_index(name) < 0]):
+        raise BinxError(
+            f"the table has columns that were added after the query started: {', '.join(extra)};"
+            " restart the query to include them, or give the wanted columns with .schema(...)"
+        )
+    batch = with_presence_of(batch, target)
+    arrays = []
+    for field in target:
+        place = batch.schema.get_field_index(field.name)
+        if place < 0:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+            continue
+        try:
+            arrays.append(_fitted(batch.column(place), field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise BinxError(
+                f"column {field.name}, which is {batch.column(place).type}, cannot be read as {field.type}:"
+                f" {error}"
+            ) from error
+    return pa.RecordBatch.from_arrays(arrays, schema=target)
+
+
+def _fitted(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    both_nested = pa.types.is_nested(array.type) and pa.types.is_nested(wanted)
+    return array.cast(wanted) if both_nested else cast_array(array, wanted)

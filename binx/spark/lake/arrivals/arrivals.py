@@ -22,7 +22,7 @@ from binx.spark.lake.dataset.statements import Statement, mentioned, with_former
 from binx.spark.lake.place import Listed, Place
 from binx.spark.lake.state.state import Loss, State, Waiting
 from binx.spark.lake.table_name import TableName
-from binx.spark.lake.tables.cascades import Cause, changed_columns, followed_columns
+from binx.spark.lake.tables.lacking import Cause, changed_columns, followed_columns
 
 _GAP = "gap"
 """The source of losses caused by missing logs."""

@@ -9,7 +9,7 @@ a state are images of the kind ``BASE``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -146,10 +146,10 @@ def _images(rows: pa.Table, unit: Unit, epoch: Epoch) -> pa.Table:
             columns[f"v{column.id}"] = plain(rows.column(unit.version.columns[index].name), kind)
     wanted = {column.id for column in epoch.columns}
     ids = {unit.version.columns[index].name: number for number, index in indexes.items() if number in wanted}
-    if "_misfits" in known and rows.column("_misfits").null_count < len(rows):
-        columns |= _misfits(rows.column("_misfits"), ids)
-    if "_json_diff" in known and rows.column("_json_diff").null_count < len(rows):
-        columns |= _differences(rows.column("_json_diff"), ids)
+    if "_misfits" in known:
+        columns |= _texts("m", rows.column("_misfits"), iter, ids)
+    if "_json_diff" in known:
+        columns |= _texts("d", rows.column("_json_diff"), _differences, ids)
     if "_present" in known and rows.column("_present").null_count < len(rows):
         _present(columns, rows.column("_present"), unit, epoch)
     if "_kind" in columns:
@@ -168,22 +168,24 @@ def _end_versions(columns: dict[str, Any], unit: Unit) -> None:
             columns["_kind"] = pc.if_else(ended, pa.scalar(DELETE, pa.int8()), columns["_kind"])
 
 
-def _misfits(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
-    """Return a column of misfit texts for each column that has misfits."""
+def _texts(
+    kind: str,
+    column: pa.ChunkedArray,
+    texts_of: Callable[[Any], Iterable[tuple[str, str]]],
+    ids: Mapping[str, int],
+) -> dict[str, pa.Array]:
+    """Return a column of misfits' texts, or of differences, for each column that has any."""
     texts: dict[str, list[str | None]] = {}
-    for row in np.flatnonzero(np.asarray(column.is_valid().to_numpy(), bool)):
-        for name, text in column[int(row)].as_py():
-            texts.setdefault(name, [None] * len(column))[int(row)] = text
-    return {f"m{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids}
+    for row in np.flatnonzero(np.asarray(column.is_valid().to_numpy(), bool)).tolist():
+        for name, text in texts_of(column[row].as_py()):
+            texts.setdefault(name, [None] * len(column))[row] = text
+    return {
+        f"{kind}{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids
+    }
 
 
-def _differences(column: pa.ChunkedArray, ids: Mapping[str, int]) -> dict[str, pa.Array]:
-    """Return a column of differences for each JSON column that has any."""
-    texts: dict[str, list[str | None]] = {}
-    for row, text in enumerate(column.to_pylist()):
-        for name, difference in (json.loads(text) if text else {}).items():
-            texts.setdefault(name, [None] * len(column))[row] = json.dumps(difference)
-    return {f"d{ids[name]}": pa.array(listed, pa.string()) for name, listed in texts.items() if name in ids}
+def _differences(text: str) -> Iterator[tuple[str, str]]:
+    yield from ((name, json.dumps(difference)) for name, difference in json.loads(text).items())
 
 
 def _bits(column: pa.ChunkedArray, count: int) -> Numbers:
@@ -267,8 +269,8 @@ def base_rows(rows: pa.Table, columns: tuple[Column, ...], names: Mapping[int, s
     for column in columns:
         images[f"v{column.id}"] = plain(rows.column(names[column.id]), arrow_type(column.arrow_type))
     ids = {name: number for number, name in names.items()}
-    if "_misfits" in rows.column_names and rows.column("_misfits").null_count < count:
-        images |= _misfits(rows.column("_misfits"), ids)
+    if "_misfits" in rows.column_names:
+        images |= _texts("m", rows.column("_misfits"), iter, ids)
     unknown = rows.column("_unknown")
     if unknown.null_count < count:
         missing: dict[str, Numbers] = {}

@@ -55,11 +55,11 @@ def rule_of(former: Column, column: Column, epoch: Epoch) -> Rule | None:
         return None if same else unknown
     if old == new and former.charset == column.charset:
         return None
-    rule = _RULES.get((old.kind, new.kind))
-    if rule is not None:
-        return rule(Case(old, new, former, column, epoch))
+    case = Case(old, new, former, column, epoch)
+    if (old.kind, new.kind) in _RULES:
+        return _RULES[old.kind, new.kind](case)
     if new.kind == "text" and old.kind in _PRINTED:
-        return _limited(_PRINTED[old.kind](old, epoch), new, epoch)
+        return _limited(_PRINTED[old.kind](case), new, epoch)
     if old.kind == new.kind and arrow_type(former.arrow_type) == arrow_type(column.arrow_type):
         return None if old.arguments == new.arguments else unknown
     return unknown
@@ -291,22 +291,21 @@ _RULES: dict[tuple[str, str], Callable[[Case], Rule]] = {
     ("timestamp", "date"): moment_to_date,
     ("text", "date"): text_to_moment,
     ("text", "datetime"): text_to_moment,
-    ("json", "text"): lambda case: _limited(_kept, case.new, case.epoch),
     ("bit", "int"): _to_integer,
     ("year", "int"): _to_integer,
     ("hash", "hash"): _hashes,
 }
 
 
-_PRINTED: dict[str, Callable[[SqlType, Epoch], Rule]] = {
-    "int": lambda old, epoch: unknown if "zerofill" in old.rest else str,
-    "year": lambda old, epoch: lambda value: f"{value:04}",
-    "decimal": lambda old, epoch: lambda value: value if isinstance(value, str) else f"{value:f}",
-    "enum": lambda old, epoch: no_misfit(str),
-    "set": lambda old, epoch: no_misfit(str),
-    "date": lambda old, epoch: lambda value: str(value) if isinstance(value, Misfit) else value.isoformat(),
+_PRINTED: dict[str, Callable[[Case], Rule]] = {
+    "int": lambda case: unknown if "zerofill" in case.old.rest else str,
+    "year": lambda case: lambda value: f"{value:04}",
+    "decimal": lambda case: lambda value: value if isinstance(value, str) else f"{value:f}",
+    "enum": lambda case: no_misfit(str),
+    "set": lambda case: no_misfit(str),
+    "date": lambda case: lambda value: str(value) if isinstance(value, Misfit) else value.isoformat(),
     "datetime": printed_moment,
     "timestamp": printed_moment,
-    "time": lambda old, epoch: lambda value: time_text(value // timedelta(microseconds=1), old.size),
-    "json": lambda old, epoch: str,
+    "time": lambda case: lambda value: time_text(value // timedelta(microseconds=1), case.old.size),
+    "json": lambda case: str,
 }

@@ -120,9 +120,9 @@ def text_to_moment(case: Case) -> Rule:
     return rule
 
 
-def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
+def printed_moment(case: Case) -> Rule:
     """Convert DATETIME and TIMESTAMP to text."""
-    zone = zone_of(epoch) if old.base == "timestamp" else UTC
+    zone, digits = zone_of(case.epoch) if case.old.base == "timestamp" else UTC, case.old.size
 
     def rule(value: Any) -> str:
         if isinstance(value, Misfit):
@@ -131,7 +131,7 @@ def printed_moment(old: SqlType, epoch: Epoch) -> Rule:
             raise UnknownError
         moment = value.replace(tzinfo=UTC).astimezone(zone)
         day = f"{moment.year:04}-{moment.month:02}-{moment.day:02}"
-        digits = f".{moment.microsecond:06}"[: old.size + 1] if old.size else ""
-        return f"{day} {moment:%H:%M:%S}{digits}"
+        fraction = f".{moment.microsecond:06}"[: digits + 1] if digits else ""
+        return f"{day} {moment:%H:%M:%S}{fraction}"
 
     return rule

@@ -17,7 +17,7 @@ from binx.spark.lake.arrow.images import all_of, counts
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.dataset.spans import Span
 from binx.spark.lake.place import Place
-from binx.spark.lake.state.tables import Options
+from binx.spark.lake.state.state import Options
 
 _KIND, _SCN, _TIME = _HEADS = ["_change_type", "_commit_version", "_commit_timestamp"]
 

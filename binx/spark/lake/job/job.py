@@ -22,7 +22,7 @@ from binx.spark.lake.job.merge import Merged, Piece, merge
 from binx.spark.lake.job.sources import Keys, Source, see_keys, split
 from binx.spark.lake.job.work import IN_MEMORY, Cuts, Work, cut
 from binx.spark.lake.place import Place
-from binx.spark.lake.state.tables import Options
+from binx.spark.lake.state.state import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

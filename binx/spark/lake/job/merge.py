@@ -25,7 +25,7 @@ from binx.spark.lake.arrow.replay import in_order, replay
 from binx.spark.lake.arrow.types import can_misfit, output_names
 from binx.spark.lake.job.sources import state_rows, unit_images
 from binx.spark.lake.place import Place
-from binx.spark.lake.state.tables import LifeState, Options, RangeFile
+from binx.spark.lake.state.state import LifeState, Options, RangeFile
 from binx.spark.lake.tables.lives import Epoch, Unit
 
 _GROUP_ROWS = 1 << 19

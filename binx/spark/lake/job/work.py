@@ -13,7 +13,7 @@ import pyarrow as pa
 from binx.spark.lake.arrow.keys import from_text, joined, order_of, ranges_of, to_text
 from binx.spark.lake.job.merge import Merged
 from binx.spark.lake.job.sources import Keys
-from binx.spark.lake.state.tables import LifeState, Options, RangeFile
+from binx.spark.lake.state.state import LifeState, Options, RangeFile
 from binx.spark.lake.tables.lives import Epoch, Unit
 
 IN_MEMORY = 5

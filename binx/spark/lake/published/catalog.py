@@ -23,8 +23,7 @@ from binx.spark.lake.arrow.types import can_misfit, output_names
 from binx.spark.lake.place import Place
 from binx.spark.lake.published.catalog_table import _LOAD, _MISFITS, _Table
 from binx.spark.lake.state.records import reader_of, to_json
-from binx.spark.lake.state.state import State
-from binx.spark.lake.state.tables import LifeState
+from binx.spark.lake.state.state import LifeState, State
 from binx.spark.lake.table_name import TableName
 from binx.spark.session import reason_of
 from binx.spark.type_names import spark_types, sql_name

@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from binx.errors import BinxError
 from binx.spark.lake.place import Place
-from binx.spark.lake.state.state import State
-from binx.spark.lake.state.tables import RangeFile
+from binx.spark.lake.state.state import RangeFile, State
 from binx.spark.type_names import spark_types
 
 if TYPE_CHECKING:
@@ -133,23 +132,11 @@ def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
     }
     for column in range(footer.num_columns):
         name = footer.schema.column(column).path
-        chunks = [footer.row_group(group).column(column) for group in range(footer.num_row_groups)]
-        chunk_statistics = [chunk.statistics for chunk in chunks if chunk.statistics is not None]
-        if (
-            "." in name
-            or len(chunk_statistics) != footer.num_row_groups
-            or not all(statistics.has_null_count for statistics in chunk_statistics)
-        ):
+        groups = [footer.row_group(group).column(column).statistics for group in range(footer.num_row_groups)]
+        if "." in name or not all(group is not None and group.has_null_count for group in groups):
             continue
-        document["nullCount"][name] = sum(statistics.null_count for statistics in chunk_statistics)
-        bounds = [
-            (statistics.min, statistics.max) for statistics in chunk_statistics if statistics.has_min_max
-        ]
-        if (
-            len(bounds) == len(chunk_statistics)
-            and bounds
-            and all(isinstance(bound, int | str) for bound in bounds[0])
-        ):
-            document["minValues"][name] = min(low for low, _ in bounds)
-            document["maxValues"][name] = max(high for _, high in bounds)
+        document["nullCount"][name] = sum(group.null_count for group in groups)
+        if groups and all(group.has_min_max and isinstance(group.min, int | str) for group in groups):
+            document["minValues"][name] = min(group.min for group in groups)
+            document["maxValues"][name] = max(group.max for group in groups)
     return document

@@ -19,8 +19,7 @@ from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrow.types import arrow_type, can_misfit
 from binx.spark.lake.dataset.files import Version
 from binx.spark.lake.place import Place
-from binx.spark.lake.state.state import State
-from binx.spark.lake.state.tables import LifeState, RangeFile
+from binx.spark.lake.state.state import LifeState, RangeFile, State
 from binx.spark.lake.table_name import TableName
 from binx.spark.lake.tables.lives import Life, Unit
 

@@ -1,16 +1,108 @@
-"""What logs and exports lack of a table."""
+"""What logs and exports lack of a table: what selections left out, servers in turn, and foreign keys.
+
+Only MySQL logs which rows foreign keys delete or change, since 9.6, by default.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from binx.event.gtid.sources import DomainSource
 from binx.spark.lake.dataset.chains import Chains, Position
+from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.dataset.spans import FILE_BITS
+from binx.spark.lake.dataset.statements import Statement, second_table
+from binx.spark.lake.place import Place
 from binx.spark.lake.table_name import TableName
 from binx.spark.lake.tables.lives import Life
+
+Cause = tuple[TableName, str]
+"""A table, and one of its columns in lower case whose values changed, or an empty text for deleted rows."""
+
+
+def referred(effect: Mapping[str, Any]) -> Iterator[Cause]:
+    """Yield what changes rows of an effect's table through its foreign keys."""
+    for parent in effect.get("parents") or ():
+        table = TableName(parent["db"], parent["table"])
+        if parent["deletes"]:
+            yield table, ""
+        yield from ((table, column.lower()) for column in parent["columns"])
+
+
+def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str]]:
+    """Return the columns whose changes other tables follow, by all names of their tables."""
+    followed: dict[TableName, set[str]] = defaultdict(set)
+    for statement in statements:
+        for effect in statement.effects:
+            for table, column in referred(effect):
+                if column:
+                    followed[table].add(column)
+            if effect["action"] == "renamed":
+                former = TableName(effect.get("db") or "", effect["table"])
+                if former in followed:
+                    followed[second_table(effect)] |= followed[former]
+    return followed
+
+
+def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
+    """Return those of the columns that an update in a file changed; all of them if that is not known."""
+    changed: set[str] = set()
+    try:
+        with Place(file.root).parquet(file.path) as opened:
+            names = {name.lower(): name for name in opened.schema_arrow.names}
+            if not names.keys() >= {*columns}:
+                return {*columns}
+            wanted = ["_change_type", "_present", *(names[column] for column in columns)]
+            last: pa.Table | None = None
+            for group in range(opened.metadata.num_row_groups):
+                rows = opened.read_row_group(group, columns=wanted, use_threads=False)
+                rows = rows if last is None else pa.concat_tables([last, rows]).unify_dictionaries()
+                changed |= {column for column in columns if _is_changed(rows, names[column])}
+                last = rows.slice(len(rows) - 1)
+    except (OSError, pa.ArrowException):
+        return {*columns}
+    return changed
+
+
+def _is_changed(rows: pa.Table, name: str) -> bool:
+    """Whether an update's images, which are neighbours, have different values; absent ones did not change."""
+    kinds = rows.column("_change_type").cast(pa.string())
+    after = 1 + np.flatnonzero(pc.equal(kinds, "update_postimage").to_numpy()[1:])
+    values = rows.column(name)
+    before, now = values.take(pa.array(after - 1)), values.take(pa.array(after))
+    is_null = pc.and_(now.is_null(), rows.column("_present").take(pa.array(after)).is_null())
+    differs = pc.or_kleene(pc.not_equal(before, now), pc.and_(before.is_valid(), is_null))
+    return bool(pc.any(differs, min_count=0).as_py())
+
+
+def unlogged(lives: Sequence[Life], causes: Collection[Cause]) -> dict[str, str]:
+    """Return a sentence about unlogged changes for each life that may have any, by id.
+
+    A table that is reached changes the rows of those that refer to it in turn.
+    """
+    sentences: dict[str, str] = {}
+    reached: set[TableName] = set()
+    while True:
+        new = {
+            life.id: sorted({str(table) for table, column in own})
+            for life in lives
+            if life.id not in sentences
+            and (own := [cause for cause in life.parents if cause in causes or cause[0] in reached])
+        }
+        if not new:
+            return sentences
+        for number, tables in new.items():
+            sentences[number] = (
+                f"rows that foreign keys deleted or changed with rows of {', '.join(tables)} are not logged"
+            )
+        reached |= {name for life in lives if life.id in new for _, name in life.names}
 
 
 def lacking_of(life: Life, chains: Chains, ranks: Mapping[str, int]) -> list[str]:

@@ -14,7 +14,6 @@ from binx.spark.lake.dataset.placement import PlacedBase
 from binx.spark.lake.dataset.spans import without
 from binx.spark.lake.dataset.statements import MENTIONED, Statement, second_table
 from binx.spark.lake.table_name import TableName
-from binx.spark.lake.tables.cascades import referred
 from binx.spark.lake.tables.columns import column_of, column_of_file, columns_after, epoch_of_file
 from binx.spark.lake.tables.epochs import (
     Prepared,
@@ -28,6 +27,7 @@ from binx.spark.lake.tables.epochs import (
     is_nameless,
     key_of,
 )
+from binx.spark.lake.tables.lacking import referred
 from binx.spark.lake.tables.lives import Epoch, Life, Unit
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"

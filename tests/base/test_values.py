@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import UTC, date, datetime, time
 from itertools import accumulate
 from typing import Any
 
@@ -24,53 +23,6 @@ def read(logical: LogicalType, *texts: bytes | None) -> tuple[list[Any], list[Mi
     text_column = (bits.to_bytes(len(texts) // 8 + 1, "little"), texts.count(None), offsets, b"".join(filled))
     values, misfits = DumpColumn(logical, ArrowOptions(), raw=False).array(text_column, len(texts))
     return values.to_pylist(), misfits
-
-
-@pytest.mark.parametrize(
-    ("logical", "texts", "values"),
-    [
-        (LogicalType(Kind.INT8, "tinyint"), (b"-128", b"007", None), [-128, 7, None]),
-        (LogicalType(Kind.UINT32, "int"), (b"4294967295",), [4294967295]),
-        (LogicalType(Kind.UINT64, "bigint"), (b"18446744073709551615",), [18446744073709551615]),
-        (LogicalType(Kind.YEAR, "year"), (b"1901", b"0000"), [1901, 0]),
-        (
-            LogicalType(Kind.DECIMAL, "decimal", precision=10, scale=2),
-            (b"-12.5", b"3", b".5", b"0001.50"),
-            [Decimal("-12.50"), Decimal("3.00"), Decimal("0.50"), Decimal("1.50")],
-        ),
-        (
-            LogicalType(Kind.DECIMAL, "decimal", precision=65, scale=0),
-            (b"9" * 65,),
-            ["9" * 65],
-        ),
-        (LogicalType(Kind.FLOAT64, "double"), (b"-1e-30", b"2"), [-1e-30, 2.0]),
-        (LogicalType(Kind.BOOL, "bit", length=1), (b"\x01", b"\0", None), [True, False, None]),
-        (LogicalType(Kind.BITS, "bit", length=9), (b"\x01\x02", b""), [258, 0]),
-        (LogicalType(Kind.BITS, "bit", length=64), (b"\xff" * 8,), [(1 << 64) - 1]),
-        (
-            LogicalType(Kind.TIME, "time", fraction=6),
-            (b"-838:59:59", b"01:02:03.25", None, b"-00:00:00.000001"),
-            [
-                -timedelta(hours=838, minutes=59, seconds=59),
-                timedelta(hours=1, minutes=2, seconds=3, milliseconds=250),
-                None,
-                timedelta(microseconds=-1),
-            ],
-        ),
-        (
-            LogicalType(Kind.GEOMETRY, "point"),
-            (b"\xe6\x10\0\0wkb", None),
-            [{"srid": 4326, "wkb": b"wkb"}, None],
-        ),
-        (LogicalType(Kind.ENUM, "enum", members=("a", "b")), (b"b", b"", None), ["b", "", None]),
-        (LogicalType(Kind.BINARY, "varbinary"), (b"\0\xff", None), [b"\0\xff", None]),
-    ],
-    ids=lambda part: f"{part.kind.value}-{part.precision or part.length}" if hasattr(part, "kind") else "",
-)
-def test_values_are_those_of_rows(
-    logical: LogicalType, texts: tuple[bytes | None, ...], values: list[Any]
-) -> None:
-    assert read(logical, *texts) == (values, [])
 
 
 def test_moments_that_the_calendar_does_not_have_are_misfits() -> None:

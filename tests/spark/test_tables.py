@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from binx.spark.lake.table_name import TableName
 from tests.spark.conftest import Load, Loaded, files_of
-from tests.spark.dataset import Name, Server, column_effect
+from tests.spark.dataset import Name, Server
 from tests.spark.test_state import FIELDS, ORDERS, Rows, insert, orders
 
 GHOST: Name = ("shop", "_orders_gho")
@@ -58,39 +55,6 @@ def test_a_swapped_in_table_brings_its_rows(
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
 
 
-RENAMED = [("id", pa.int32()), ("title", pa.string()), ("amount", pa.int32())]
-
-
-CHANGED = "CHANGE name title text, DROP amount"
-
-
-@pytest.mark.parametrize("when", ["before", "with", "after"])
-def test_columns_are_followed_where_the_table_is_renamed_before_rows_come(
-    when: str, tmp_path: Path, loaded: Loaded, rows: Rows
-) -> None:
-    server = orders()
-    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
-    loaded(server)
-    server.rotate()
-    if when == "before":
-        server.alter(ORDERS, f"ALTER TABLE orders {CHANGED}", RENAMED[:2], {"name": "title"})
-        server.logs[-1].versions.pop()  # A version that has no rows has no record.
-    if when != "with":
-        server.rename((ORDERS, OLD))
-    else:
-        server.tables[OLD], server.versions[OLD] = server.tables.pop(ORDERS), server.versions.pop(ORDERS)
-        sql = f"ALTER TABLE orders {CHANGED}, RENAME {OLD[1]}"
-        server.alter(OLD, sql, RENAMED[:2], {"name": "title"}, before=ORDERS)
-    if when == "after":
-        server.alter(OLD, f"ALTER TABLE {OLD[1]} {CHANGED}", RENAMED[:2], {"name": "title"})
-    server.alter(OLD, f"ALTER TABLE {OLD[1]} ADD amount int", RENAMED)
-    server.transaction(("update", OLD, (2,), {"amount": 20}))
-    code, summary = loaded(server)
-    assert code == 0, summary
-    expected = [{"id": 1, "title": "a", "amount": None}, {"id": 2, "title": "b", "amount": 20}]
-    assert rows(tmp_path / "out", OLD) == expected == server.rows(OLD)
-
-
 def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_began_again_too(
     tmp_path: Path, loaded: Loaded, rows: Rows
 ) -> None:
@@ -106,72 +70,6 @@ def test_a_column_that_was_dropped_and_added_anew_is_another_where_numbering_beg
     loaded(server)
     assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
     assert [row["amount"] for row in server.rows(ORDERS)] == [None, 20, None, None]
-
-
-def test_types_that_widen_share_a_column(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:
-    server = Server()
-    narrow = [
-        ("id", pa.int8()), ("big", pa.int64()), ("price", pa.decimal128(6, 2)),
-        ("ratio", pa.float32()), ("day", pa.date32()), ("code", pa.int32()),
-    ]  # fmt: skip
-    wide = [
-        ("id", pa.int32()), ("big", pa.uint64()), ("price", pa.decimal128(12, 4)),
-        ("ratio", pa.float64()), ("day", pa.timestamp("us")), ("code", pa.string()),
-    ]  # fmt: skip
-    server.create(ORDERS, narrow, ["id"])
-    first = {"big": 5, "price": Decimal("1.50"), "ratio": 0.5, "day": date(2026, 1, 2), "code": 42}
-    server.transaction(("insert", ORDERS, {"id": 1, **first}))
-    for name, kind in wide:
-        fields = [
-            (name, kind) if other == name else (other, before)
-            for other, before in server.versions[ORDERS].fields
-        ]
-        server.alter(ORDERS, f"ALTER TABLE orders MODIFY {name} …", fields)
-    second = {"big": 1 << 63, "price": Decimal("1.2345"), "ratio": 0.1, "day": None, "code": "x"}
-    server.tables[ORDERS].clear()
-    server.transaction(("insert", ORDERS, {"id": 70000, **second}))
-    code, summary = loaded(server)
-    assert code == 0, summary
-    old, new = rows(tmp_path / "out", ORDERS)
-    assert (old["big"], str(old["price"]), old["code"], str(old["day"])) == (
-        5,
-        "1.5000",
-        "42",
-        "2026-01-02 00:00:00",
-    )
-    assert (new["big"], new["price"], new["code"]) == (1 << 63, Decimal("1.2345"), "x")
-
-
-def test_what_only_the_server_knows_is_null_and_listed(tmp_path: Path, loaded: Loaded, spark: Any) -> None:
-    server = orders()
-    server.transaction(insert(1, "7"), insert(2, "old"))
-    fields = [("id", pa.int32()), ("name", pa.list_(pa.float32())), ("amount", pa.int32())]
-    server.alter(ORDERS, "ALTER TABLE orders MODIFY name vector", fields, convert={"name": lambda _: None})
-    server.transaction(("update", ORDERS, (1,), {"name": [1.0]}))
-    code, summary = loaded(server)
-    assert (code, summary["tables"][0]["complete"][:18]) == (3, "losses since 2026-")
-    found = spark.read.parquet(*files_of(tmp_path / "out", ORDERS)).orderBy("id").collect()
-    assert [(row["id"], row["name"], row["_unknown"]) for row in found] == [
-        (1, [1.0], None),
-        (2, None, ["name"]),
-    ]
-
-
-def test_values_of_a_column_that_is_computed_anew_are_not_known(
-    tmp_path: Path, loaded: Loaded, rows: Rows
-) -> None:
-    server = orders()
-    server.transaction(insert(1, "a", 1), insert(2, "b", 2))
-    loaded(server)
-    server.rotate()
-    columns = [column_effect(*field) for field in FIELDS]
-    computed = {**columns[2], "action": "retyped", "known": False}
-    altered = {"action": "altered", "db": "shop", "table": "orders", "columns": columns, "key": ["id"]}
-    server.ddl("ALTER TABLE orders MODIFY amount INT AS (id + 2)", {**altered, "changes": [computed]})
-    server.transaction(("update", ORDERS, (2,), {"amount": 4}))
-    code, summary = loaded(server)
-    assert (code, "amount" in summary["tables"][0]["reasons"][1]) == (3, True)
-    assert [row["amount"] for row in rows(tmp_path / "out", ORDERS)] == [None, 4]
 
 
 def test_changes_logged_as_statements_are_a_loss_that_is_told(loaded: Loaded) -> None:
@@ -196,24 +94,6 @@ def test_both_tables_of_an_exchange_in_one_database_are_incomplete(loaded: Loade
     assert code == 3
     told = {(one["db"], one["table"]): one["reasons"] for one in summary["tables"]}
     assert all("partitions" in told[name][0] for name in (ORDERS, OLD))
-
-
-def test_rows_of_a_prepared_transaction_hold_once_it_is_committed(
-    tmp_path: Path, loaded: Loaded, rows: Rows
-) -> None:
-    server = orders()
-    server.transaction(insert(1, "a"), insert(2, "b"))
-    server.xa("X'61',X'',1", insert(3, "never"), ("delete", ORDERS, (1,)))("ROLLBACK")
-    server.xa("X'61',X'',1", insert(4, "soon"))("COMMIT")
-    end = server.xa("X'62',X'',1", insert(5, "later"), ("delete", ORDERS, (2,)))
-    code, _ = loaded(server)
-    assert code == 0
-    assert [row["id"] for row in rows(tmp_path / "out", ORDERS)] == [1, 2, 4]
-    server.rotate()
-    end("COMMIT")
-    loaded(server)
-    assert rows(tmp_path / "out", ORDERS) == server.rows(ORDERS)
-    assert [row["id"] for row in server.rows(ORDERS)] == [1, 4, 5]
 
 
 def test_every_version_of_a_row_has_its_time(tmp_path: Path, loaded: Loaded, rows: Rows) -> None:

@@ -239,8 +239,14 @@ UPDATE xa1 SET v = 20 WHERE id = 2;
 XA END 'two';
 XA PREPARE 'two';
 XA ROLLBACK 'two';
-
+XA START 'three';
+DELETE FROM xa1 WHERE id = 1;
 INSERT INTO xa1 VALUES (3, 3);
+XA END 'three';
+XA PREPARE 'three';
+
+XA COMMIT 'three';
+INSERT INTO xa1 VALUES (4, 4);
 
 [MariaDB keeps the rows that were]
 CREATE TABLE y1 (id INT PRIMARY KEY, v INT /*M!, s TIMESTAMP(6) GENERATED ALWAYS AS ROW START, e TIMESTAMP(6)
@@ -261,3 +267,70 @@ INSERT INTO h1 VALUES (1, 'é', 'ü'), (2, 'a', 'b');
 
 ALTER TABLE h1 CONVERT TO CHARACTER SET utf8mb4;
 INSERT INTO h1 VALUES (3, '☃', '☃');
+
+[columns change before, with and behind the new name of their table, before rows come]
+CREATE TABLE f1 (id INT PRIMARY KEY, name TEXT, amount INT);
+CREATE TABLE f2 LIKE f1;
+CREATE TABLE f3 LIKE f1;
+INSERT INTO f1 VALUES (1, 'a', 1), (2, 'b', 2);
+INSERT INTO f2 SELECT * FROM f1;
+INSERT INTO f3 SELECT * FROM f1;
+
+ALTER TABLE f1 CHANGE name title TEXT, DROP amount;
+RENAME TABLE f1 TO f1_new, f3 TO f3_new;
+ALTER TABLE f2 CHANGE name title TEXT, DROP amount, RENAME f2_new;
+ALTER TABLE f3_new CHANGE name title TEXT, DROP amount;
+ALTER TABLE f1_new ADD amount INT;
+ALTER TABLE f2_new ADD amount INT;
+ALTER TABLE f3_new ADD amount INT;
+UPDATE f1_new, f2_new, f3_new SET f1_new.amount = 20, f2_new.amount = 21, f3_new.amount = 22
+  WHERE f1_new.id = 2 AND f2_new.id = 2 AND f3_new.id = 2;
+
+[a column is computed anew]
+CREATE TABLE g1 (id INT PRIMARY KEY, a INT, s INT AS (a + 1) STORED);
+INSERT INTO g1 (id, a) VALUES (1, 1), (2, 2);
+
+ALTER TABLE g1 MODIFY s INT AS (a + 10) STORED;
+INSERT INTO g1 (id, a) VALUES (3, 3);
+UPDATE g1 SET a = 5 WHERE id = 1;
+
+UPDATE g1 SET a = 6 WHERE id = 2;
+
+[tables swap their names between transactions that change both]
+CREATE TABLE b1 (id INT PRIMARY KEY, v VARCHAR(9));
+CREATE TABLE b2 (id INT PRIMARY KEY, v VARCHAR(9));
+BEGIN;
+INSERT INTO b1 VALUES (1, 'one');
+INSERT INTO b2 VALUES (1, 'two'), (2, 'two');
+COMMIT;
+
+RENAME TABLE b1 TO b3, b2 TO b1, b3 TO b2;
+BEGIN;
+INSERT INTO b1 VALUES (3, 'two');
+UPDATE b2 SET v = 'ONE' WHERE id = 1;
+COMMIT;
+RENAME TABLE b1 TO b3, b2 TO b1, b3 TO b2;
+BEGIN;
+DELETE FROM b2 WHERE id = 1;
+INSERT INTO b1 VALUES (9, 'one');
+COMMIT;
+
+[tables are made of rows, several go at once, and views have their names]
+CREATE TABLE v1 (id INT PRIMARY KEY, v VARCHAR(9));
+INSERT INTO v1 VALUES (1, 'x'), (2, 'y');
+CREATE TABLE v2 (n INT AUTO_INCREMENT PRIMARY KEY, e VARCHAR(3) DEFAULT 'k') SELECT id AS f, v FROM v1;
+CREATE TABLE v3 (PRIMARY KEY (id)) SELECT * FROM v1;
+
+INSERT INTO v2 (f) VALUES (7);
+DROP TABLE IF EXISTS v1, nope, v3;
+CREATE TABLE v1 (id INT PRIMARY KEY, w INT DEFAULT 3);
+INSERT INTO v1 (id) VALUES (2);
+CREATE VIEW v3 AS SELECT * FROM v1;
+INSERT INTO v3 VALUES (5, 5);
+DROP VIEW v3;
+CREATE TABLE v3 (w INT PRIMARY KEY);
+INSERT INTO v3 VALUES (8);
+
+ALTER TABLE v1 DROP COLUMN w, ALGORITHM = INSTANT;
+ALTER TABLE v1 ADD COLUMN w VARCHAR(3) DEFAULT 'new' FIRST;
+INSERT INTO v1 (id) VALUES (6);

@@ -16,7 +16,6 @@ from tests.exports import export
 MYSQL = TESTDATA / "mysql-9.7"
 SHOP = MYSQL / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.00*"))
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 ORDER = ["_commit_version", "_row", "_change_type"]
 
 
@@ -62,29 +61,6 @@ def test_a_schema_that_is_given_is_honoured(source: Any) -> None:
         "cast(total as decimal(30,4)) total", "cast(id as bigint) id", "_change_type", "null later"
     )
     assert sorted(map(repr, frame.collect())) == sorted(map(repr, whole.collect()))
-
-
-def test_filters_that_reach_the_source_leave_the_rows_as_they_are(source: Any) -> None:
-    rows = read(source, SHOP, transactions=True).select("commit_timestamp", "gtid").collect()
-    moment, gtid = rows[len(rows) // 2]
-    conditions = [f"_commit_timestamp >= timestamp'{moment.isoformat()}'", f"_transaction = '{gtid}'"]
-    found: dict[str, list[Any]] = {}
-    tasks: dict[str, list[int]] = {}
-    for setting in ("false", "true"):
-        source.conf.set(PUSHDOWN, setting)
-        register(source)
-        frames = [
-            read(source, SHOP, table="shop.stock_movements", splitBytes="64K").where(condition)
-            for condition in conditions
-        ]
-        found[setting] = [in_order(frame) for frame in frames]
-        tasks[setting] = [frame.rdd.getNumPartitions() for frame in frames]
-    source.conf.set(PUSHDOWN, "false")
-    register(source)
-    assert found["true"] == found["false"]
-    assert found["true"][0].num_rows
-    assert tasks["true"][0] < tasks["false"][0]
-    assert tasks["true"][1] == 1
 
 
 @pytest.fixture

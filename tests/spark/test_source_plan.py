@@ -5,10 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copy
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -25,11 +23,9 @@ from binx.errors import (
     StaleError,
     UsageError,
 )
-from binx.event.gtid.sets import GtidSet
 from binx.log.index.transactions import index_schema
-from binx.log.selection.selection import Selection
 from binx.spark.source.plan import Slice, plan, table_schema
-from binx.spark.source.request import Request, What, narrowed, parse_request
+from binx.spark.source.request import Request, What, parse_request
 from binx.spark.source.rows import fitted, read_slices
 from binx.spark.source.stream import Offset, Stream
 from tests.archive.places import archive, copy_logs
@@ -212,61 +208,6 @@ def test_a_table_that_no_log_changes_is_told_with_those_that_there_are() -> None
         AbsentError, match=r"no row changes of shop\.order in .*; tables with row changes: shop\.\w+"
     ):
         table_schema(request(LOGS[0], table="shop.order"))
-
-
-class EqualTo(SimpleNamespace):
-    """Filters as pyspark makes them; they are told apart by their class."""
-
-
-class GreaterThan(EqualTo): ...
-
-
-class LessThanOrEqual(EqualTo): ...
-
-
-class In(EqualTo): ...
-
-
-class Not(SimpleNamespace): ...
-
-
-MOMENT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
-MICROS = int(MOMENT.timestamp()) * 1_000_000
-GTID = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
-
-
-def test_filters_narrow_a_selection() -> None:
-    time, name = ("_commit_timestamp",), ("_transaction",)
-    asked = narrowed(
-        Selection(until=MICROS + 5),
-        [
-            GreaterThan(attribute=time, value=MOMENT),
-            LessThanOrEqual(attribute=time, value=MOMENT + timedelta(seconds=1)),
-            In(attribute=name, value=(GTID, GTID.replace(":23", ":5"))),
-            EqualTo(attribute=("id",), value=3),
-            Not(child=EqualTo(attribute=name, value=GTID)),
-        ],
-    )
-    assert asked == Selection(
-        since=MICROS + 1, until=MICROS + 5, gtids=GtidSet.parse(GTID.replace(":23", ":5:23"))
-    )
-
-
-def test_filters_that_nothing_passes_are_known() -> None:
-    time = ("commit_timestamp",)
-    assert narrowed(Selection(until=MICROS), [EqualTo(attribute=time, value=MOMENT)]) is None
-    other = [EqualTo(attribute=("gtid",), value=GTID), EqualTo(attribute=("gtid",), value=GTID + "4")]
-    assert narrowed(Selection(), other) is None
-
-
-@pytest.mark.parametrize("value", ["6d9a1c52-6d3f-5b1e-8a57-0d5b1e2f9c44", None])
-def test_ids_that_are_no_gtids_are_left_to_spark(value: str | None) -> None:
-    assert narrowed(Selection(), [EqualTo(attribute=("_transaction",), value=value)]) == Selection()
-
-
-def test_filters_are_left_to_spark_where_transactions_are_counted() -> None:
-    asked = Selection(limit=3)
-    assert narrowed(asked, [EqualTo(attribute=("gtid",), value=GTID)]) == asked
 
 
 @pytest.mark.parametrize(

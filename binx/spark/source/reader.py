@@ -6,8 +6,7 @@ be installed in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
-from dataclasses import replace
+from collections.abc import Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,16 +16,13 @@ from pyspark.sql.types import StructType
 from binx.dataset.statements import statements_schema
 from binx.log.index.transactions import index_schema
 from binx.spark.source.plan import plan, table_schema
-from binx.spark.source.request import Request, What, narrowed, parse_request
+from binx.spark.source.request import Request, What, parse_request
 from binx.spark.source.rows import read_slices
 from binx.spark.source.stream import Stream
 from binx.spark.type_names import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-"""The Spark setting without which sources with filter pushdown are rejected."""
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -40,13 +36,8 @@ except ImportError:  # before pyspark 4.2
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``spark.read.format("binlog")`` and ``spark.readStream.format("binlog")`` in a session.
-
-    Filters on commit time and GTID reach the source if ``spark.sql.python.filterPushdown.enabled`` is true
-    when this is called; call it again after changing the setting.
-    """
-    pushes = spark.conf.get(PUSHDOWN, "false") == "true"
-    spark.dataSource.register(FilteredBinlogSource if pushes else BinlogSource)
+    """Register ``spark.read.format("binlog")`` and ``spark.readStream.format("binlog")`` in a session."""
+    spark.dataSource.register(BinlogSource)
 
 
 class BinlogSource(DataSource):
@@ -80,44 +71,21 @@ class BinlogSource(DataSource):
         return BinlogStreamReader(self._request, schema, whole=self._found_schema)
 
 
-class FilteredBinlogSource(BinlogSource):
-    """The same source with filter pushdown."""
-
-    def reader(self, schema: StructType) -> BinlogReader:
-        """Return the reader for batch queries."""
-        return FilteredBinlogReader(self._request, schema)
-
-
 class BinlogReader(DataSourceReader):
     """Reads logs as they are when the query is planned."""
 
     def __init__(self, request: Request, schema: StructType) -> None:
         self._request = request
         self._target = arrow_schema(schema)
-        self._is_empty = False
 
     def partitions(self) -> list[InputPartition]:
         """Return the partitions, one for each task."""
-        tasks = [] if self._is_empty else plan(self._request)
-        return [InputPartition(tuple(slices)) for slices in tasks]
+        return [InputPartition(tuple(slices)) for slices in plan(self._request)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition."""
         # Spark passes None if there are no partitions.
         return read_slices(self._request, partition.value or (), self._target)
-
-
-class FilteredBinlogReader(BinlogReader):
-    """The same reader; skips transactions that the query's filters exclude."""
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
-        """Accept filters; Spark still applies all of them."""
-        selection = narrowed(self._request.selection, filters)
-        if selection is None:
-            self._is_empty = True
-        else:
-            self._request = replace(self._request, selection=selection)
-        return filters
 
 
 class BinlogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -1,26 +1,20 @@
-"""Parse the options of ``spark.read.format("binlog")``, and narrow the selection by Spark's filters."""
+"""Parse the options of ``spark.read.format("binlog")``."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from binx.errors import UsageError
-from binx.event.gtid.sets import GtidSet
 from binx.log.selection.moments import parse_position, parse_size, parse_time
 from binx.log.selection.selection import Selection, wanted_gtids
 from binx.log.selection.table_filter import table_name
 
 if TYPE_CHECKING:
     from binx.source.keyring import Keys
-
-_TIMES = ("_commit_timestamp", "commit_timestamp")
-_IDENTIFIERS = ("_transaction", "transaction", "gtid")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class What(Enum):
@@ -178,50 +172,3 @@ def _asked(given: Mapping[str, str], option: str, parse: Callable[[str], Any]) -
         return parse(given[option]) if option in given else None
     except UsageError as error:
         raise UsageError(f"option {option}: {error.message}") from error
-
-
-def narrowed(selection: Selection, filters: Iterable[Any]) -> Selection | None:
-    """Narrow a selection by Spark's filters on commit time and GTID; None if nothing can pass.
-
-    Spark applies the filters again to the rows, so selecting too much is never wrong.
-    """
-    if selection.limit is not None:
-        # The limit counts transactions before rows are filtered.
-        return selection
-    since, until, gtids = selection.since, selection.until, selection.gtids
-    for filter_ in filters:
-        kind, column = type(filter_).__name__, getattr(filter_, "attribute", None)
-        if not isinstance(column, tuple) or len(column) != 1:
-            continue
-        if column[0] in _TIMES and isinstance(getattr(filter_, "value", None), datetime):
-            first, behind = _span(kind, filter_.value)
-            since = since if first is None else max(first, since or first)
-            until = until if behind is None else min(behind, until or behind)
-        elif column[0] in _IDENTIFIERS and kind in ("EqualTo", "EqualNullSafe", "In"):
-            wanted = _gtids(filter_.value if kind == "In" else (filter_.value,))
-            gtids = gtids if wanted is None else wanted if gtids is None else gtids & wanted
-    if (since is not None and until is not None and since >= until) or (gtids is not None and gtids.is_empty):
-        return None
-    return selection._replace(since=since, until=until, gtids=gtids)
-
-
-def _span(kind: str, value: datetime) -> tuple[int | None, int | None]:
-    """Return the first µs that passes a filter, and the first one after it that does not."""
-    moment = (value if value.tzinfo is not None else value.replace(tzinfo=UTC)) - _EPOCH
-    number = moment // timedelta(microseconds=1)
-    return {
-        "EqualTo": (number, number + 1),
-        "EqualNullSafe": (number, number + 1),
-        "GreaterThan": (number + 1, None),
-        "GreaterThanOrEqual": (number, None),
-        "LessThan": (None, number),
-        "LessThanOrEqual": (None, number + 1),
-    }.get(kind, (None, None))
-
-
-def _gtids(texts: Iterable[Any]) -> GtidSet | None:
-    """Parse GTIDs; None if one is null or the id of a transaction without GTID."""
-    try:
-        return GtidSet().union(*map(GtidSet.parse, texts))
-    except (UsageError, TypeError, AttributeError):
-        return None

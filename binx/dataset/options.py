@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,11 +78,18 @@ class ParquetOptions(NamedTuple):
 
     @property
     def jobs_here(self) -> int:
-        """Number of logs decoded in parallel on this machine."""
-        return self.jobs or min(_DEFAULT_JOBS, usable_processors())
+        """Number of logs decoded in parallel on this machine.
+
+        By default one where addresses are limited (``ulimit -v``): each thread takes many, and one of Arrow's
+        that gets none ends the process.
+        """
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        is_narrow = limit != resource.RLIM_INFINITY and limit < _DEFAULT_JOBS * _ADDRESSES
+        return self.jobs or (1 if is_narrow else min(_DEFAULT_JOBS, usable_processors()))
 
 
 _DEFAULT_JOBS = 2
+_ADDRESSES = 1 << 30
 
 
 def usable_processors() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from binx.dataset import options
 from tests.cli.conftest import Shop
 from tests.cli.process import BINX, binx, binx_with, environment
 
@@ -107,6 +109,14 @@ def test_a_system_that_starts_no_more_threads(shop: Shop, tmp_path: Path, jobs: 
             "binx: error: cannot start more threads (can't start new thread); use --jobs 1, or raise the"
             " limits on processes and memory (ulimit -u, ulimit -v)"
         )
+
+
+def test_one_log_at_a_time_is_decoded_where_addresses_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options, "usable_processors", lambda: 4)
+    assert options.ParquetOptions().jobs_here == 2
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (500 << 20, 500 << 20))
+    assert options.ParquetOptions().jobs_here == 1
+    assert options.ParquetOptions(jobs=3).jobs_here == 3
 
 
 def test_extract_does_not_write_over_a_log_that_it_reads(shop: Shop, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ _HIGHEST_LEVEL = 22
     "--jobs",
     type=COUNT,
     help="Number of logs to decode at a time; with 1, only one processor is used. The files are the same."
-    " Each log needs its own memory.  [default: 2]",
+    " Each log needs its own memory.  [default: 2, or 1 below 2 GiB of ulimit -v]",
 )
 @UNSIGNED_BIGINT
 @option(

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from testdata.expected import count_changes, write_json, write_tables
-from testdata.programs import MissingServerError, find_mysql, install_mysql
+from testdata.programs import MissingServerError, find_mysql, install_mariadb, install_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.shop import Shop
 from testdata.shop_tables import STATE_NOT_FROM_ROWS
@@ -24,7 +24,11 @@ from testdata.shop_traffic import Part
 from testdata.small import record_small
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = {"mysql": HERE / "mysql-9.7", "mariadb": HERE / "mariadb-10.11"}
+FOLDERS = {
+    "mysql": HERE / "mysql-9.7",
+    "mariadb": HERE / "mariadb-10.11",
+    "newer-mariadb": HERE / "mariadb-11.8",  # only what it logs in another way
+}
 ZERO_DATES = "--sql-mode=NO_ENGINE_SUBSTITUTION"
 SHOP_OPTIONS = {"mysql": [ZERO_DATES, "--binlog-row-metadata=FULL"], "mariadb": [ZERO_DATES]}
 SMALL_OPTIONS = {"mysql": [], "mariadb": ["--read-buffer-size=8192"]}  # the size of LOAD DATA's blocks
@@ -40,6 +44,11 @@ def main() -> int:
     """Run the recipe; returns the exit code."""
     parser = argparse.ArgumentParser(description="Make the test data again with real servers.")
     parser.add_argument("--install", action="store_true", help="only unpack MySQL into the user's cache")
+    parser.add_argument(
+        "--install-mariadb",
+        action="store_true",
+        help="only unpack a newer MariaDB there, and print the folder",
+    )
     parser.add_argument("--only", choices=sorted(FOLDERS), help="make one server's part")
     arguments = parser.parse_args()
     # A stop by `kill` unwinds like Ctrl-C, so that no server is left behind.
@@ -47,6 +56,9 @@ def main() -> int:
     try:
         if arguments.install:
             print(install_mysql().version)
+            return 0
+        if arguments.install_mariadb:
+            print(install_mariadb().root)
             return 0
         for name in [arguments.only] if arguments.only else list(FOLDERS):
             with tempfile.TemporaryDirectory(prefix="binx-testdata-") as folder:
@@ -63,7 +75,8 @@ def main() -> int:
 def make(name: str, work: Path) -> None:
     """Make one server's part in a working folder, then replace what is in the project by it."""
     made = work / "made"
-    make_shop(name, work / "shop", made / "shop")
+    if name in SHOP_OPTIONS:
+        make_shop(name, work / "shop", made / "shop")
     make_small(name, work / "small", made)
     target = FOLDERS[name]
     for path in made.rglob("*"):
@@ -79,9 +92,11 @@ def make(name: str, work: Path) -> None:
 
 
 def new_server(name: str, folder: Path, options: list[str]) -> Server:
-    """A server that is not started yet; MySQL is unpacked first where this machine has none."""
+    """A server that is not started yet; one that this machine does not have is unpacked first."""
     if name == "mariadb":
         return MariaDBServer(folder, options)
+    if name == "newer-mariadb":
+        return MariaDBServer(folder, options, install_mariadb())
     return MySQLServer(folder, options, find_mysql() or install_mysql())
 
 
@@ -130,12 +145,13 @@ def run_marked(server: Server, part: Part) -> dict[str, object]:
 
 def make_small(name: str, work: Path, made: Path) -> None:
     """The logs with one purpose each, and the copy of a log that its server has open."""
-    with new_server(name, work, SMALL_OPTIONS[name]) as server:
-        server.reset()
-        server.sql(IN_USE)
-        (made / "in-use").mkdir(parents=True)
-        shutil.copy(server.binlogs()[-1], made / "in-use")
-        server.sql("DROP DATABASE live")
+    with new_server(name, work, SMALL_OPTIONS.get(name, [])) as server:
+        if name in SHOP_OPTIONS:
+            server.reset()
+            server.sql(IN_USE)
+            (made / "in-use").mkdir(parents=True)
+            shutil.copy(server.binlogs()[-1], made / "in-use")
+            server.sql("DROP DATABASE live")
         record_small(server, FOLDERS[name] / "small", made / "small")
 
 

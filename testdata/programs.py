@@ -1,7 +1,8 @@
 """Where the programs of MySQL and MariaDB are, and how to call them.
 
 MySQL is looked for in the folder that ``BINX_MYSQL_ROOT`` names, in the user's cache (where `install_mysql`
-unpacks Debian's packages) and on the PATH; MariaDB on the PATH.
+unpacks Debian's packages) and on the PATH; MariaDB in the folder that ``BINX_MARIADB_ROOT`` names, else on
+the PATH.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 MYSQL_ROOT_VARIABLE = "BINX_MYSQL_ROOT"
-MYSQL_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "binx" / "mysql"
+MARIADB_ROOT_VARIABLE = "BINX_MARIADB_ROOT"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "binx"
+MYSQL_CACHE = _CACHE / "mysql"
+MARIADB_CACHE = _CACHE / "mariadb"
 MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
+MARIADB_PACKAGES = ("mariadb-server", "mariadb-client")
 MARIADB_PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "mariadb-binlog")
 MARIADB_HINT = (
     "MariaDB's programs are not on the PATH: install mariadb-server (apt-get install mariadb-server)"
@@ -78,6 +84,9 @@ def find_mysql() -> Programs | None:
 
 def find_mariadb() -> Programs | None:
     """MariaDB's programs, or None where this machine lacks one of them."""
+    named = os.environ.get(MARIADB_ROOT_VARIABLE)
+    if named:
+        return Programs(Path(named), _version(_command_in(Path(named), "mariadbd")))
     if any(shutil.which(program) is None for program in MARIADB_PROGRAMS):
         return None
     return Programs(None, _version(["mariadbd"]))
@@ -107,8 +116,18 @@ def need_mariadb() -> Programs:
     return programs
 
 
-def install_mysql(folder: Path = MYSQL_CACHE) -> Programs:
-    """Unpack MySQL's server and client of Debian's unstable suite into a folder, unless they are there.
+def install_mysql() -> Programs:
+    """Unpack MySQL's server and client of Debian's unstable suite into the user's cache; see `_install`."""
+    return _install(MYSQL_CACHE, MYSQL_PACKAGES, "mysqld")
+
+
+def install_mariadb() -> Programs:
+    """Unpack MariaDB's, which are newer than those of Debian's stable suites."""
+    return _install(MARIADB_CACHE, MARIADB_PACKAGES, "mariadbd")
+
+
+def _install(folder: Path, packages: Sequence[str], daemon: str) -> Programs:
+    """Unpack packages of Debian's unstable suite into a folder, unless they are there.
 
     Nothing of the system changes: apt works on lists and a cache of its own beside the folder, and takes the
     packages from the mirror that this machine's own apt sources name.
@@ -116,22 +135,22 @@ def install_mysql(folder: Path = MYSQL_CACHE) -> Programs:
     Raises:
         MissingServerError: this machine is no Debian, or the packages could not be had.
     """
-    if _program_in(folder, "mysqld") is None:
+    if _program_in(folder, daemon) is None:
         work = folder.with_name(folder.name + ".apt")
         unpacked = folder.with_name(folder.name + ".new")
         for leftover in (work, unpacked):
             shutil.rmtree(leftover, ignore_errors=True)
         try:
-            for package in _download(work):
+            for package in _download(work, packages):
                 _run(["dpkg", "-x", str(package), str(unpacked)])
             shutil.rmtree(folder, ignore_errors=True)
             unpacked.rename(folder)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Programs(folder, _version(_command_in(folder, "mysqld")))
+    return Programs(folder, _version(_command_in(folder, daemon)))
 
 
-def _download(work: Path) -> list[Path]:
+def _download(work: Path, packages: Sequence[str]) -> list[Path]:
     """Let apt fetch the packages and all that they need into a folder of their own."""
     mirror, key = _debian_mirror()
     for name in ("lists/partial", "cache/archives/partial"):
@@ -153,7 +172,7 @@ def _download(work: Path) -> list[Path]:
     for name, value in settings.items():
         apt += ["-o", f"{name}={value}"]
     _run([*apt, "update"])
-    _run([*apt, "-y", "--download-only", "install", *MYSQL_PACKAGES])
+    _run([*apt, "-y", "--download-only", "install", *packages])
     return sorted((work / "cache" / "archives").glob("*.deb"))
 
 

@@ -71,6 +71,23 @@ class Server(ABC):
     def _folder_options(self) -> list[str]:
         """The server's options about folders."""
 
+    @property
+    def _base(self) -> Path | None:
+        """The folder of an unpacked installation that has ``bin`` and ``share``."""
+        root = self.programs.root
+        return root / "usr" if root is not None and (root / "usr").exists() else root
+
+    def _base_options(self, shared: str) -> list[str]:
+        """Options that name the folders of an unpacked installation; its files are in ``share/shared``."""
+        base = self._base
+        if base is None:
+            return []
+        options = [f"--basedir={base}"]
+        if (base / "share" / shared / "charsets").exists():
+            options += [f"--character-sets-dir={base}/share/{shared}/charsets"]
+            options += [f"--lc-messages-dir={base}/share/{shared}", f"--plugin-dir={base}/lib/mysql/plugin"]
+        return options
+
     @abstractmethod
     def _log_options(self) -> list[str]:
         """The server's options that make it write the binary log that tests expect."""
@@ -330,18 +347,7 @@ class MySQLServer(Server):
     def _folder_options(self) -> list[str]:
         options = ["--no-defaults", f"--datadir={self.binlog_folder}", f"--log-error={self._error_log}"]
         options += [f"--pid-file={self.folder / 'pid'}", f"--user={getpass.getuser()}", "--secure-file-priv="]
-        base = self._base
-        if base is not None:
-            options.append(f"--basedir={base}")
-        if base is not None and (base / "share" / "mysql" / "charsets").exists():
-            options += [f"--character-sets-dir={base}/share/mysql/charsets"]
-            options += [f"--lc-messages-dir={base}/share/mysql", f"--plugin-dir={base}/lib/mysql/plugin"]
-        return options
-
-    @property
-    def _base(self) -> Path | None:
-        root = self.programs.root
-        return root / "usr" if root is not None and (root / "usr").exists() else root
+        return [*options, *self._base_options("mysql")]
 
     def _log_options(self) -> list[str]:
         options = ["--log-bin=mysql-bin", "--server-id=97", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"]
@@ -363,6 +369,9 @@ class MySQLServer(Server):
         return [f"--character-sets-dir={charsets}"] if charsets is not None and charsets.exists() else []
 
 
+_SYSTEM_SCRIPTS = ("system_tables", "performance_tables", "system_tables_data", "sys_schema")
+
+
 class MariaDBServer(Server):
     """A MariaDB server; see `Server`."""
 
@@ -380,8 +389,12 @@ class MariaDBServer(Server):
     def _folder_options(self) -> list[str]:
         options = ["--no-defaults", f"--datadir={self.binlog_folder}", f"--log-error={self._error_log}"]
         # In a folder of all servers, each that starts removes the temporary tables of the others.
-        options.append(f"--tmpdir={self.folder}")
-        return [*options, f"--pid-file={self.folder / 'pid'}", f"--user={getpass.getuser()}"]
+        options += [
+            f"--tmpdir={self.folder}",
+            f"--pid-file={self.folder / 'pid'}",
+            f"--user={getpass.getuser()}",
+        ]
+        return [*options, *self._base_options("mariadb")]
 
     def _log_options(self) -> list[str]:
         options = ["--log-bin=mysql-bin", "--server-id=10", "--binlog-format=ROW", "--binlog-checksum=CRC32"]
@@ -390,6 +403,9 @@ class MariaDBServer(Server):
 
     def initialize(self) -> None:
         """Make the system tables in an empty data folder."""
+        if self._base is not None:
+            self._bootstrap(self._base / "share" / "mariadb")
+            return
         command = [*self.programs.command("mariadb-install-db"), "--no-defaults", "--skip-test-db"]
         command += [
             f"--datadir={self.binlog_folder}",
@@ -397,6 +413,15 @@ class MariaDBServer(Server):
             f"--user={getpass.getuser()}",
         ]
         _output([*command, "--auth-root-authentication-method=normal"])
+
+    def _bootstrap(self, scripts: Path) -> None:
+        """Do what mariadb-install-db does, which finds no programs of an unpacked installation."""
+        (self.binlog_folder / "mysql").mkdir(parents=True)
+        begin = "CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\nSET @auth_root_socket=NULL;\n"
+        parts = [(scripts / f"mariadb_{name}.sql").read_text() for name in _SYSTEM_SCRIPTS]
+        text = "".join([begin, "SET @skip_auth_anonymous=1;\n", *parts])
+        command = [*self.programs.command(self.daemon), *self._folder_options(), "--bootstrap"]
+        _output([*command, "--enforce-storage-engine=", "--max-allowed-packet=8M"], text.encode())
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from binx.kernels.transactions.table import GtidKind, TransactionTable
 from binx.log.events import stored_payload
 from binx.log.file import BinlogFile
 from binx.log.identifiers import id_at, transaction_ids
+from binx.rows.columns.names import ResolvedTable
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.resolving import TableResolver
@@ -257,9 +258,9 @@ class ChangeDecoder:
         return self._resolver.widths
 
     @property
-    def sequences(self) -> Set[bytes]:
+    def resolved(self) -> Mapping[bytes, ResolvedTable]:
         """See :class:`~binx.rows.resolving.TableResolver`."""
-        return self._resolver.sequences
+        return self._resolver.resolved
 
     def _gtid(self, table: TransactionTable) -> str | None:
         """Return the current transaction's GTID, or None."""

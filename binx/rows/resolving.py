@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from binx.event.column import Column
-from binx.event.format import Flavour
+from binx.event.format import Flavour, FormatDescription
 from binx.event.table_map import TableMap, parse_map_body
 from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
@@ -35,7 +35,7 @@ class TableResolver:
         tables: every table and schema version seen so far.
         widths: column widths from the definition of the latest rows, by the table map's bytes after table ID
             and flags; see :meth:`~binx.kernels.rows.layouts.TableMaps.set_widths`.
-        sequences: the same bytes of the sequences' table maps.
+        resolved: the columns of MariaDB's tables, by the same bytes.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class TableResolver:
         self._last_columns: dict[_TableKey, tuple[Column, ...]] = {}
         self.tables: list[TableChanges] = []
         self.widths: dict[bytes, list[int | None]] = {}
-        self.sequences: set[bytes] = set()
+        self.resolved: dict[bytes, ResolvedTable] = {}
 
     def name(self, number: int) -> tuple[str, str]:
         """Return (db, table) by the table's number."""
@@ -75,12 +75,11 @@ class TableResolver:
         table_map = parse_map_body(map_body, description, position, optional=not self._as_stored)
         self._warn_of_other_columns(table_map)
         valid_from = self._file.commit_version(table.value("start", index))
-        resolved = self._resolved(table_map, description.flavour)
+        resolved = self._resolved(table_map, description)
         changes = TableChanges(table_map.columns, resolved, self._arrow, valid_from)
         if description.flavour is Flavour.MARIADB:
             self._set_widths(number, table_map, changes)
-            if changes.resolved.is_sequence:
-                self.sequences.add(map_body)
+            self.resolved[map_body] = changes.resolved
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None
         layout = tuple(self._maps.columns(number))
@@ -112,11 +111,12 @@ class TableResolver:
             self._maps.set_widths(number, widths)
             self.widths[self._maps.body(number)] = widths
 
-    def _resolved(self, table_map: TableMap, flavour: Flavour) -> ResolvedTable:
+    def _resolved(self, table_map: TableMap, description: FormatDescription) -> ResolvedTable:
         """Resolve the columns; if as_stored, definitions give only the digits of old time types."""
         definition = self._catalog.lookup(table_map.database, table_map.table)
+        flavour = description.flavour
         if not self._as_stored:
-            return resolve_columns(table_map, definition, flavour)
+            return resolve_columns(table_map, definition, flavour, description.version)
         stored = resolve_columns(table_map, None, flavour)
         if flavour is not Flavour.MARIADB or not any(is_old_time(column) for column in table_map.columns):
             return stored

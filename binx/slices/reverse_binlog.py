@@ -4,18 +4,19 @@ Apply it with ``mysqlbinlog --skip-gtids | mysql`` or ``mariadb-binlog | mariadb
 
 It works like ``mariadb-binlog --flashback``, for the logs of both servers: row images are swapped, inserts
 become deletes and deletes inserts, and the order is reversed. Servers apply such events without column names,
-without triggers, and with the logged values of generated columns. The events have no GTIDs: each transaction
-gets a new one when it is applied.
+without triggers, and with the logged values of generated columns, if there are any. The events have no GTIDs:
+each transaction gets a new one when it is applied.
 
-Only row images with all columns can be swapped; any other selected change is refused before the first byte is
-written.
+Only row images with all columns can be swapped, but for generated ones; any other selected change is refused
+before the first byte is written.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from binx.errors import AbsentError, BinxError, RefusedError
@@ -44,10 +45,12 @@ from binx.slices.sql.tables import TableWarnings
 from binx.storage.output import Sink
 
 if TYPE_CHECKING:
+    from binx.rows.columns.names import ResolvedTable
     from binx.rows.decoder import ChangeDecoder
 
 _TYPE_OFFSET = 4
 _SHORT_POST_HEADER, _POST_HEADER = 6, 8
+_COMPUTED = ("virtual", "stored")
 _REVERSED = {
     EventType.WRITE_ROWS_V0: EventType.DELETE_ROWS_V0,
     EventType.UPDATE_ROWS_V0: EventType.UPDATE_ROWS_V0,
@@ -80,22 +83,22 @@ class ReversePart(NamedTuple):
     """A part of the transactions to undo.
 
     Attributes:
-        widths, sequences: see :class:`~binx.rows.resolving.TableResolver`.
+        widths, resolved: see :class:`~binx.rows.resolving.TableResolver`.
     """
 
     file: BinlogFile
     table: TransactionTable
     indexes: Iterable[int]
     widths: Mapping[bytes, list[int | None]]
-    sequences: Set[bytes] = frozenset()
+    resolved: Mapping[bytes, ResolvedTable] = MappingProxyType({})
 
 
 def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
     """Yield the transactions that a search finds.
 
-    The lengths of MariaDB's old temporal types, and which tables are sequences, are only known from
-    definitions, so MariaDB logs are read as for SQL. Others need no definitions, and logs before the selected
-    transactions are skipped.
+    Only definitions tell the lengths of MariaDB's old temporal types, which of its tables are sequences and
+    which columns are generated, so its logs are read as for SQL. Others need no definitions, and logs before
+    the selected transactions are skipped.
 
     Raises:
         DamagedError, UnsupportedError: a file cannot be read.
@@ -116,7 +119,7 @@ def parts_of(search: Search, tables: Catalog) -> Iterator[ReversePart]:
     ):
         if isinstance(item, Begin):
             decoder = decoders[-1]
-            yield ReversePart(item.file, item.table, (item.index,), decoder.widths, decoder.sequences)
+            yield ReversePart(item.file, item.table, (item.index,), decoder.widths, decoder.resolved)
 
 
 def write_reversed(
@@ -178,10 +181,13 @@ class _Reversing:
         transaction = _Transaction(self._events, name, description, counter, self._databases)
         for raw in events:
             event = raw.event
-            if isinstance(event, TableMap) and bytes(raw.body[_POST_HEADER:]) in part.sequences:
-                self._warnings.take_sequence(event.name)
-                continue
-            obstacle = transaction.take(raw)
+            known = None
+            if isinstance(event, TableMap):
+                known = part.resolved.get(bytes(raw.body[_POST_HEADER:]))
+                if known is not None and known.is_sequence:
+                    self._warnings.take_sequence(event.name)
+                    continue
+            obstacle = transaction.take(raw, known)
             if obstacle is not None:
                 self._obstacles.add(obstacle, [name])
         transaction.end()
@@ -231,18 +237,28 @@ class _Transaction:
         self._databases = databases
         self._tables: dict[int, TableMap] = {}
         self._maps: dict[int, bytes] = {}
+        self._generated: dict[int, int] = {}
         self._like = b""
         self._ends, self._followers = True, 0
         self._deleted: set[int] = set()
         self.has_rows = False
         self.unlogged = False
 
-    def take(self, raw: RawEvent) -> str | None:
-        """Add an event; return why it cannot be undone, or None."""
+    def take(self, raw: RawEvent, known: ResolvedTable | None) -> str | None:
+        """Add an event; return why it cannot be undone, or None.
+
+        Args:
+            raw: the event.
+            known: the columns of a table map's table, if definitions were read.
+        """
         event = raw.event
         if isinstance(event, TableMap):
             counted_rows(self._counter, raw, self._description)
             self._tables[event.table_id] = event
+            columns = () if known is None else known.columns
+            self._generated[event.table_id] = sum(
+                1 << index for index, column in enumerate(columns) if column.generated in _COMPUTED
+            )
             content = bytearray(raw.data[:HEADER_SIZE]) + raw.body
             rename_table_map(content, self._databases, self._description)
             self._maps[event.table_id] = bytes(content)
@@ -258,12 +274,14 @@ class _Transaction:
         return None
 
     def _take_rows(self, raw: RawEvent, rows: RowsHeader) -> str | None:
-        full = (1 << rows.column_count) - 1
+        # Servers compute generated columns anew, and new MariaDBs log them with inserts only.
+        full = (1 << rows.column_count) - 1 & ~self._generated[rows.table_id]
         images = (rows.columns_before, rows.columns_after)
+        lacks = any(int.from_bytes(bits, "little") & full != full for bits in images)
         name = self._tables[rows.table_id].name
         if rows.partial:
             return f"updates in {name} that may have parts of JSON documents only (binlog_row_value_options)"
-        if any(int.from_bytes(bits, "little") & full != full for bits in images):
+        if lacks or (rows.kind is RowsKind.UPDATE and rows.columns_before != rows.columns_after):
             return f"changes in {name} whose images lack columns (binlog_row_image was not FULL)"
         if not self.has_rows:
             self.has_rows = True

@@ -9,16 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from binx.errors import RefusedError
-from binx.kernels.walk.scan import Level
 from binx.log.chain.inputs import open_chain
-from binx.log.file import BinlogFile
-from binx.log.scan import Scan
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import extract
 from binx.slices.options import ExtractOptions, OnConflict, SliceFormat
-from binx.slices.reverse_binlog import ReversePart, write_reversed
 from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document
@@ -358,7 +354,7 @@ BEGIN; UPDATE t SET id = id + 10 ORDER BY id DESC; SAVEPOINT s; DELETE FROM keyl
 
 
 def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) -> None:
-    logs_of(server, REVERSED)
+    made = logs_of(server, REVERSED)
 
     def state() -> list[list[tuple[str | None, ...]]]:
         orders = {"t": "1", "keyless": "1, 2"}
@@ -368,9 +364,8 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
     compressed = "" if server.client == "mariadb" else "SET SESSION binlog_transaction_compression = ON;"
     log, undo = log_of(server, compressed + TO_REVERSE), tmp_path / "undo.binlog"
     assert state() != before
-    with undo.open("wb") as output, BinlogFile.open(str(log)) as file:
-        tables = Scan(file, Level.LEVEL_TABLES)
-        write_reversed((ReversePart(file, table, range(len(table)), {}) for table in tables), output)
+    with open_chain([*map(str, made), str(log)]) as chain:
+        extract(chain, Selection(start=Position(log.name, 4)), str(undo), ExtractOptions(reverse=True))
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.script(server.mysqlbinlog(undo, *options))
     assert state() == before
@@ -383,10 +378,11 @@ def test_a_reversed_log_undoes_in_a_database_of_another_name(server: Server, tmp
     server.sql(TO_REVERSE.replace("small", "another"))
     drop_small = "DROP DATABASE IF EXISTS small"
     server.sql(drop_small)
-    log_of(server, REVERSED)
+    made = log_of(server, REVERSED)
     log, undo = log_of(server, TO_REVERSE), tmp_path / "undo.binlog"
-    with open_chain([str(log)]) as chain:
-        extract(chain, Selection(), str(undo), ExtractOptions(reverse=True, databases={"small": "another"}))
+    selection = Selection(start=Position(log.name, 4))
+    with open_chain([str(made), str(log)]) as chain:
+        extract(chain, selection, str(undo), ExtractOptions(reverse=True, databases={"small": "another"}))
     server.sql(drop_small)
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.script(server.mysqlbinlog(undo, *options))

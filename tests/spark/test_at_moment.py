@@ -17,6 +17,8 @@ from binx.spark.lake.restore import write_table
 from binx.spark.lake.state.state import NO_BEGINNING
 from binx.storage.output import open_output
 from tests.cli.process import binx
+from tests.conftest import TESTDATA
+from tests.exports import export
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server, column_effect
 from tests.spark.test_state import ORDERS, Rows
@@ -66,6 +68,26 @@ def test_a_table_is_what_it_was_behind_each_transaction(
         assert rows(tmp_path / "out", ORDERS) == expected
     with pytest.raises(AbsentError, match=r"as of the end of the logs there is no table shop\.orders"):
         rows_at(tmp_path / "lake", None)
+
+
+def test_generated_columns_that_no_image_of_an_update_has_are_unknown_where_they_may_have_changed(
+    tmp_path: Path,
+) -> None:
+    """MariaDB 11.8 logs them with inserts only, also with binlog_row_image=FULL."""
+    log = TESTDATA / "mariadb-11.8" / "small" / "generated.binlog"
+    export(tmp_path / "lake", [log])
+    expected = json.loads(log.with_suffix(".expected.json").read_text())["tables"]
+    changed = {
+        "small.t": {1: ["stored", "virtual", "of_both"], 2: [], 40: ["of_the_key"]},
+        "small.of_stored": {1: ["stored"], 2: []},
+    }
+    for table, unknown in changed.items():
+        found = table_at(str(tmp_path / "lake"), table, None).rows.to_pylist()
+        assert {row["id"]: row["_unknown"] or [] for row in found} == unknown
+        for row, answer in zip(found, expected[table]["rows"], strict=True):
+            for column, value in zip(expected[table]["columns"], answer, strict=True):
+                name = column["name"]
+                assert row[name] is None if name in unknown[row["id"]] else str(row[name]) == value
 
 
 def test_tables_at_a_moment_and_those_of_now_do_not_share_a_folder(tmp_path: Path, load: Load) -> None:

@@ -15,6 +15,7 @@ from binx.event.column import Column, ColumnType
 from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.absent import Absent, absent_value, added_value
+from binx.rows.columns.generated import unlogged_changes
 from binx.rows.columns.schema import SEQUENCE_COLUMNS, ColumnDefinition, Provenance, TableDefinition
 from binx.rows.columns.stored import compatible, logical_type
 from binx.rows.columns.types import LogicalType, mysql_name
@@ -76,8 +77,8 @@ class ResolvedColumn(NamedTuple):
         absent: the column's value if an inserted row's image lacks it; None if unknown.
         added: the column's value in rows that existed when ALTER TABLE added it; None if the column was
             created with its table, or if unknown.
-        changes_unlogged: whether an update's image may lack the column although the update changed it:
-            MariaDB omits virtual columns from partial images.
+        changes_with: the columns that it is computed from, if an update's images may lack the column although
+            the update changed it; None for other columns. See :mod:`binx.rows.columns.generated`.
     """
 
     name: str
@@ -92,7 +93,7 @@ class ResolvedColumn(NamedTuple):
     absent: Absent | None
     added: Absent | None
     provenance: ColumnProvenance
-    changes_unlogged: bool = False
+    changes_with: tuple[str, ...] | None = None
 
 
 class ResolvedTable(NamedTuple):
@@ -146,9 +147,18 @@ def primary_key(columns: Sequence[ResolvedColumn]) -> tuple[str, ...]:
 
 
 def resolve_columns(
-    table_map: TableMap, definition: TableDefinition | None, flavour: Flavour = Flavour.MYSQL
+    table_map: TableMap,
+    definition: TableDefinition | None,
+    flavour: Flavour = Flavour.MYSQL,
+    version: tuple[int, int, int] = (0, 0, 0),
 ) -> ResolvedTable:
     """Combine the facts of a table map, its metadata and the catalog.
+
+    Args:
+        table_map: the table map.
+        definition: the table's definition in the catalog; None if there is none.
+        flavour: the flavour of the server that logged it.
+        version: that server's version.
 
     Raises:
         UnsupportedError: a column's type cannot be in row images.
@@ -174,8 +184,9 @@ def resolve_columns(
     key_source = _key_source(table_map, named, used)
     key = used.row_key if used is not None and key_source is used.provenance else ()
     columns = _resolve_all(table_map.columns, tuple(definitions), source, _KeyFacts(key_source, key))
-    if flavour is Flavour.MARIADB and any(column.generated == "virtual" for column in columns):
-        columns = tuple(column._replace(changes_unlogged=column.generated == "virtual") for column in columns)
+    if flavour is Flavour.MARIADB and any(column.generated for column in columns):
+        pairs = zip(columns, unlogged_changes(definitions, version), strict=True)
+        columns = tuple(column._replace(changes_with=read) for column, read in pairs)
     return ResolvedTable(
         db=table_map.database,
         name=table_map.table,

@@ -102,8 +102,8 @@ def _column_record(column: ResolvedColumn, options: ArrowOptions) -> dict[str, A
     provenance = column.provenance
     # Members that most columns lack are omitted.
     rare: dict[str, Any] = {} if column.added is None else {"added": column.added._asdict()}
-    if column.changes_unlogged:
-        rare["changes_unlogged"] = True
+    if column.changes_with is not None:
+        rare["changes_with"] = list(column.changes_with)
     return {
         "name": column.name,
         "source_name": column.source_name,

@@ -9,7 +9,7 @@ a state are images of the kind ``BASE``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -205,6 +205,7 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
     bits = _bits(present, len(unit.ids))
     kinds = np.asarray(columns["_kind"])
     pairs = pairs_of(pa.table({name: columns[name] for name in HEAD.names}))
+    absences: dict[int, Numbers] = {}
     for index, number in enumerate(unit.ids):
         known = bits[:, index]
         if f"v{number}" not in columns or known.all():
@@ -227,8 +228,42 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
                 if part in columns:
                     columns[part] = columns[part].take(pa.array(before))
             known = known | (pairs & known[before])
-        lapsed = ~known & (kinds == AFTER) & unit.version.columns[index].changes_unlogged
+        absences[number] = known
+    # What these are compared with may itself be filled in above.
+    for number, known in absences.items():
+        changes_with = unit.version.columns[unit.ids.index(number)].changes_with
+        lapsed = None
+        if changes_with is not None:
+            lapsed = ~known & (kinds == AFTER) & _changed(columns, changes_with, bits, pairs, unit)
         columns[f"p{number}"] = pa.array(known, mask=lapsed)
+
+
+def _changed(
+    columns: Mapping[str, Any], names: Collection[str], bits: Numbers, pairs: Numbers, unit: Unit
+) -> Numbers:
+    """Return the after images in which any of some columns may differ from the row before; all for none."""
+    if not names:
+        return np.ones(len(pairs), bool)
+    before = np.maximum(np.arange(len(pairs)) - 1, 0)
+    changed = np.zeros(len(pairs), bool)
+    for index, column in enumerate(unit.version.columns):
+        if column.source_name not in names:
+            continue
+        equal = pairs & bits[before, index] & _equals_previous(columns.get(f"v{unit.ids[index]}"), before)
+        if f"m{unit.ids[index]}" in columns:
+            equal &= _equals_previous(columns[f"m{unit.ids[index]}"], before)
+        changed |= bits[:, index] & ~equal
+    return changed
+
+
+def _equals_previous(values: Any, before: Numbers) -> Numbers:
+    """Return whether each value is that of the row before; False where that cannot be told."""
+    if values is None or pa.types.is_nested(values.type):
+        return np.zeros(len(before), bool)
+    previous = values.take(pa.array(before))
+    both_null = pc.and_(pc.is_null(values), pc.is_null(previous))
+    same = pc.or_(pc.fill_null(pc.equal(values, previous), False), both_null)
+    return np.asarray(same)
 
 
 def pairs_of(rows: pa.Table) -> Numbers:

@@ -29,8 +29,8 @@ class FileColumn:
 
     ``absent`` is the value of an inserted row whose image lacks the column, ``added`` the value that existing
     rows got when the column was added; both None if only the server knows. ``generated`` is ``virtual``,
-    ``stored`` and so on. With ``changes_unlogged``, an update's image may lack the column even though its
-    value changed.
+    ``stored`` and so on. If ``changes_with`` is not None, an update's image may lack the column although its
+    value changed with one of these columns, or with any if there are none.
     """
 
     name: str
@@ -41,7 +41,7 @@ class FileColumn:
     absent: Value | None = None
     added: Value | None = None
     generated: str = ""
-    changes_unlogged: bool = False
+    changes_with: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def read_version(name: str, content: bytes | None) -> Version:
             absent=value(column, "absent"),
             added=value(column, "added"),
             generated=str(column.get("generated") or ""),
-            changes_unlogged=bool(column.get("changes_unlogged")),
+            changes_with=tuple(column["changes_with"]) if "changes_with" in column else None,
         )
         for column in document["columns"]
     )

@@ -305,9 +305,11 @@ def _check_links(chain: Sequence[FileEnds], contents: Sequence[GtidSet], report:
     for (before, content), (after, later) in pairwise(zip(chain, contents, strict=True)):
         if before.chain != after.chain:
             continue
-        if after.file.file_number <= before.file.file_number:
+        is_renamed = before.base != after.base
+        if is_renamed or after.file.file_number <= before.file.file_number:
+            what = "the logs' name changed" if is_renamed else "numbering restarted"
             report.notes.append(
-                f"numbering restarted with {after.file.path}; whether {before.file.path} contains"
+                f"{what} with {after.file.path}; whether {before.file.path} contains"
                 " everything logged before that is unknown"
             )
             continue

@@ -147,7 +147,10 @@ def _prove(store: Store, old: Sequence[ArchivedLog], kept: ArchivedLog) -> None:
         check_object(store, stored)
     if kept.previous_gtids is None:
         return
-    unknown = GtidSet().union(*(log.gtids for log in old)) - GtidSet.parse(kept.previous_gtids)
+    # A server lists only what its logs of the same base name have.
+    base = kept.name.rpartition(".")[0]
+    namesakes = [log.gtids for log in old if log.name.rpartition(".")[0] == base]
+    unknown = GtidSet().union(*namesakes) - GtidSet.parse(kept.previous_gtids)
     if unknown:
         raise DamagedError(
             f"expected the first log that is kept to list the GTIDs of those that expire, found {unknown}"

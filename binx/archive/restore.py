@@ -144,8 +144,8 @@ def _holes(store: Store, chain: Sequence[ArchivedLog], selection: Selection) -> 
     """Yield sentences on missing logs in a chain that may belong to a span of time."""
     for before, after in pairwise(chain):
         ends = [manifest_ends(store, log) for log in (before, after)]
-        if ends[1].file.file_number <= ends[0].file.file_number:
-            continue  # The numbering restarted.
+        if ends[0].base != ends[1].base or ends[1].file.file_number <= ends[0].file.file_number:
+            continue  # The name changed, or the numbering restarted.
         is_over = selection.until is not None and (before.last_commit or 0) >= selection.until
         is_to_come = selection.since is not None and (after.first_commit or _LATEST) < selection.since
         contents = [before.gtids, after.gtids]

@@ -17,6 +17,7 @@ from binx.cli.run import run
 from binx.errors import AbsentError, DamagedError, ExitCode, SourceError, UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.chain.inputs import open_chain
+from binx.log.scan import Scan
 from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
 from binx.storage.store import LocalStore, open_store
@@ -385,3 +386,30 @@ def test_gtids_that_a_server_gave_again_are_told(tmp_path: Path) -> None:
     ended = binx("ls", "--gtid", f"{UUID}:3-4", early / NAMES[0], log)
     assert ended.code == 0
     assert f"{log}: not read, although GTIDs begin anew with it" in ended.err
+
+
+def test_logs_whose_base_name_changed_and_changed_back_are_restored_in_order_and_expire(
+    tmp_path: Path,
+) -> None:
+    source, dest = copy_logs(tmp_path / "logs", 1, 2, 4, 5), tmp_path / "archive"
+    shutil.copy(SHOP / "mysql-bin.000003", source / "other-bin.000001")
+    archive(source, dest)
+    report = check(dest)
+    assert ["name changed" in note for note in report.notes] == [True, True]
+    assert {problem.kind for problem in report.problems} == set()
+    store = open_store(str(dest))
+    span = restore_span(store, Selection(since=0), str(tmp_path / "span"))
+    assert (span.transactions, span.damage) == (1629, ())
+    with open_chain([str(tmp_path / "span")]) as chain:
+        times = [
+            time
+            for table in Scan(chain[0].file)
+            for time in memoryview(table.column("commit_timestamp")).cast("q")
+        ]
+    assert times == sorted(times)
+    *_, newest, other = read_manifests(store)[0]
+    assert (newest.name, other.name) == ("mysql-bin.000005", "other-bin.000001")
+    listed = replace(newest, previous_gtids=str(GtidSet.parse(newest.previous_gtids or "") - other.gtids))
+    (dest / manifest_name(newest.stem)).write_bytes(encode_manifest(listed))
+    assert {report.state for report in expire(store, 0)} == {State.EXPIRED}
+    assert stored_names(dest) == ["mysql-bin.000005"]

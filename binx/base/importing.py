@@ -25,8 +25,10 @@ from binx.dataset.options import ParquetOptions
 from binx.errors import AbsentError, UnsupportedError, UsageError
 from binx.event.gtid.sources import DomainSource
 from binx.log.backup_position import BackupPosition, read_backup_position, reading_backup
+from binx.log.selection.moments import parse_time
 
 _HEAD_BYTES = 65_536
+_ODD_TIMES, _NEVER = parse_time("2000-01-01"), parse_time("9999-12-31")
 MYDUMPER, MYSQL_SHELL, PARQUET = "mydumper", "MySQL Shell", "Parquet"
 _METADATA = "metadata"
 _SQL = r"\.sql(?:\.gz|\.zst)?$"
@@ -172,7 +174,9 @@ def _dump_input(path: str, position: BackupPosition | None) -> _Input:
 def _extent(files: Iterable[Path]) -> tuple[int, int]:
     """Return the total size of files in bytes, and when the last one was written, in µs since 1970."""
     stats = [file.stat() for file in files]
-    return sum(stat.st_size for stat in stats), max(stat.st_mtime_ns for stat in stats) // 1000
+    written = max(stat.st_mtime_ns for stat in stats) // 1000
+    # Some archives and object stores give files no time, or one at the beginning of all time.
+    return sum(stat.st_size for stat in stats), written if written > _ODD_TIMES else _NEVER
 
 
 def _reached(progress: Callable[[int], None], before: int, read: int) -> None:

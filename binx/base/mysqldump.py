@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 from binx.base.dump_text import DumpText, Insert, Note, Sql, open_text
 from binx.base.source import BaseSource
 from binx.errors import DamagedError, RefusedError
 from binx.log.backup_position import position_in_dump
+from binx.log.selection.moments import parse_time
 from binx.rows.columns.types import Kind
 from binx.rows.ddl.dump import used_database
 
@@ -24,8 +24,8 @@ _ZONE = re.compile(_SET + r"TIME_ZONE\s*=\s*'([^']*)'", re.IGNORECASE)
 _INSERT = re.compile(r"(?:INSERT|REPLACE)\s", re.IGNORECASE)
 _COMMENTED = re.compile(r"^-- (?:MySQL|MariaDB) dump ", re.MULTILINE)
 _COMPLETED = re.compile(r"\n-- Dump completed(?: on (\d+-\d\d-\d\d) +(\d+:\d\d:\d\d))?")
-_WEST = timedelta(hours=12)
-"""The most that local time is behind UTC."""
+_ZONES = 14 * 3600 * 1_000_000
+"""The most that local time differs from UTC, in µs."""
 _FILLED = re.compile(r"-- Dumping data for table (?:`((?:[^`]|``)+)`|(.+))$")
 _UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
 _SHOWN = 80
@@ -147,9 +147,9 @@ def read_mysqldump(source: BaseSource, head: str, progress: Callable[[int], None
                 offset=text.position,
             )
         if completed is not None and completed[1]:
-            # Files may be copied later; the note is in local time.
-            latest = datetime.fromisoformat(f"{completed[1]} {completed[2]:0>8}Z") + _WEST
-            source.written = min(source.written, int(latest.timestamp()) * 1_000_000)
+            # A copy of the file may have another time; the note is in local time.
+            noted = parse_time(f"{completed[1]} {completed[2]:0>8}")
+            source.written = max(noted - _ZONES, min(source.written, noted + _ZONES))
         source.leave_out_unfilled()
         source.sha256 = text.sha256
         # MariaDB's dumps of all databases have GTIDs at the end, unread until now in a compressed dump.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from binx.dataset.dataset import DataSet
 from binx.dataset.options import ParquetOptions
 from binx.errors import AbsentError, BinxError, UsageError
 from binx.kernels.text.tuples import Encoding, TupleColumns
+from binx.log.selection.moments import parse_time
 
 DUMP = r"""-- MySQL dump 10.13  Distrib 9.7.0
 -- Host: localhost    Database: shop
@@ -116,6 +118,17 @@ def test_a_dump_is_taken_once(tmp_path: Path) -> None:
     assert written == {path: path.stat().st_mtime_ns for path in (tmp_path / "lake").rglob("*.parquet")}
     assert DataSet(tmp_path / "lake").forget("dump.sql")
     assert not list((tmp_path / "lake").rglob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "written"), [("2001-01-01", "23T13"), ("2026-11-24", "24T00"), ("2030-01-01", "24T17")]
+)
+def test_a_dump_was_written_within_a_day_of_what_it_notes(tmp_path: Path, changed: str, written: str) -> None:
+    dump = tmp_path / "dump.sql"
+    dump.write_text(DUMP.replace("-- Dump completed", "-- Dump completed on 2026-11-24  3:00:00"))
+    os.utime(dump, (parse_time(changed) // 1_000_000,) * 2)
+    (report,) = import_bases([str(dump)], str(tmp_path / "lake"), ParquetOptions())
+    assert report.manifest["base"]["written"] == f"2026-11-{written}:00:00Z"
 
 
 def test_gtids_at_the_end_of_a_compressed_dump_are_found(tmp_path: Path) -> None:

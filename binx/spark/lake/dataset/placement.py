@@ -171,8 +171,8 @@ class _Placing:
         for seen in self._base.seen.values():
             if seen.anew:
                 yield (
-                    f"{seen.anew} was committed behind the base, whose GTIDs have that number: they began"
-                    " anew (RESET MASTER), and what the base has of them is not known: make a new dump"
+                    f"{seen.anew} was committed behind the base, whose GTIDs have that number: if they began"
+                    " anew (RESET MASTER), it is not the base's, and rows are missing; make a new dump"
                 )
         if not all(seen.whole for seen in self._base.seen.values()):
             return

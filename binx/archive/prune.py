@@ -78,10 +78,16 @@ def remove(ends: FileEnds) -> None:
         synchronize([path.parent])
 
 
-def purge_statement(logs: SourceLogs, last: FileEnds) -> str:
-    """Return the statement that purges a server's logs up to and including one of them."""
+def purge_statement(logs: SourceLogs, last: FileEnds) -> str | None:
+    """Return the statement that purges a server's logs up to and including one of them.
+
+    None if the next log has another base name than the newest: the server no longer knows it.
+    """
     chain = next(chain for chain in by_chain((*logs.closed, *logs.open)) if last in chain)
-    next_name = chain[chain.index(last) + 1].file.name
+    following = chain[chain.index(last) + 1]
+    if following.base != chain[-1].base:
+        return None
+    next_name = following.file.name
     between = [log.name for log in logs.unreadable if log.is_within(last.file.name, next_name)]
     quoted = min([next_name, *between], key=number_of).replace("\\", "\\\\").replace("'", "''")
     return f"PURGE BINARY LOGS TO '{quoted}'"

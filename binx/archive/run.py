@@ -199,7 +199,7 @@ class ArchiveRun:
             try:
                 prove(store, ends, log)
                 if logs.index is not None:
-                    self.report.purge = purge_statement(logs, ends)
+                    self.report.purge = purge_statement(logs, ends) or self.report.purge
                     yield LogReport(State.PURGEABLE, path)
                 elif self.request.dry_run:
                     yield LogReport(State.WOULD_PRUNE, path)

@@ -253,6 +253,17 @@ def test_what_a_server_has_in_its_index_is_left_to_the_server(source: Path, tmp_
         assert left(source) == [*LOGS, "mysql-bin.000005", "mysql-bin.index"]
 
 
+def test_a_server_whose_logs_were_renamed_purges_up_to_one_that_it_knows(
+    source: Path, tmp_path: Path
+) -> None:
+    (source / LOGS[2]).rename(source / "other-bin.000001")
+    (source / "other-bin.index").write_text("./other-bin.000001\n")
+    (source / "mysql-bin.index").write_text("".join(f"./{LOGS[number]}\n" for number in (0, 1, 3)))
+    assert archive(source, tmp_path / "archive", prune_days=7)[1].purge == f"PURGE BINARY LOGS TO '{LOGS[3]}'"
+    os.utime(source / "other-bin.000001")
+    assert archive(source, tmp_path / "archive", prune_days=7)[1].purge == f"PURGE BINARY LOGS TO '{LOGS[1]}'"
+
+
 def test_with_tables_only_what_they_hold_goes(source: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     archive(source, tmp_path / "archive", parquet=str(lake))

@@ -104,14 +104,6 @@ def test_logs_of_a_replica_from_before_the_base_are_not_applied_again(tmp_path: 
     assert notes(table_at(str(tmp_path), "shop.orders", None)) == expected
 
 
-def test_transactions_that_neither_base_nor_logs_have_are_told(tmp_path: Path) -> None:
-    server = server_with(6)
-    server.export(tmp_path, server.logs[1], whole=True, first=server.logs[1].images[3].scn)
-    take_base(tmp_path, (1, 2), gtid(server, "1-3"))
-    (reason,) = table_at(str(tmp_path), "shop.orders", None).missing
-    assert gtid(server, "4") in reason
-
-
 def test_a_transaction_prepared_before_a_base_and_committed_behind_it_is_told(tmp_path: Path) -> None:
     server = server_with(2)
     end = server.xa("X'01',X'',1", ("insert", ORDERS, {"id": 9, "note": "prepared"}))

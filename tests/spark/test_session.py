@@ -26,7 +26,6 @@ from binx.spark.lake.state.state import Options
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
 from tests.object_store import Bucket, object_store
-from tests.spark.conftest import Load, files_of
 from tests.spark.test_shop import one_process, put
 
 
@@ -78,19 +77,6 @@ def test_spark_reads_an_index_file(spark: Any, tmp_path: Path) -> None:
     expected = pq.read_table(index, columns=["gtid", "start", "rows", "tables"]).to_pylist()
     rows = spark.read.parquet(str(index)).select("gtid", "start", "rows", "tables").orderBy("start").collect()
     assert [row.asDict(recursive=True) for row in rows] == expected
-
-
-def test_the_measured_data_set_leads_to_the_rows_that_live(tmp_path: Path, load: Load) -> None:
-    shop = Shop(10_000)
-    for images in (4_000, 3_000):
-        shop.write_log(tmp_path / "in", images)
-        # Its logs begin without a CREATE TABLE.
-        code, summary = load(tmp_path / "in", tmp_path / "out", "--verify", "--accept-losses")
-        [table] = summary["tables"]
-        assert (code, table["current"]) == (0, shop.rows)
-    files = files_of(tmp_path / "out", ("bench", "orders"))
-    found = duckdb.execute(f"SELECT id FROM read_parquet({files}) ORDER BY id")
-    assert [number for (number,) in found.fetchall()] == [int(number) for number in shop.alive.nonzero()[0]]
 
 
 def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: Any) -> None:

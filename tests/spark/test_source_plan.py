@@ -210,33 +210,6 @@ def test_a_table_that_no_log_changes_is_told_with_those_that_there_are() -> None
         table_schema(request(LOGS[0], table="shop.order"))
 
 
-@pytest.mark.parametrize(
-    ("array", "wanted", "values"),
-    [
-        (pa.array([0, 2**64 - 1], pa.uint64()), pa.decimal128(20, 0), [0, 2**64 - 1]),
-        (pa.array([-1, None], pa.duration("us")), pa.int64(), [-1, None]),
-        (pa.array(["a", "b"]).dictionary_encode(), pa.string(), ["a", "b"]),
-        (pa.array([[1.5], None, []], pa.list_(pa.float32())), pa.list_(pa.float64()), [[1.5], None, []]),
-        (
-            pa.array(
-                [{"srid": 2**32 - 1, "wkb": b"w"}, None],
-                pa.struct([("srid", pa.uint32()), ("wkb", "binary")]),
-            ),
-            pa.struct([("srid", pa.int64()), ("wkb", pa.binary())]),
-            [{"srid": 2**32 - 1, "wkb": b"w"}, None],
-        ),
-    ],
-)
-def test_values_stay_what_they_are_in_types_that_spark_takes(
-    array: pa.Array, wanted: pa.DataType, values: list[Any]
-) -> None:
-    for piece in (array, pa.concat_arrays([array.slice(1), array]).slice(len(array) - 1)):
-        batch = pa.RecordBatch.from_arrays([piece], ["x"])
-        column = fitted(batch, pa.schema([("x", wanted)])).column("x")
-        assert column.type == wanted
-        assert column.to_pylist() == values[-len(piece) :]
-
-
 def test_a_value_that_a_type_cannot_hold_is_an_error() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([300])], ["x"])
     with pytest.raises(BinxError, match="column x, which is int64, cannot be read as int8"):

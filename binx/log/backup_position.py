@@ -29,7 +29,7 @@ _NOTE_MAXIMUM = 16 * 1024 * 1024
 
 _DUMP_POSITION = re.compile(
     r"^(?:-- )?\s*CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+TO\s+(?:MASTER|SOURCE)_LOG_FILE"
-    r"\s*=\s*'([^']+)'\s*,\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)",
+    r"\s*=\s*'([^']+)'\s*,\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)(?=\D)",
     re.IGNORECASE | re.MULTILINE,
 )
 _DUMP_GTIDS = re.compile(

@@ -255,6 +255,16 @@ def test_a_dump_tells_its_position(compressed: bool, tmp_path: Path) -> None:
     )
 
 
+def test_a_position_that_is_read_only_in_part_is_none(tmp_path: Path) -> None:
+    """As behind a set of GTIDs of many sources: only the beginning of a dump is read."""
+    path = tmp_path / "dump.sql"
+    position = "-- CHANGE MASTER TO MASTER_LOG_FILE='mysql-bin.000001', MASTER_LOG_POS=888"
+    # The last of its digits is the first byte that is not read.
+    path.write_text(f"{position};\n".rjust(65_536 + len("8;\n"), "\n") + "-- rows\n" * 10_000)
+    with pytest.raises(UsageError, match="notes its position"):
+        read_backup_position(str(path))
+
+
 def test_mariadbs_dump_tells_its_gtids_at_its_end_and_rows_tell_none(tmp_path: Path) -> None:
     path = tmp_path / "dump.sql"
     path.write_text(

@@ -24,12 +24,12 @@ from binx.archive.objects import Storage
 from binx.archive.prune import prove, prunable, purge_statement, remove
 from binx.archive.report import ArchiveRequest, LogReport, RunReport, State
 from binx.archive.sources import SourceLogs, UnreadableLog, open_source_logs
-from binx.archive.writing import DamagedLogError, archive_log, damage_of_open, keep_unreadable
+from binx.archive.writing import KEEP, DamagedLogError, archive_log, damage_of_open, keep_unreadable
 from binx.dataset.continuation import ChainState
 from binx.dataset.dataset import DataSet, escape_name
 from binx.dataset.options import ParquetOptions
 from binx.dataset.parquet import to_parquet
-from binx.errors import AbsentError, BinxError, OutputError, RefusedError, UsageError
+from binx.errors import AbsentError, BinxError, DamagedError, OutputError, RefusedError, UsageError
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.file import BinlogFile
@@ -145,7 +145,7 @@ class ArchiveRun:
             if any((kept.name, kept.sha256) == (log.name, sha256) for kept in known):
                 return None
             if not self.request.keep_damaged:
-                raise log.error
+                raise DamagedError(f"{log.error.message}; {KEEP}", path=log.path)
             if self.request.dry_run:
                 return State.WOULD_ARCHIVE
             return keep_unreadable(source, sha256, log.error, storage)

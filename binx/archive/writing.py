@@ -48,6 +48,9 @@ _DAMAGE = frozenset(
 )
 """Problems that mean that the bytes differ from what the server wrote, or may differ."""
 
+KEEP = "--on-damage keep archives it as it is"
+"""Advice for a damaged log that nobody writes any more."""
+
 LONGEST_FRAME = 64 * FRAME_BYTES
 """Frame size where the ends of transactions are unknown."""
 
@@ -58,10 +61,10 @@ _STEPS = 4
 class DamagedLogError(DamagedError):
     """A damaged log was not archived."""
 
-    def __init__(self, problems: tuple[Problem, ...], path: str) -> None:
+    def __init__(self, problems: tuple[Problem, ...], path: str, advice: str = "") -> None:
         more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
         first = problems[0]
-        super().__init__(f"damaged, not archived: {first.message}{more}; {first.action}", path=path)
+        super().__init__(f"damaged, not archived: {first.message}{more}; {first.action}{advice}", path=path)
         self.problems = problems
 
 
@@ -91,7 +94,7 @@ def archive_log(
     problems = [*check.problems, *_lost_gtids(ends, check.gtids)]
     damage = tuple(problem for problem in problems if problem.kind in _DAMAGE)
     if damage and not keep_damaged:
-        raise DamagedLogError(damage, file.path)
+        raise DamagedLogError(damage, file.path, f"; {KEEP}")
     names = object_names(stem(file.name, file.identity, sha256))
     log = _write_log(
         file.source, _cuts_of_damaged(file) if damage else _cuts(file), storage, names[0], sha256

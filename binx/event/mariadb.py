@@ -1,8 +1,7 @@
-"""Parse MariaDB's own events: GTID, GTID list, binlog checkpoint and start encryption.
+"""Parse MariaDB's own events: GTID, GTID list and binlog checkpoint.
 
 Source: MariaDB's sql/log_event.h and log_event.cc (``Gtid_log_event``,
-``Gtid_list_log_event``, ``Binlog_checkpoint_log_event``,
-``Start_encryption_log_event``).
+``Gtid_list_log_event``, ``Binlog_checkpoint_log_event``).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from binx.event.statement import XaXid, read_xa_xid
 
 _LIST_COUNT = (1 << 28) - 1
 _LIST_ENTRY_SIZE = 16
-_NONCE_SIZE = 12
 
 
 class MariadbGtidFlag(IntFlag):
@@ -112,18 +110,6 @@ class BinlogCheckpoint(NamedTuple):
     file: str
 
 
-class StartEncryption(NamedTuple):
-    """All events after this one are encrypted; Percona Server has the same event with its own type code.
-
-    Attributes:
-        key_version: version of the key in the server's key management plugin.
-    """
-
-    scheme: int
-    key_version: int
-    nonce: bytes
-
-
 def parse_mariadb_gtid(body: memoryview, header: EventHeader, description: FormatDescription) -> MariadbGtid:
     """Read MariaDB's GTID; its fields are padded with zeros to 19 bytes."""
     reader = body_reader(body, header)
@@ -168,11 +154,3 @@ def parse_binlog_checkpoint(
     """Read BINLOG_CHECKPOINT."""
     reader = body_reader(body, header)
     return BinlogCheckpoint(reader.text(reader.u32()))
-
-
-def parse_start_encryption(
-    body: memoryview, header: EventHeader, description: FormatDescription
-) -> StartEncryption:
-    """Read START_ENCRYPTION of MariaDB or Percona Server."""
-    reader = body_reader(body, header)
-    return StartEncryption(reader.u8(), reader.u32(), reader.raw(_NONCE_SIZE))

@@ -26,19 +26,15 @@ Event = (
     | mariadb.BinlogCheckpoint
     | mariadb.MariadbGtid
     | mariadb.MariadbGtidList
-    | mariadb.StartEncryption
     | payload.TransactionPayload
     | previous.PreviousGtids
     | query.DeleteFile
     | query.ExecuteLoadQuery
     | query.LoadBlock
     | query.Query
-    | replication.Heartbeat
-    | replication.Ignorable
     | replication.Incident
     | replication.Rotate
     | replication.Stop
-    | replication.TransactionContext
     | replication.ViewChange
     | rows.RowsHeader
     | statement.Intvar
@@ -67,24 +63,18 @@ PARSERS: dict[int, Parser] = {
     EventType.EXECUTE_LOAD_QUERY: query.parse_execute_load_query,
     EventType.TABLE_MAP: table_map.parse_table_map,
     EventType.INCIDENT: replication.parse_incident,
-    EventType.HEARTBEAT: replication.parse_heartbeat,
-    EventType.IGNORABLE: replication.parse_ignorable,
     EventType.ROWS_QUERY: statement.parse_rows_query,
     EventType.GTID: gtids.parse_gtid,
     EventType.ANONYMOUS_GTID: gtids.parse_gtid,
     EventType.PREVIOUS_GTIDS: previous.parse_previous_gtids,
-    EventType.TRANSACTION_CONTEXT: replication.parse_transaction_context,
     EventType.VIEW_CHANGE: replication.parse_view_change,
     EventType.XA_PREPARE: statement.parse_xa_prepare,
     EventType.TRANSACTION_PAYLOAD: payload.parse_transaction_payload,
-    EventType.HEARTBEAT_V2: replication.parse_heartbeat,
     EventType.GTID_TAGGED: gtids.parse_gtid,
-    EventType.PERCONA_START_ENCRYPTION: mariadb.parse_start_encryption,
     EventType.MARIADB_ANNOTATE_ROWS: statement.parse_rows_query,
     EventType.MARIADB_BINLOG_CHECKPOINT: mariadb.parse_binlog_checkpoint,
     EventType.MARIADB_GTID: mariadb.parse_mariadb_gtid,
     EventType.MARIADB_GTID_LIST: mariadb.parse_mariadb_gtid_list,
-    EventType.MARIADB_START_ENCRYPTION: mariadb.parse_start_encryption,
     EventType.MARIADB_QUERY_COMPRESSED: query.parse_query,
     **dict.fromkeys(rows.ROWS_TYPES, rows.parse_rows_header),
 }

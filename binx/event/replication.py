@@ -1,4 +1,4 @@
-"""Parse ROTATE, STOP, INCIDENT, heartbeat and group replication events.
+"""Parse ROTATE, STOP, INCIDENT and VIEW_CHANGE events.
 
 Sources: MySQL's libs/mysql/binlog/event/control_events.cpp and codecs/binary.cpp.
 """
@@ -8,13 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from binx.event.format import FormatDescription
-from binx.event.header import EventHeader, EventType
-from binx.event.reader import Reader, body_reader
+from binx.event.header import EventHeader
+from binx.event.reader import body_reader
 
 _INCIDENT_NAMES = {1: "LOST_EVENTS"}
-_HEARTBEAT_END = 0
-_HEARTBEAT_FILE = 1
-_HEARTBEAT_POSITION = 2
 _VIEW_ID_SIZE = 40
 
 
@@ -39,52 +36,10 @@ class Incident(NamedTuple):
         return _INCIDENT_NAMES.get(self.number) or f"incident {self.number}"
 
 
-class Heartbeat(NamedTuple):
-    """A heartbeat that a server sends to replicas; servers never write it to a file.
-
-    Attributes:
-        log_position: offset in that file; None in the first version, which has it in the header.
-    """
-
-    file: str
-    log_position: int | None
-
-
-class Ignorable(NamedTuple):
-    """An event that readers may ignore if they do not know its type."""
-
-    body: bytes
-
-
-class TransactionContext(NamedTuple):
-    """A transaction's data for certification by group replication.
-
-    Attributes:
-        gtid_specified: whether the client gave its GTID.
-        snapshot_version: encoded GTID set that the transaction saw.
-        write_set: hashes of changed rows.
-        read_set: hashes of rows that were read.
-    """
-
-    server_uuid: str
-    thread_id: int
-    gtid_specified: bool
-    snapshot_version: bytes
-    write_set: tuple[bytes, ...]
-    read_set: tuple[bytes, ...]
-
-
 class ViewChange(NamedTuple):
-    """A member joined or left a replication group.
-
-    Attributes:
-        sequence_number: the certifier's next number.
-        certification: pairs of row hash and encoded GTID set.
-    """
+    """A member joined or left a replication group."""
 
     view_id: str
-    sequence_number: int
-    certification: tuple[tuple[bytes, bytes], ...]
 
 
 def parse_incident(body: memoryview, header: EventHeader, description: FormatDescription) -> Incident:
@@ -94,58 +49,10 @@ def parse_incident(body: memoryview, header: EventHeader, description: FormatDes
     return Incident(fixed.u16(), reader.text(reader.u8()) if reader.remaining else "")
 
 
-def parse_heartbeat(body: memoryview, header: EventHeader, description: FormatDescription) -> Heartbeat:
-    """Read HEARTBEAT or HEARTBEAT_V2."""
-    reader = body_reader(body, header)
-    if header.type == EventType.HEARTBEAT:
-        return Heartbeat(reader.text(reader.remaining), None)
-    file, position = "", None
-    while reader.remaining:
-        kind = reader.packed()
-        if kind == _HEARTBEAT_END:
-            break
-        value = reader.slice(reader.packed())
-        if kind == _HEARTBEAT_FILE:
-            file = value.text(value.remaining)
-        elif kind == _HEARTBEAT_POSITION:
-            position = value.packed()
-    return Heartbeat(file, position)
-
-
-def parse_ignorable(body: memoryview, header: EventHeader, description: FormatDescription) -> Ignorable:
-    """Read IGNORABLE, whose body has no meaning."""
-    return Ignorable(bytes(body))
-
-
-def parse_transaction_context(
-    body: memoryview, header: EventHeader, description: FormatDescription
-) -> TransactionContext:
-    """Read TRANSACTION_CONTEXT."""
-    reader = body_reader(body, header)
-    uuid_size, thread_id, gtid_specified = reader.u8(), reader.u32(), reader.u8() != 0
-    snapshot_size, writes, reads = reader.u32(), reader.u32(), reader.u32()
-    return TransactionContext(
-        server_uuid=reader.text(uuid_size),
-        thread_id=thread_id,
-        gtid_specified=gtid_specified,
-        snapshot_version=reader.raw(snapshot_size),
-        write_set=_items(reader, writes),
-        read_set=_items(reader, reads),
-    )
-
-
 def parse_view_change(body: memoryview, header: EventHeader, description: FormatDescription) -> ViewChange:
-    """Read VIEW_CHANGE."""
-    reader = body_reader(body, header)
-    view_id = reader.raw(_VIEW_ID_SIZE).split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
-    sequence_number = reader.u64()
-    count = reader.count(reader.u32(), 2 + 4, "entries")
-    entries = tuple((reader.raw(reader.u16()), reader.raw(reader.u32())) for _ in range(count))
-    return ViewChange(view_id, sequence_number, entries)
-
-
-def _items(reader: Reader, number: int) -> tuple[bytes, ...]:
-    return tuple(reader.raw(reader.u16()) for _ in range(reader.count(number, 2, "row hashes")))
+    """Read VIEW_CHANGE up to what the group certifies with."""
+    view_id = body_reader(body, header).raw(_VIEW_ID_SIZE)
+    return ViewChange(view_id.split(b"\0", 1)[0].decode("utf-8", "backslashreplace"))
 
 
 _POST_HEADER = 8

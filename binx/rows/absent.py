@@ -27,7 +27,8 @@ _MOST_DIGITS_OF_64_BITS = 20
 _MINUTE = 60
 _MOST_HOURS = 838
 _YEARS = range(1901, 2156)
-_PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_PLAIN = re.compile(r"(?!-[0.]+$)-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_ROUNDED = re.compile(r"(?:float|double)\(\d+,(\d+)\)")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)?")
 _TIME = re.compile(r"(-?)(\d{1,3}):(\d\d):(\d\d)(?:\.(\d{1,6}))?")
@@ -54,7 +55,7 @@ def absent_value(known: ColumnDefinition | None, logical: LogicalType, nullable:
     default = known.default
     if default is None:
         return Absent() if nullable else _implicit(logical)
-    return _value_of(default, logical)
+    return _value_of(default, known, logical)
 
 
 def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent | None:
@@ -64,7 +65,7 @@ def added_value(known: ColumnDefinition | None, logical: LogicalType) -> Absent 
     """
     if known is None or known.generated is not None or known.added is None:
         return None
-    return _value_of(known.added, logical)
+    return _value_of(known.added, known, logical)
 
 
 def filled_value(
@@ -90,7 +91,7 @@ def filled_value(
     return Absent("") if logical.kind is Kind.ENUM else _implicit(logical)
 
 
-def _value_of(default: Default, logical: LogicalType) -> Absent | None:
+def _value_of(default: Default, known: ColumnDefinition, logical: LogicalType) -> Absent | None:
     if default.kind is DefaultKind.NULL:
         return Absent()
     if default.kind is DefaultKind.IMPLICIT:
@@ -98,6 +99,11 @@ def _value_of(default: Default, logical: LogicalType) -> Absent | None:
     read = _READERS.get(logical.kind)
     if default.kind is DefaultKind.EXPRESSION or read is None:
         return None
+    if rounded := _ROUNDED.match(known.mysql_type):
+        # What has more digits is rounded in binary.
+        number = _number(default)
+        if number is None or -int(number.as_tuple().exponent) > int(rounded[1]):
+            return None
     return read(default, logical)
 
 
@@ -166,6 +172,11 @@ def _decimal(default: Default, logical: LogicalType) -> Absent | None:
 
 
 def _bits(default: Default, logical: LogicalType) -> Absent | None:
+    if default.kind is DefaultKind.STRING:
+        if not default.constant.isascii():
+            return None
+        # Of a text, the bytes are the bits.
+        default = default._replace(kind=DefaultKind.BYTES, constant=default.constant.encode().hex())
     number = _number(default)
     if number is None or not 0 <= number < 1 << (logical.length or 1) or number != int(number):
         return None

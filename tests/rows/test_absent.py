@@ -45,6 +45,7 @@ TIME = LogicalType(Kind.TIME, "time", fraction=1)
 ENUM = LogicalType(Kind.ENUM, "enum", members=("a", "b"))
 SET = LogicalType(Kind.SET, "set", members=("a", "b", "c"))
 BINARY = LogicalType(Kind.BINARY, "binary", length=3)
+DOUBLE = LogicalType(Kind.FLOAT64, "double")
 BITS = LogicalType(Kind.BITS, "bit", length=9)
 
 
@@ -63,6 +64,8 @@ BITS = LogicalType(Kind.BITS, "bit", length=9)
         ("DECIMAL(5,2) DEFAULT '-0.005'", DECIMAL, "-0.01"),
         ("DECIMAL(5,2) DEFAULT -0", DECIMAL, "0.00"),
         ("BIT(9) DEFAULT b'100000001'", BITS, "257"),
+        ("BIT(9) DEFAULT '5'", BITS, "53"),
+        ("DOUBLE(7,3) DEFAULT '1.500'", DOUBLE, "1.5"),
         ("VARCHAR(5) DEFAULT 'a''\\\\b'", TEXT, "a'\\b"),
         ("VARCHAR(5) DEFAULT N'é'", TEXT, "é"),
         ("VARCHAR(5) DEFAULT x'c3a9'", TEXT, "é"),
@@ -133,6 +136,10 @@ def test_what_no_calendar_has_is_what_the_server_prints(
         ("INT DEFAULT (1 + 2)", INT),
         ("INT DEFAULT abs(-3)", INT),
         ("INT DEFAULT 1.5", INT),
+        ("DOUBLE(7,3) DEFAULT 1.23456", DOUBLE),
+        ("DOUBLE(7,3) DEFAULT 1e-400", DOUBLE),
+        ("BIT(9) DEFAULT 'é'", BITS),
+        ("VARCHAR(5) DEFAULT -0.0", TEXT),
         ("INT DEFAULT 1e999999999", INT),
         pytest.param(f"INT DEFAULT {'9' * 100_000}", INT, id="a number of many digits"),
         pytest.param(f"INT DEFAULT 0x{'9' * 1_000_000}", INT, id="many bytes"),

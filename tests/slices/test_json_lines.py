@@ -268,38 +268,6 @@ def test_heads_tell_the_transactions() -> None:
         assert f";gtid={one['gtid']};" in metadata
 
 
-def test_rows_have_the_values_before_as_keys_and_after_as_columns() -> None:
-    actions = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
-    expected = []
-    for one in documents(SHOP):
-        for change in one["changes"]:
-            expected.append(
-                (
-                    actions[change["type"]],
-                    change["table"],
-                    list(change.get("after") or ()),
-                    list(change.get("before") or ()),
-                )
-            )
-    found: list[tuple[str, str, list[str], list[str]]] = []
-    numbers: dict[tuple[str, str], set[str]] = {}
-    action = table = ""
-    for line in listing(SHOP).splitlines():
-        if line.startswith(" - ACTION = "):
-            action = line.rpartition(" ")[2]
-        elif line.startswith(" - TABLE = "):
-            table = line.rpartition(" ")[2]
-        elif line.startswith(" - ROW# = "):
-            found.append((action, table, [], []))
-        elif match := re.match(r"  - (COL|KEY)\((\d+): (.+?)\) = ", line):
-            columns, keys = found[-1][2:]
-            (columns if match[1] == "COL" else keys).append(match[3])
-            numbers.setdefault((table, match[3]), set()).add(match[2])
-    assert found == expected
-    # A column keeps its place in the table, whatever columns an image lacks.
-    assert all(len(places) == 1 for places in numbers.values())
-
-
 def fragments(text: str) -> list[tuple[int, int, bool, str]]:
     parts = HEAD.split(text)[1:]
     return [

@@ -32,14 +32,11 @@ from binx.slices.sql import undo as undo_module
 from binx.slices.sql.foreign_keys import Child, Gone
 from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
 from binx.slices.sql.undo import UndoReport, write_undo
-from binx.slices.sql.write import check_sql, write_sql
+from binx.slices.sql.write import check_sql
 from tests.conftest import TESTDATA
 from tests.slices.sql.sql_of import everything
 
 MYSQL, MARIADB = TESTDATA / "mysql-9.7", TESTDATA / "mariadb-10.11"
-STATEMENT = re.compile(r"^(?:INSERT INTO|UPDATE|DELETE FROM|BEGIN|COMMIT)[^\n]*;$", re.MULTILINE)
-CHANGE = re.compile(r"^(INSERT INTO|UPDATE|DELETE FROM) (`[^.]+`\.`[^ ]+`)", re.MULTILINE)
-OPPOSITE = {"INSERT INTO": "DELETE FROM", "DELETE FROM": "INSERT INTO", "UPDATE": "UPDATE"}
 ROW_CHANGES = ("dml", "xa_prepare", "xa_commit", "xa_rollback")
 
 
@@ -64,20 +61,6 @@ def undone(path: Path, *, on_conflict: OnConflict = OnConflict.STOP) -> tuple[st
     return output.getvalue().decode(), report
 
 
-def done(path: Path) -> str:
-    output = io.BytesIO()
-    write_sql(picked(path, changes_only), output, Catalog())
-    return output.getvalue().decode()
-
-
-@pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=lambda folder: folder.name)
-@pytest.mark.parametrize("name", ["all_types", "charsets"])
-def test_each_change_has_its_opposite_and_the_last_comes_first(folder: Path, name: str) -> None:
-    path = folder / "small" / f"{name}.binlog"
-    forwards = CHANGE.findall(done(path))
-    assert CHANGE.findall(undone(path)[0]) == [(OPPOSITE[verb], table) for verb, table in reversed(forwards)]
-
-
 @pytest.mark.parametrize("size", [7, 300, 3000])
 def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     path = MYSQL / "small" / "all_types.binlog"
@@ -86,23 +69,6 @@ def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.Mo
     monkeypatch.setattr(backwards, "PIECE_BYTES", size)
     monkeypatch.setattr(backwards, "_RECORDS_AT_ONCE", 3)
     assert undone(path) == whole
-
-
-def test_all_is_undone_in_one_transaction_that_ends_as_the_counts_say() -> None:
-    path = MYSQL / "small" / "partitions.binlog"
-    text, report = undone(path)
-    assert text.count("-- undoes ") == report.undone
-    assert text.count("SET @@session.autocommit=0") == 1
-    assert text.endswith(
-        "SET @end=IF(@left=0, 'COMMIT', 'ROLLBACK');\nPREPARE undo_end FROM @end;\nEXECUTE undo_end;\n"
-        "DEALLOCATE PREPARE undo_end;\nSET @@session.sql_mode=IF(@left>0, CONCAT('NOTHING WAS UNDONE: ',"
-        " @left, ' rows are not as the log left them'), @@session.sql_mode);\n"
-    )
-    assert "BEGIN;" not in text
-    assert "GTID_NEXT" not in text.upper()
-    for other in OnConflict.SKIP, OnConflict.FORCE:
-        text, _ = undone(path, on_conflict=other)
-        assert text.endswith(";\nCOMMIT;\n")
 
 
 def test_rows_that_a_savepoint_undid_are_not_undone_again() -> None:
@@ -140,13 +106,6 @@ def test_an_xa_transaction_whose_end_is_not_there_is_refused() -> None:
         write_undo(without("xa_commit"), io.BytesIO(), Catalog())
     with pytest.raises(RefusedError, match="its changes are in the transaction that prepared it"):
         write_undo(without("xa_prepare"), io.BytesIO(), Catalog())
-
-
-def test_with_force_rows_are_found_by_the_key_alone() -> None:
-    text, _ = undone(MYSQL / "small" / "xa.binlog", on_conflict=OnConflict.FORCE)
-    assert "DELETE FROM `small`.`t` WHERE `id`=1;\nSET " in text
-    text, _ = undone(MYSQL / "small" / "xa.binlog")
-    assert "DELETE FROM `small`.`t` WHERE `id`=1 AND `text` <=> 'committed' COLLATE" in text
 
 
 @pytest.mark.parametrize("folder", [MYSQL, MARIADB], ids=lambda folder: folder.name)
@@ -291,10 +250,6 @@ def test_a_transaction_before_the_end_of_mariadbs_prepared_one_is_refused(left_o
         part.mask[index] = 0
     with pytest.raises(RefusedError, match="ran while an XA transaction was prepared"):
         check_sql([part], Catalog())
-
-
-def test_a_prepared_transaction_of_mariadb_that_ends_at_once_is_written() -> None:
-    check_sql(everything([TESTDATA / "mariadb-10.11" / "small" / "xa.binlog"]), Catalog())
 
 
 CHILD = Child(

@@ -55,7 +55,7 @@ def write_json(
     rows: bool = False,
     choice: RowChoice | None = None,
     decoders: list[ChangeDecoder] | None = None,
-) -> int:
+) -> None:
     """Write transactions as JSON lines.
 
     Args:
@@ -63,19 +63,13 @@ def write_json(
         choice: selects the row changes; None for all. Transactions without a selected change have no line.
         decoders: receives the decoders used, which report unknown names and types.
 
-    Returns:
-        The number of lines written.
-
     Raises:
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output cannot be written.
     """
-    lines = 0
     write = _row_lines if rows else _transaction_lines
     for chunk in gathered(write(selected, catalog, choice, decoders)):
-        lines += chunk.count(b"\n")
         output.write(chunk)
-    return lines
 
 
 def _row_lines(

@@ -36,6 +36,7 @@ from binx.rows.ddl.statements import (
     CreateTable,
     DropColumn,
     DropDatabase,
+    DropPrimaryKey,
     DropTables,
     Key,
     MovePartition,
@@ -203,6 +204,10 @@ class _Effects:
             keys = [action.key for action in parsed.actions if isinstance(action, AddKey)]
             changes = tuple(self._column_changes(parsed, previous, after))
             effect = self._effect("altered", parsed.table)._replace(changes=changes)
+            if any(isinstance(action, DropPrimaryKey) for action in parsed.actions):
+                effect = effect._replace(key=())
+            for key in (key for key in keys if key.primary):
+                effect = effect._replace(key=key.columns)
             yield self._defined(effect, after, keys)
         for move in parsed.moves:
             yield from self._moved(parsed.table, move)

@@ -138,7 +138,14 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     epochs = tuple(life.epochs)
     goal, last = LifeState(life.id, name, ""), len(epochs) - 1
     piece = Piece(goal, place.uri, Options(), epochs, 0, last, epochs[0], units=tuple(life.units))
-    rows, lost = Merge(piece).rows()
+    try:
+        rows, lost = Merge(piece).rows()
+    except pa.ArrowException as error:
+        raise BinxError(
+            f"the rows of {table} do not fit its definition: export all logs about it together or with"
+            f" --schema ({str(error).splitlines()[0]})",
+            path=lake,
+        ) from error
     epoch = epochs[-1]
     names = output_names(epoch.columns)
     stored = stored_rows(rows, epoch, names, misfits=any(map(can_misfit, epoch.columns)))

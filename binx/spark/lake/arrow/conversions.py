@@ -138,6 +138,6 @@ class _Outcome:
             if isinstance(result, Misfit):
                 return None, str(result), True
             _array([result], self._kind)
-        except (UnknownError, ValueError, ArithmeticError, OverflowError, pa.ArrowException, TypeError):
+        except (UnknownError, ValueError, ArithmeticError, pa.ArrowException, TypeError, AttributeError):
             return None, None, False
         return result, None, True

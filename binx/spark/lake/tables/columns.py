@@ -52,12 +52,15 @@ def _after_clauses(
 ) -> tuple[dict[str, Column], list[Change]]:
     """Return the columns after an ALTER TABLE's clauses, by lower-case name, and the changes of values."""
     old = {column.name.lower(): column for column in life.epochs[-1].columns}
-    by_name, changes = dict(old), []
+    # A changed column keeps its place; added ones come last.
+    columns: list[Column | None] = list(old.values())
+    places = {name: place for place, name in enumerate(old)}
+    changes = []
     for clause in clauses:
-        if clause["action"] != "added":
-            by_name.pop((clause.get("former") or clause["name"]).lower(), None)
-    for clause in clauses:
-        before = old.get((clause.get("former") or clause["name"]).lower())
+        former = (clause.get("former") or clause["name"]).lower()
+        before = None if clause["action"] == "added" else old.get(former)
+        if before is not None:
+            columns[places[former]] = None
         if clause["action"] == "dropped":
             continue
         if clause["action"] == "renamed" and before is not None:
@@ -72,8 +75,11 @@ def _after_clauses(
             after = column_of(life, clause)
             value = Value(clause.get("value"), clause.get("misfit"))
             changes.append(Change(after.id, None, value, known=bool(clause.get("known"))))
-        by_name[after.name.lower()] = after
-    return by_name, changes
+        if before is None:
+            columns.append(after)
+        else:
+            columns[places[former]] = after
+    return {column.name.lower(): column for column in columns if column is not None}, changes
 
 
 def _column_after(

@@ -113,6 +113,8 @@ def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
     """Return the columns whose rows an exporter without names may have read in another way than they are."""
     if not is_nameless(version):
         return []
+    if not epoch.is_ordered:
+        return ["its columns"]
     pairs = [(epoch.column(number), column) for number, column in zip(ids, version.columns, strict=True)]
     return [
         known.name

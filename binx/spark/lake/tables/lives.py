@@ -51,6 +51,7 @@ class Epoch:
     ``changes`` are the conversions of rows that exist at its beginning, ``since`` (None for the life's first
     epoch); other columns keep their values, dropped ones are removed. The other fields describe the session
     of the statement that began the epoch; ``strict`` is whether its SQL mode rejects values that do not fit.
+    ``is_ordered`` is whether the order of the columns is known.
     """
 
     since: Position | None
@@ -60,6 +61,7 @@ class Epoch:
     time_zone: str = "SYSTEM"
     strict: bool = True
     flavour: str = "mysql"
+    is_ordered: bool = True
 
     def column(self, number: int) -> Column:
         """Return the column with an id."""

@@ -268,6 +268,11 @@ class Timeline:
         is_computed = any(change.former is None or change.numbers for change in changes)
         if columns != last.columns or key != last.key or is_computed:
             life.epochs.append(epoch_of(position, columns, key, tuple(changes), statement))
+        # Of a table that the exporter did not know, the effect does not tell FIRST and AFTER.
+        clauses = {clause["action"] for clause in effect.get("changes") or ()}
+        is_told = effect.get("columns") is not None
+        is_ordered = is_told or (last.is_ordered and clauses.isdisjoint(("added", "retyped")))
+        life.epochs[-1] = replace(life.epochs[-1], is_ordered=is_ordered)
 
     def _take(self, clip: _Clip, position: Position) -> None:
         """Assign the rows of a clip to the life that has the table's name here."""

@@ -317,18 +317,6 @@ def test_system_versioning_keeps_hidden_columns_behind_all_others() -> None:
     assert definition.primary_key == ("a",)
 
 
-def test_without_a_primary_key_the_first_unique_key_of_not_null_columns_tells_rows_apart() -> None:
-    catalog = catalog_of(
-        "CREATE TABLE t (a INT NOT NULL, b INT, c INT NOT NULL, UNIQUE (b), UNIQUE (a, b), UNIQUE k (C))"
-    )
-    definition = known(catalog, "shop", "t")
-    assert definition.primary_key == ()
-    assert definition.row_key == ("c",)
-    catalog.apply("ALTER TABLE t RENAME COLUMN c TO d", "shop")
-    definition = known(catalog, "shop", "t")
-    assert definition.row_key == ("d",)
-
-
 def test_dropping_a_key_that_is_not_known_ends_all_claims_about_keys() -> None:
     catalog = catalog_of("CREATE TABLE t (a INT NOT NULL UNIQUE)", "DROP INDEX made_by_a_foreign_key ON t")
     definition = known(catalog, "shop", "t")
@@ -384,21 +372,6 @@ def test_a_dump_that_names_no_database_holds_for_every_one() -> None:
     assert altered is not None
     assert untouched is not None
     assert (altered.provenance, untouched.provenance) == (Provenance.DDL, Provenance.SCHEMA)
-
-
-def test_a_generated_invisible_primary_key_is_logged_with_the_statement() -> None:
-    # The text that MySQL 9.7 logs under sql_generate_invisible_primary_key.
-    catalog = catalog_of(
-        "CREATE TABLE `gipk` (\n"
-        "  `my_row_id` bigint unsigned NOT NULL AUTO_INCREMENT /*!80023 INVISIBLE */,\n"
-        "  `a` int DEFAULT NULL,\n  PRIMARY KEY (`my_row_id`)\n)"
-    )
-    definition = known(catalog, "shop", "gipk")
-    assert names(definition) == ["my_row_id", "a"]
-    assert definition.columns[0].invisible
-    assert definition.primary_key == ("my_row_id",)
-    catalog.apply("ALTER TABLE gipk ADD b INT FIRST, ADD c INT AFTER MY_ROW_ID", "shop")
-    assert names(catalog.lookup("shop", "gipk")) == ["my_row_id", "b", "c", "a"]
 
 
 def test_a_record_of_a_catalog_has_its_foreign_keys() -> None:

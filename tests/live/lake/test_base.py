@@ -368,36 +368,3 @@ def test_gtids_that_began_anew_behind_a_dump_hide_no_transaction(
         assert (ids, state.missing) == (set(range(6)), [])
     else:
         assert "they began anew" in str(state.missing)
-
-
-ORDER = "its columns may have other values"
-
-
-@pytest.mark.parametrize(
-    ("clauses", "reason"),
-    [("ADD w INT DEFAULT 5, MODIFY v BIGINT", ORDER), ("ADD w INT FIRST", ORDER), ("DROP x", ""),
-     ("DROP PRIMARY KEY, ADD PRIMARY KEY (v)", "")],
-)  # fmt: skip
-def test_rows_behind_an_alter_that_were_exported_without_the_definition_are_told(
-    server: Server, clauses: str, reason: str, tmp_path: Path
-) -> None:
-    """The order of the columns is not known then; an export with the definition mends it."""
-    lake, dump = tmp_path / "lake", tmp_path / "dump.sql"
-    empty(server)
-    server.sql("CREATE DATABASE shop; CREATE TABLE shop.t (id INT PRIMARY KEY, v INT, x INT)")
-    server.sql("INSERT INTO shop.t VALUES (1, 1, 1), (2, 2, 2)")
-    server.flush_logs()
-    dump.write_bytes(server.dump(*options_of(server, "position")[:-3], "--databases", "shop"))
-    assert binx("base", dump, "-o", lake, "--quiet").code == 0
-    server.sql(f"ALTER TABLE shop.t {clauses}")
-    server.sql("UPDATE shop.t SET v = 40 WHERE id = 2; INSERT INTO shop.t (id, v) VALUES (3, 3)")
-    server.flush_logs()
-    for options in ((), ("--schema", dump)):
-        assert binx("to-parquet", *options, server.binlogs()[1], "-o", lake, "--quiet").code == 0
-        state = table_at(str(lake), "shop.t", None)
-        is_told = bool(reason) and not options
-        assert bool(state.missing) == is_told
-        assert not is_told or reason in str(state.missing)
-        if not is_told:
-            found = sorted((row["id"], row["v"]) for row in state.rows.to_pylist())
-            assert found == [(1, 1), (2, 40), (3, 3)]

@@ -110,7 +110,10 @@ def is_nameless(version: Version) -> bool:
 
 
 def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
-    """Return the columns whose rows an exporter without names may have read in another way than they are."""
+    """Return what an exporter without the table's definition may have read in another way than it is."""
+    if _is_versioned(epoch) and all(column.generated != "row_end" for column in version.columns):
+        # Ended rows are not told from current ones.
+        return ["its rows"]
     if not is_nameless(version):
         return []
     if not epoch.is_ordered:
@@ -122,6 +125,12 @@ def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
         if (known.charset and _bytes_of(known.charset) != _bytes_of(column.charset))
         or (_is_wide(known.mysql_type) != _is_wide(column.mysql_type))
     ]
+
+
+def _is_versioned(epoch: Epoch) -> bool:
+    """Whether a table has the columns that MariaDB's system versioning adds by itself."""
+    times = {column.name.lower() for column in epoch.columns if column.mysql_type == "timestamp(6)"}
+    return {"row_start", "row_end"} <= times
 
 
 def _bytes_of(charset: str) -> str:

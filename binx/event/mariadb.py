@@ -54,7 +54,7 @@ class MariadbGtid(NamedTuple):
         commit_id: shared by the transactions of a group commit; None for those committed alone.
         extra_engines: number of engines involved besides the first, else None.
         alter_sequence: sequence number of the START ALTER that this transaction ends, else None.
-        thread_id: connection ID (MariaDB 12), else None.
+        thread_id: connection ID (newer servers, as 11.8), else None.
     """
 
     domain: int

@@ -73,9 +73,18 @@ def tagged_gtid(number: int = 1, *, committed: int = 0, original: int | None = N
     return event(42, encode_variable(1) + encode_variable(len(told) + 3) + encode_variable(0) + told)
 
 
-def mariadb_gtid(number: int = 1, *, standalone: bool = False, domain: int = 0, server_id: int = 7) -> bytes:
-    flags = 1 if standalone else 0
-    return event(162, struct.pack("<QIB", number, domain, flags) + bytes(6), server_id=server_id)
+def mariadb_gtid(
+    number: int = 1,
+    *,
+    standalone: bool = False,
+    domain: int = 0,
+    server_id: int = 7,
+    flags: int = 0,
+    fields: bytes = bytes(6),
+) -> bytes:
+    """A GTID with further flags, and the fields that these announce, padded with zeros."""
+    body = struct.pack("<QIB", number, domain, flags | standalone) + fields
+    return event(162, body, server_id=server_id)
 
 
 def xid(number: int = 5, *, timestamp: int = 1_000) -> bytes:

@@ -121,7 +121,8 @@ _MARIADB = re.compile(
     r"^# at (?P<start>\d+)\n#.* server id (?P<server_id>\d+) .*\tGTID (?P<gtid>\d+-\d+-\d+)", re.MULTILINE
 )
 _XID = re.compile(r"\tXid = (\d+)\nCOMMIT")
-_THREAD = re.compile(r"\tQuery\tthread_id=(\d+)")
+# Newer MariaDBs log it with the GTID, whose line the text goes on with.
+_THREAD = re.compile(r"(?:\tQuery\t|\A.* )thread_id=(\d+)")
 
 
 @dataclass(frozen=True)

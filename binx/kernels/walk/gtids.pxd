@@ -6,7 +6,7 @@ Sources: ``Gtid_event`` in MySQL's ``libs/mysql/binlog/event/control_events.cpp`
 ``Gtid_log_event`` in MariaDB's ``sql/log_event.h``.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from binx.kernels.cursor cimport Cursor, little, remaining, take, take_little, take_packed
@@ -24,6 +24,7 @@ from binx.kernels.transactions.table cimport (
     GTID_MARIADB,
     GTID_MYSQL,
     HAS_CLOCK,
+    HAS_THREAD,
     MARIADB_SOURCE_SIZE,
     TAG_MAXIMUM,
     UUID_SIZE,
@@ -36,6 +37,12 @@ cdef enum:
     CLOCK_SIZE = 17
     LOGICAL_CLOCK = 2
     MARIADB_STANDALONE = 1
+    MARIADB_GROUP_COMMIT = 0x02
+    MARIADB_XA = 0x40 | 0x80
+    # Of MariaDB's second byte of flags.
+    MARIADB_MULTI_ENGINE = 0x01
+    MARIADB_ENDS_ALTER = 0x04 | 0x08
+    MARIADB_THREAD = 0x10
     # Of a commit time; other GTID events have as many bits for it.
     TIME_BITS = 56
 
@@ -202,6 +209,27 @@ cdef inline int read_mariadb_gtid(
         source[4 + i] = <uint8_t> (server_id >> (8 * i))
     transaction.source = slot_of(sources, source, MARIADB_SOURCE_SIZE)
     flags[0] = data[12]
+    return read_mariadb_thread(body, flags[0], transaction)
+
+
+cdef inline int read_mariadb_thread(Cursor *body, uint8_t flags, Transaction *transaction) except -1 nogil:
+    """Read the connection behind the optional fields of a GTID_EVENT, which newer servers log (MDEV-7850)."""
+    cdef const uint8_t *sizes
+    cdef uint8_t extra
+    if flags & MARIADB_GROUP_COMMIT:
+        take(body, 8)
+    if flags & MARIADB_XA:
+        # The XID: format (4), the sizes of its two parts (1 each), the parts.
+        sizes = take(body, 6) + 4
+        take(body, sizes[0] + sizes[1])
+    extra = take(body, 1)[0] if remaining(body) else 0
+    if extra & MARIADB_MULTI_ENGINE:
+        take(body, 1)
+    if extra & MARIADB_ENDS_ALTER:
+        take(body, 8)
+    if extra & MARIADB_THREAD:
+        transaction.thread_id = <uint32_t> little(take(body, 4), 4)
+        transaction.flags |= HAS_THREAD
     return 0
 
 

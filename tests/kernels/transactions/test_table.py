@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 from binx.errors import DamagedError
 from binx.event.gtid.sets import GtidSet
+from binx.event.header import parse_header
+from binx.event.mariadb import MariadbGtid
+from binx.event.parse import parse_event
 from binx.kernels.transactions.index_tables import (
     COLUMN_NAMES,
     COUNT_COLUMNS,
@@ -23,11 +26,12 @@ from binx.kernels.transactions.index_tables import (
 )
 from binx.kernels.transactions.selection import Measure, gtid_runs, merged_ranges, rank
 from binx.kernels.transactions.sums import Tally
-from binx.kernels.transactions.table import FIELDS, FLAG_HAS_XID, Kind, TransactionTable
+from binx.kernels.transactions.table import FIELDS, FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.identifiers import kernel_intervals, source_of
 from binx.log.scan import Scan
+from tests.event.reading import MARIADB
 from tests.log import building as b
 from tests.stats.logs import Statement, log_of
 
@@ -96,6 +100,40 @@ def test_any_mariadb_gtid_is_written_with_its_three_numbers(number: int, domain:
     key = table.source_key(0)
     assert key is not None
     assert str(source_of(key)) == f"{domain}-{server_id}"
+
+
+@given(
+    st.sampled_from([0, 0x04, 0x0C]),
+    st.none() | st.integers(0, 2**64 - 1),
+    st.none() | st.tuples(st.binary(max_size=64), st.binary(max_size=64)),
+    st.none() | st.integers(0, 255),
+    st.none() | st.integers(0, 2**64 - 1),
+    st.none() | st.integers(0, 2**32 - 1),
+)
+def test_mariadbs_connection_stands_behind_the_optional_fields_of_its_gtid(
+    flags: int,
+    group: int | None,
+    branch: tuple[bytes, bytes] | None,
+    engines: int | None,
+    altered: int | None,
+    thread: int | None,
+) -> None:
+    fields = b""
+    if group is not None:
+        flags, fields = flags | 0x02, struct.pack("<Q", group)
+    if branch is not None:
+        flags |= 0x40
+        fields += struct.pack("<iBB", 1, *map(len, branch)) + b"".join(branch)
+    extra = ((0x01, "<B", engines), (0x04, "<Q", altered), (0x10, "<I", thread))
+    present = [(flag, struct.pack(layout, value)) for flag, layout, value in extra if value is not None]
+    fields += bytes([sum(flag for flag, _ in present)]) + b"".join(value for _, value in present)
+    event = b.mariadb_gtid(flags=flags, fields=fields.ljust(6, b"\0"))
+    parsed = parse_event(memoryview(event)[19:], parse_header(event, 0), MARIADB)
+    assert isinstance(parsed, MariadbGtid)
+    assert parsed.thread_id == thread
+    table = b.transactions(event, b.table_map(), b.rows(1), b.xid())
+    has_thread = bool(table.value("flags", 0) & FLAG_HAS_THREAD)
+    assert (table.value("thread_id", 0) if has_thread else None) == thread
 
 
 @given(st.binary(min_size=16, max_size=16), st.integers(1, 2**63 - 2))

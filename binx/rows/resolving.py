@@ -12,6 +12,7 @@ from binx.kernels.rows.layouts import TableMaps
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
+from binx.rows.columns.generated import COMPUTED
 from binx.rows.columns.names import ResolvedTable, resolve_columns
 from binx.rows.columns.schema import Change, ChangeKind, StatementContext
 from binx.rows.columns.stored import defined_width, is_old_time
@@ -79,6 +80,8 @@ class TableResolver:
         changes = TableChanges(table_map.columns, resolved, self._arrow, valid_from)
         if description.flavour is Flavour.MARIADB:
             self._set_widths(number, table_map, changes)
+            computed = [column.generated in COMPUTED for column in changes.resolved.columns]
+            self._maps.set_computed(number, computed)
             self.resolved[map_body] = changes.resolved
         for warning in (*changes.resolved.warnings, *self._foreign(changes)):
             self._warnings[warning] = None

@@ -30,6 +30,7 @@ from binx.kernels.transactions.table import Kind, TransactionTable
 from binx.log.events import RawEvent, raw_events
 from binx.log.file import BinlogFile
 from binx.log.scanning import KIND_NAMES
+from binx.rows.columns.generated import COMPUTED
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by
 from binx.slices.backwards import Backwards
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
 
 _TYPE_OFFSET = 4
 _SHORT_POST_HEADER, _POST_HEADER = 6, 8
-_COMPUTED = ("virtual", "stored")
 _REVERSED = {
     EventType.WRITE_ROWS_V0: EventType.DELETE_ROWS_V0,
     EventType.UPDATE_ROWS_V0: EventType.UPDATE_ROWS_V0,
@@ -257,7 +257,7 @@ class _Transaction:
             self._tables[event.table_id] = event
             columns = () if known is None else known.columns
             self._generated[event.table_id] = sum(
-                1 << index for index, column in enumerate(columns) if column.generated in _COMPUTED
+                1 << index for index, column in enumerate(columns) if column.generated in COMPUTED
             )
             content = bytearray(raw.data[:HEADER_SIZE]) + raw.body
             rename_table_map(content, self._databases, self._description)

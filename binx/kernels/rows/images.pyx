@@ -16,6 +16,7 @@ from binx.kernels.rows.system cimport Origin
 from binx.kernels.rows.counting cimport RowsEvent, count_images, count_old_times, open_rows
 from binx.kernels.cursor cimport Cursor, ahead, cursor_over, remaining
 from binx.kernels.walk.events cimport *
+from binx.kernels.bitmaps cimport bit_at
 from binx.kernels.rows.layouts cimport TableLayout, TableMaps
 from binx.kernels.rows.undone cimport UndoneRun, UndoneRuns, is_undone
 from binx.kernels.output cimport Output, append, release
@@ -55,6 +56,15 @@ cdef inline bint may_replace(Cursor text) noexcept nogil:
     """Whether a statement whose rows were updated replaced them: LOAD DATA updates no rows unless by REPLACE."""
     skip_comments(&text)
     return begins(text, b"REPLACE") or begins(text, b"LOAD DATA") or begins(text, b"LOAD XML")
+
+
+cdef inline bint lacks_columns(const RowsEvent *rows, const TableLayout *layout) noexcept nogil:
+    """Whether the images after lack columns that are not computed."""
+    cdef int32_t i
+    for i in range(layout.columns):
+        if not bit_at(rows.after, i) and not layout.column[i].computed:
+            return True
+    return False
 
 
 @final
@@ -338,7 +348,7 @@ cdef class RowDecoder:
             self.rows_event += 1
             self.next_statement += rows.flags & STATEMENT_END_FLAG
             return NEED_NOTHING
-        if self.replaces and rows.operation == 1 and rows.after_count < self.maps.layout(rows.map).columns:
+        if self.replaces and rows.operation == 1 and lacks_columns(&rows, self.maps.layout(rows.map)):
             rows.flags |= REPLACED_FLAG
         target = self.target(rows.map)
         if not target.resolved:

@@ -52,7 +52,9 @@ cdef struct ColumnLayout:
     # prefix: bytes of the length before a value; 0 if values have the fixed width `width`.
     # run: bytes of the fixed-width columns from this one to the next column with a length prefix, whose size is `stop`
     # (0 if there is none); run_columns: the number of these columns, including the one with a length prefix.
+    # computed: a generated column, which a definition tells.
     uint8_t type
+    bint computed
     uint8_t prefix
     uint8_t stop
     uint16_t metadata

@@ -53,6 +53,9 @@ class TableMaps:
                 TIME, DATETIME and TIMESTAMP in the format before MariaDB 10.1.
         """
 
+    def set_computed(self, number: int, computed: list[bool]) -> None:
+        """Set which columns are generated, from the table's definition; row images may lack these."""
+
     def refusal(self, number: int, position: int) -> UndecodableError:
         """Return the error for the rows of a table with a column of unknown width, for the caller to raise.
 

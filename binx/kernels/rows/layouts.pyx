@@ -337,6 +337,15 @@ cdef class TableMaps:
                 layout.column[i].width = widths[i]
         join_columns(layout.column, layout.columns)
 
+    def set_computed(self, int32_t number, list computed):
+        cdef TableLayout *layout
+        cdef int32_t i
+        if not 0 <= number < self.bodies.count or len(computed) != self.layout(number).columns:
+            raise IndexError(number)
+        layout = self.layout(number)
+        for i in range(layout.columns):
+            layout.column[i].computed = computed[i]
+
     @property
     def count(self) -> int:
         return self.bodies.count

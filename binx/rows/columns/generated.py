@@ -11,6 +11,9 @@ from collections.abc import Sequence
 
 from binx.rows.columns.schema import ColumnDefinition
 
+COMPUTED = ("virtual", "stored")
+"""The kinds of columns that servers compute from others."""
+
 # Which release was the first is not documented; before 11.0, an absent stored column is an unchanged one.
 _STORED_LEFT_OUT_SINCE = (11, 0, 0)
 
@@ -28,7 +31,7 @@ def unlogged_changes(
         None for a column that is in every image that changes it. An empty tuple if its expression is not
         known: any update may change it.
     """
-    kinds = ("virtual", "stored") if version >= _STORED_LEFT_OUT_SINCE else ("virtual",)
+    kinds = COMPUTED if version >= _STORED_LEFT_OUT_SINCE else ("virtual",)
     names = {known.name.lower(): known.name for known in definitions if known is not None}
     computed = {known.name.lower(): known for known in definitions if known is not None and known.generated}
     return [

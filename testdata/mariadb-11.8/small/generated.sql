@@ -12,3 +12,4 @@ UPDATE t SET n = 50 WHERE id = 1; UPDATE t SET text = 'changed' WHERE id = 2; DE
 UPDATE t SET id = 40 WHERE id = 4;
 CREATE TABLE of_stored (id INT PRIMARY KEY, n INT, stored INT AS (n * 2) STORED);
 INSERT INTO of_stored (id, n) VALUES (1, 1), (2, 2); UPDATE of_stored SET n = 7 WHERE id = 1;
+REPLACE INTO of_stored (id, n) VALUES (2, 9);

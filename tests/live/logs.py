@@ -8,12 +8,32 @@ from typing import TypeVar
 
 import pytest
 
-from testdata.programs import MissingServerError
+from testdata.programs import MissingServerError, Programs, find_mariadb, find_mysql
 from testdata.servers import Server
 from testdata.small import drop_databases
+from tests.conftest import TESTDATA
 from tests.exports import export
 
 Kind = TypeVar("Kind", bound=Server)
+
+
+def _folder(name: str, programs: Programs | None, default: str) -> Path:
+    """The test data that a server of this machine's version made; else those of the default version."""
+    folder = TESTDATA / f"{name}-{default if programs is None else programs.series}"
+    return folder if folder.exists() else TESTDATA / f"{name}-{default}"
+
+
+FOLDERS = {
+    "mysql": _folder("mysql", find_mysql(), "9.7"),
+    "mariadb": _folder("mariadb", find_mariadb(), "10.11"),
+}
+"""Test data by the name of the servers' client."""
+
+
+def shop_of(server: Server) -> list[Path]:
+    """The logs of the shop; skips where the test data of the server's version have none."""
+    logs = sorted((FOLDERS[server.client] / "shop").glob("mysql-bin.0*"))
+    return logs or pytest.skip(f"{FOLDERS[server.client].name} has no shop")
 
 
 def needed(kind: type[Kind]) -> type[Kind]:

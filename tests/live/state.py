@@ -80,7 +80,8 @@ class TableState:
         if image.change in ("delete", "update_preimage"):
             return self._take(image)
         row: Row = dict.fromkeys(image.columns, UNKNOWN)
-        row |= {name: value for name, value in (before or {}).items() if name in row}
+        # A computed column that the image lacks may have changed with the others.
+        row |= {name: value for name, value in (before or {}).items() if name in row.keys() - image.computed}
         row |= image.values
         self.rows.append(row | dict.fromkeys(image.differing, UNKNOWN))
         return None

@@ -14,12 +14,10 @@ from binx.slices.sql.write import write_sql
 from testdata.expected import rows_document
 from testdata.servers import MySQLServer, Server
 from testdata.small import split_sections
-from tests.conftest import TESTDATA
 from tests.live.connection import Connection
-from tests.live.logs import empty, logs_of, run_on_empty
+from tests.live.logs import FOLDERS, empty, logs_of, run_on_empty, shop_of
 from tests.slices.sql.sql_of import everything, sql_of
 
-FOLDERS = {"mysql": TESTDATA / "mysql-9.7", "mariadb": TESTDATA / "mariadb-10.11"}
 NOT_WRITTEN = {("mysql", "load_data"), ("mariadb", "load_data"), ("mariadb", "standalone")}
 NOT_WRITTEN |= {("mysql", "if_not_exists"), ("mariadb", "if_not_exists"), ("mysql", "reordered")}
 NOT_WRITTEN |= {("mariadb", "times_with_fractions")}
@@ -38,9 +36,9 @@ SMALL = [
 
 
 def test_the_shop_has_the_same_checksums_and_gtids(server: Server) -> None:
-    folder = FOLDERS[server.client] / "shop"
-    expected = json.loads((folder / "expected" / "tables.json").read_text())
-    run_on_empty(server, sql_of(*sorted(folder.glob("mysql-bin.0*"))))
+    logs = shop_of(server)
+    expected = json.loads((logs[0].parent / "expected" / "tables.json").read_text())
+    run_on_empty(server, sql_of(*logs))
     found = rows_document(server)
     assert found["tables"].keys() == expected["tables"].keys()
     for name, table in expected["tables"].items():

@@ -133,6 +133,13 @@ DELETE FROM parent WHERE id = 2;
 """
 
 
+ORACLE = """
+CREATE DATABASE small; USE small; SET SESSION /*M! sql_mode = ORACLE, */ binlog_format = STATEMENT;
+CREATE TABLE t (id INT PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'one'); UPDATE t SET a = 'first';
+SET SESSION binlog_format = ROW; INSERT INTO t VALUES (2, 'two'); INSERT INTO t VALUES (3, 'three');
+"""
+
+
 BYTES = (
     b"CREATE DATABASE small; USE small; SET binlog_format = STATEMENT;\n\\C gbk\n"
     b"CREATE TABLE t (id INT, b BLOB, t TEXT CHARACTER SET gbk);\n"
@@ -153,6 +160,7 @@ CASES: dict[str, tuple[str | bytes, str, int]] = {
     "bytes that no text in UTF-8 stands for": (TWICE, "SELECT HEX(a), HEX(b), c FROM small.t ORDER BY c", 3),
     "members whose texts are alike": (ALIKE, "SELECT id, e + 0, s + 0 FROM small.t ORDER BY id", 6),
     "no foreign key checks": (CHECKS_OFF, "SELECT * FROM small.child", 1),
+    "MariaDB's Oracle mode, where BEGIN begins a block": (ORACLE, "SELECT * FROM small.t ORDER BY id", 3),
     "statements of mixed character sets": (BYTES, "SELECT id, HEX(b), HEX(t) FROM small.t ORDER BY id", 3),
 }
 """What the client runs, and a query with so many rows that is answered alike then."""

@@ -221,12 +221,12 @@ class SqlScript:
         current.begun = True
         if current.loose:
             current.written = True
-            return f"{self._unlogged(current.begin)}BEGIN;\n"
+            return f"{self._unlogged(current.begin)}{self._session.begin}"
         claim = self._claim()
         if self._flavour is Flavour.MARIADB and current.begin.facts["kind"] == "xa_prepare":
             current.xid = _mariadb_xid(current.begin)
             return f"{claim}XA START {current.xid};\n"
-        return f"{claim}BEGIN;\n"
+        return f"{claim}{self._session.begin}"
 
     def _unlogged(self, begin: Begin) -> str:
         """Exclude what follows from the binary log of the server that runs it."""

@@ -119,6 +119,12 @@ class SqlSession:
         self._rows_mark = mark
         return text
 
+    @property
+    def begin(self) -> str:
+        """The statement that begins a transaction; BEGIN begins a block in MariaDB's Oracle mode."""
+        modes = self._values.get("sql_mode", "").split(",")
+        return "START TRANSACTION;\n" if "ORACLE" in modes else "BEGIN;\n"
+
     def for_statement(self, statement: Statement) -> str:
         """Set the session that a statement ran in."""
         options = {name: value for name, value in statement.options.items() if name not in _NOT_SET}

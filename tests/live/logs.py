@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from testdata.programs import MissingServerError, Programs, find_mariadb, find_mysql
-from testdata.servers import Server
+from testdata.servers import MariaDBServer, Server
 from testdata.small import drop_databases
 from tests.conftest import TESTDATA
 from tests.exports import export
@@ -43,6 +43,13 @@ def needed(kind: type[Kind]) -> type[Kind]:
     except MissingServerError as error:
         pytest.skip(str(error))
     return kind
+
+
+def leaves_out_generated(server: Server) -> bool:
+    """Whether a server logs generated columns with inserts only."""
+    # 10.11 logs them, 11.8 does not.
+    numbers = tuple(map(int, server.programs.series.split(".")))
+    return isinstance(server, MariaDBServer) and numbers >= (11, 0)
 
 
 def sections(path: Path) -> dict[str, str]:

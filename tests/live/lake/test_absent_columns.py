@@ -21,7 +21,7 @@ from binx.spark.lake.at_moment import table_at
 from binx.spark.lake.options import LoadOptions
 from binx.spark.lake.run import load as run_load
 from testdata.servers import MariaDBServer, Server
-from tests.live.logs import export_last
+from tests.live.logs import export_last, leaves_out_generated
 from tests.live.tables_at_end import differences
 
 COLUMNS = """
@@ -164,8 +164,6 @@ SET SESSION binlog_row_image = MINIMAL; UPDATE derived.`a.t` SET d = 50 WHERE id
 SET SESSION binlog_row_image = FULL; UPDATE derived.`a.t` SET d = 60 WHERE id = 2;
 INSERT INTO derived.`a.t` (id, d) VALUES (4, 7), (5, 8); UPDATE derived.`a.t` SET id = 6 WHERE id = 5;
 """
-LEFT_OUT_SINCE = (11, 0)
-"""Before, MariaDB logged generated columns in full images, and stored ones with what they are made of."""
 
 
 def test_generated_columns_that_mariadb_leaves_out_of_an_update_are_unknown(
@@ -180,7 +178,7 @@ def test_generated_columns_that_mariadb_leaves_out_of_an_update_are_unknown(
     unknown = {row["id"]: row["_unknown"] for row in found}
     if not isinstance(server, MariaDBServer):
         assert unknown == {1: None, 2: None, 3: None, 4: None, 6: None}
-    elif tuple(map(int, server.programs.series.split("."))) < LEFT_OUT_SINCE:
+    elif not leaves_out_generated(server):
         assert unknown == {1: ["v"], 2: None, 3: None, 4: None, 6: None}
     else:
         # The first inserts' partial images lack virtual columns.

@@ -65,9 +65,9 @@ class TrackedCondition:
             self._note_skipped(images, error.message)
             return None
         if lacking:
-            self._note_skipped(
-                images, f"their images lack {', '.join(sorted(lacking))} (binlog_row_image was not FULL)"
-            )
+            names = ", ".join(sorted(lacking))
+            cause = "binlog_row_image was not FULL, or MariaDB left out what it generates"
+            self._note_skipped(images, f"their images lack {names} ({cause})")
         self._applied = True
         return changes
 

@@ -294,9 +294,10 @@ def agree(left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 
 def _has_changes_of(update: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether an update has every column that the other one changed."""
+    """Whether an update has every column that the other one changed, except those that it computes."""
     before, after = other.get("before") or {}, other.get("after") or {}
     has = (update.get("after") or {}).keys() | (update.get("json_diff") or {}).keys()
+    has |= update.get("computed", set())
     return all(name in has for name in before.keys() & after.keys() if before[name] != after[name])
 
 

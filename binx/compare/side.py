@@ -208,6 +208,7 @@ class SideReading:
         decoders: list[ChangeDecoder] | None = None,
     ) -> Iterator[Begin | dict[str, Any] | Statement]:
         """Yield some transactions' starts, row changes and statements."""
+        decoders = [] if decoders is None else decoders
         items = ordered_changes(
             self._search(Selection(gtids=gtids)).selected(),
             self._catalog.copy(),
@@ -219,8 +220,12 @@ class SideReading:
         )
         for item in items:
             if isinstance(item, RowTexts):
+                computed = _computed(decoders)
                 for index in range(item.first, item.last):
-                    yield _plain(json.loads(b"".join(item.piece.text(index, index + 1))))
+                    row = _plain(json.loads(b"".join(item.piece.text(index, index + 1))))
+                    if as_stored and (names := computed.get((row["db"], row["table"]))):
+                        row["computed"] = names
+                    yield row
             elif isinstance(item, Begin | Statement):
                 yield item
 
@@ -286,6 +291,16 @@ def _statement_row(statement: Statement, *, as_stored: bool) -> dict[str, Any]:
         content = statement_facts(statement) if statement.kind == "dml" else statement_form(statement)
         return {"type": "statement", "statement": content}
     return {"type": "statement", "db": statement.db, "sql": statement.sql}
+
+
+def _computed(decoders: list[ChangeDecoder]) -> dict[tuple[str, str], set[str]]:
+    """Return each table's columns that updates change without logging it, in all versions of the table."""
+    computed: dict[tuple[str, str], set[str]] = {}
+    for decoder in decoders:
+        for table in decoder.tables:
+            names = {one.name for one in table.resolved.columns if one.changes_with is not None}
+            computed[table.db, table.name] = names & computed.get((table.db, table.name), names)
+    return computed
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -115,18 +115,18 @@ class TableResolver:
             self.widths[self._maps.body(number)] = widths
 
     def _resolved(self, table_map: TableMap, description: FormatDescription) -> ResolvedTable:
-        """Resolve the columns; if as_stored, definitions give only the digits of old time types."""
+        """Resolve the columns; as stored, definitions give old times' digits and what is computed alone."""
         definition = self._catalog.lookup(table_map.database, table_map.table)
         flavour = description.flavour
+        defined = resolve_columns(table_map, definition, flavour, description.version)
         if not self._as_stored:
-            return resolve_columns(table_map, definition, flavour, description.version)
+            return defined
         stored = resolve_columns(table_map, None, flavour)
-        if flavour is not Flavour.MARIADB or not any(is_old_time(column) for column in table_map.columns):
-            return stored
-        defined = resolve_columns(table_map, definition, flavour)
         columns = tuple(
-            plain._replace(type=typed.type) if is_old_time(column) else plain
-            for column, plain, typed in zip(table_map.columns, stored.columns, defined.columns, strict=True)
+            plain._replace(
+                type=known.type if is_old_time(column) else plain.type, changes_with=known.changes_with
+            )
+            for column, plain, known in zip(table_map.columns, stored.columns, defined.columns, strict=True)
         )
         return stored._replace(columns=columns)
 

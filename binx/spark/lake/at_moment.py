@@ -177,7 +177,7 @@ def _missing(life: Life, lives: Sequence[Life], arrivals: Arrivals, state: State
         # Of any table: triggers may change others.
         changes += sum(scn > begun for scn in arrivals.changes[chain])
         first = begun >> FILE_BITS
-        missing += state.chains[chain].gaps(first, arrivals.moment.last[chain] >> FILE_BITS)
+        missing += state.chains.gaps(chain, first, arrivals.moment.last[chain] >> FILE_BITS)
         missing += _losses(
             manifest for manifest, of in arrivals.logs if of == chain and manifest.source.number >= first
         )

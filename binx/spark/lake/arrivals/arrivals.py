@@ -334,7 +334,7 @@ class _Finder:
         gaps = [
             text
             for name, last in arrivals.moment.last.items()
-            for text in state.chains[name].gaps(last=last >> FILE_BITS)
+            for text in state.chains.gaps(name, last=last >> FILE_BITS)
         ]
         state.losses = [loss for loss in state.losses if loss.source != _GAP or loss.reason in gaps]
         noted = {loss.reason for loss in state.losses}

@@ -3,15 +3,16 @@
 A chain is one server's binary logs with one base name, in ascending order of their numbers. A server's id may
 change within a chain, if the links between the logs show that they belong together: the name and time of the
 next log, and the GTIDs before it. Commit versions order all changes within a chain. ``RESET BINARY LOGS``
-restarts the numbering, which begins another chain; so does another server. A chain never changes its name, so
-that rows written by earlier loads stay attributed to it.
+restarts the numbering, which begins another chain; so does another server, and a base name that the server
+used before and uses again: its logs of the other name were written between. A chain never changes its name,
+so that rows written by earlier loads stay attributed to it.
 """
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -40,6 +41,7 @@ class Log:
     Attributes:
         taken: the spans of which every transaction was loaded.
         knew_tables: whether an export knew tables where the log begins.
+        next: the next log according to the last event, and that event's time; the name is empty behind STOP.
         whole_bytes: the largest size at which the log was exported whole.
         selected: exports with a selection, made when the log was larger than that.
     """
@@ -52,6 +54,11 @@ class Log:
     last: GtidSet = field(default_factory=GtidSet)
     whole_bytes: int = 0
     selected: tuple[Selected, ...] = ()
+
+    @property
+    def ended(self) -> int:
+        """When it was written last, as far as its end tells."""
+        return self.time if self.next is None else self.next[1]
 
     def take(self, manifest: Manifest) -> None:
         """Record what an export has of the log."""
@@ -86,10 +93,10 @@ class Chain:
     logs: dict[int, Log] = field(default_factory=dict)
     gtids: GtidSet = field(default_factory=GtidSet)
     at: Base | None = None
-    _numbers: list[int] = field(init=False, repr=False)
+    numbers: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._numbers = sorted(self.logs)
+        self.numbers = sorted(self.logs)
 
     def takes(self, manifest: Manifest) -> bool:
         """Whether a log fits: same server and name, its number free or its own, times ascending.
@@ -104,17 +111,23 @@ class Chain:
         linked = former is not None and former.leads_to(manifest)
         if own is not None or (source.server_id != self.server_id and not linked):
             return is_known
-        index = bisect(self._numbers, source.number)
-        before, after = self._numbers[max(index - 1, 0) : index], self._numbers[index : index + 1]
-        return all(self.logs[number].time <= source.time for number in before) and all(
-            source.time <= self.logs[number].time for number in after
-        )
+        return all(one.time <= other.time for one, other in self.neighbours(manifest))
+
+    def neighbours(self, manifest: Manifest) -> list[tuple[Log, Log]]:
+        """Return a new log with the one before it and with the one after it; nothing for a known number."""
+        source = manifest.source
+        if source.number in self.logs:
+            return []
+        index = bisect(self.numbers, source.number)
+        before, after = self.numbers[max(index - 1, 0) : index], self.numbers[index : index + 1]
+        new = Log(source.identity, source.time, next=manifest.next)
+        return list(pairwise([*map(self.logs.__getitem__, before), new, *map(self.logs.__getitem__, after)]))
 
     def add(self, manifest: Manifest) -> None:
         """Add a log to the chain."""
         source, first_commit = manifest.source, manifest.first_commit
         if source.number not in self.logs:
-            insort(self._numbers, source.number)
+            insort(self.numbers, source.number)
             self.logs[source.number] = Log(source.identity, source.time)
         log = self.logs[source.number]
         log.next = manifest.next or log.next
@@ -125,18 +138,6 @@ class Chain:
     def called(self, number: int) -> str:
         """Return a log's name."""
         return f"{self.base}.{number:06d}"
-
-    def gaps(self, first: int = 0, last: int = sys.maxsize) -> list[str]:
-        """Return sentences about logs missing between others, with numbers from ``first`` to ``last``.
-
-        Logs before the chain's first one are not missing.
-        """
-        return [
-            f"logs of {self.name} between {self.called(before)} and {self.called(after)} were never"
-            " exported: their changes are in no table"
-            for before, after in pairwise(self._numbers)
-            if after > before + 1 and first < after <= last
-        ]
 
 
 @dataclass(slots=True)
@@ -167,7 +168,12 @@ class Chains:
             base = Base(manifest.base, manifest.until)
             return self.by_name.setdefault(name, Chain(name, source.server_id, source.base, at=base))
         chains = self.by_name.values()
-        fitting = [chain for chain in chains if chain.takes(manifest)]
+        fitting = [
+            chain
+            for chain in chains
+            if chain.takes(manifest)
+            and not any(self._between(chain, *logs) for logs in chain.neighbours(manifest))
+        ]
         if fitting:
             return min(fitting, key=lambda chain: chain.server_id != source.server_id)
         name = f"{source.server_id}:{source.base}"
@@ -176,6 +182,63 @@ class Chains:
         self.by_name[name] = Chain(name, source.server_id, source.base)
         return self.by_name[name]
 
+    def _between(self, chain: Chain, before: Log, after: Log) -> str:
+        """Return a log of another name that the server wrote between two of a chain; empty for none.
+
+        Logs of two servers of one id, which run side by side, overlap in time.
+        """
+        if before.ended >= after.time:
+            return ""
+        between = (
+            other.called(number)
+            for other in self._of_server(chain)
+            if other.base != chain.base
+            for number, log in other.logs.items()
+            if before.ended <= log.time and log.ended <= after.time
+        )
+        return next(between, "")
+
+    def _of_server(self, chain: Chain) -> Iterator[Chain]:
+        for other in self.by_name.values():
+            if other.at is None and chain.at is None and other.server_id == chain.server_id:
+                yield other
+
+    def gaps(self, name: str, first: int = 0, last: int = sys.maxsize) -> list[str]:
+        """Return sentences about logs that are missing or out of order, with numbers from one to another.
+
+        Logs before the first one of a base name are not missing, nor are those behind a server's last one.
+        """
+        chain = self.by_name[name]
+        numbers, others = chain.numbers, list(self._of_server(chain))
+        begun, end = chain.logs[numbers[0]].time, chain.logs[numbers[-1]]
+        lasts = [
+            (other.logs[other.numbers[-1]].time, other.numbers[-1])
+            for other in others
+            if other.base == chain.base
+        ]
+        former = sorted((time, number) for time, number in lasts if time <= begun and number < numbers[0])
+        sentences = [
+            f"logs of {name} between {chain.called(before)} and {chain.called(after)} were never"
+            " exported: their changes are in no table"
+            for before, after in pairwise([*(number for _, number in former[-1:]), *numbers])
+            if after > before + 1 and first < after <= last
+        ]
+        went_on = any(
+            other.base != chain.base and other.logs[other.numbers[0]].time >= end.ended for other in others
+        )
+        if went_on and end.next is not None and end.next[0] and first <= numbers[-1] < last:
+            sentences.append(
+                f"the log {end.next[0]} of {name} was never exported, though its server went on under another"
+                " name: its changes are in no table"
+            )
+        return sentences + [
+            f"{between} was written between {chain.called(before)} and {chain.called(after)}, which were"
+            " loaded without it: changes may be in the wrong order; load all logs into another folder"
+            for before, after in pairwise(chain.numbers)
+            if first < after <= last
+            and (between := self._between(chain, chain.logs[before], chain.logs[after]))
+        ]
+
     def bases(self) -> dict[str, Base]:
         """Return the bases, by the names of their chains."""
         return {name: chain.at for name, chain in self.by_name.items() if chain.at is not None}
@@ -183,11 +246,11 @@ class Chains:
     def in_order(self, preferred: Sequence[str]) -> list[str]:
         """Return the chains in the order of application: those named, then by first commit time."""
 
-        def place(chain: Chain) -> tuple[int, str, str]:
+        def place(chain: Chain) -> tuple[int, str]:
             named = [
                 index for index, name in enumerate(preferred) if name in (chain.name, str(chain.server_id))
             ]
-            return (named[0] if named else len(preferred), chain.first_commit, chain.name)
+            return (named[0] if named else len(preferred), chain.first_commit)
 
         chains = self.by_name.values()
         known = set(self.by_name) | {str(chain.server_id) for chain in chains}

@@ -103,7 +103,7 @@ class Manifest:
         whole: whether it has every transaction of its span.
         knew_tables: whether tables were known where its log begins, from logs before it or a dump.
         gtids: the GTIDs of its transactions; ``before`` those of earlier logs.
-        next: the next log according to its last event, with that event's time.
+        next: the next log according to its last event, with that event's time; no name behind STOP.
         wrong: why rows of tables cannot be loaded.
         unlogged: the tables whose changes foreign keys may have followed without logging it, and whether
             rows of them were deleted.
@@ -217,7 +217,7 @@ def _parse(place: Place, listed: Listed, content: bytes) -> Manifest:
             flavour=str(document["source"].get("flavour") or "mysql"),
             gtids=GtidSet.parse(str(document.get("gtid_set") or "")),
             before=GtidSet.parse(str(end.get("gtids_before") or "")),
-            next=None if next_name is None or ended is None else (str(next_name), int(ended)),
+            next=None if ended is None else (str(next_name or ""), int(ended)),
             wrong=dict(_wrong_sums(document, changes)),
             unlogged=unlogged,
             base=None if base is None else _position(base),

@@ -1,0 +1,91 @@
+"""The order in which the logs of data sets are applied; the server's own answers are in tests/live/lake."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from binx.spark.lake.dataset.chains import Chains
+from binx.spark.lake.dataset.manifests import Manifest, list_manifests, read_manifests
+from binx.spark.lake.place import Place
+from tests.spark.dataset import Log, write_export
+
+TOLD = "written between old.000002 and old.000003"
+
+
+def exported(folder: Path, *logs: tuple[str, int, int, int, str]) -> list[Manifest]:
+    """Exports of logs, given as base name, number, begin, end and the next log's name (empty behind STOP)."""
+    manifests = []
+    for base, number, begun, ended, following in logs:
+        write_export(folder, Log(number, time=begun), base=base)
+        (found,) = (
+            one
+            for one in read_manifests(Place(str(folder)), list_manifests(Place(str(folder))))
+            if one.source.name == f"{base}.{number:06}"
+        )
+        manifests.append(replace(found, next=(following, ended), first_commit=f"{begun:04}"))
+    return manifests
+
+
+@pytest.fixture
+def renamed(tmp_path: Path) -> list[Manifest]:
+    return exported(
+        tmp_path,
+        ("old", 1, 10, 20, "old.000002"),
+        ("old", 2, 20, 30, ""),
+        ("new", 8, 30, 40, "new.000009"),
+        ("new", 9, 40, 50, ""),
+        ("old", 3, 60, 70, "old.000004"),
+    )
+
+
+def order_of(manifests: Sequence[Sequence[Manifest]]) -> tuple[list[list[str]], list[str]]:
+    """The logs by chain in their order, and what is told of them, after loads of so many logs each."""
+    chains = Chains()
+    for listed in manifests:
+        chains.assign(listed)
+    order = chains.in_order(())
+    logs = [[chains[name].called(number) for number in chains[name].numbers] for name in order]
+    return logs, [text for name in order for text in chains.gaps(name)]
+
+
+def test_logs_of_a_base_name_that_changed_and_changed_back_are_applied_in_turn(
+    renamed: list[Manifest],
+) -> None:
+    in_turn = [["old.000001", "old.000002"], ["new.000008", "new.000009"], ["old.000003"]]
+    for loads in ([renamed], [renamed[::-1]], [[one] for one in renamed], [[one, one] for one in renamed]):
+        assert order_of(loads) == (in_turn, [])
+    # The old name's first logs come last.
+    assert order_of([renamed[2:], renamed[:2]]) == (in_turn, [])
+
+
+def test_logs_of_another_name_that_come_too_late_to_be_applied_in_turn_are_told(
+    renamed: list[Manifest],
+) -> None:
+    _, told = order_of([[*renamed[:2], renamed[4]], renamed[2:4]])
+    assert len(told) == 1
+    assert TOLD in told[0]
+
+
+def test_logs_that_are_missing_where_the_name_changes_are_told(renamed: list[Manifest]) -> None:
+    between, closing = "between old.000001 and old.000003", "the log old.000002 of 97:old was never exported"
+    told = order_of([[renamed[0], *renamed[2:]]])[1]
+    assert [between in told[1], closing in told[0], len(told)] == [True, True, 2]
+    assert closing in order_of([[renamed[0], *renamed[2:4]]])[1][0]
+    assert "the log new.000009 of 97:new was" in order_of([[*renamed[:3], renamed[4]]])[1][0]
+
+
+def test_servers_of_one_id_that_log_side_by_side_keep_one_chain_each(tmp_path: Path) -> None:
+    manifests = exported(
+        tmp_path,
+        ("a", 1, 10, 30, ""),
+        ("b", 1, 15, 35, "b.000002"),
+        ("a", 2, 33, 50, "a.000003"),
+        ("b", 2, 35, 60, "b.000003"),
+        ("a", 3, 50, 70, "a.000004"),
+    )
+    chains = [["a.000001", "a.000002", "a.000003"], ["b.000001", "b.000002"]]
+    assert order_of([manifests]) == order_of([[one] for one in manifests]) == (chains, [])

@@ -29,6 +29,7 @@ from binx.rows.ddl.statements import (
     AddKey,
     AlterDatabase,
     AlterTable,
+    ChangeColumn,
     Charset,
     ColumnSpec,
     CreateDatabase,
@@ -49,6 +50,8 @@ _LEAD = re.compile(r"[\s\0(]+|--(?=\s|$)[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOT
 _FIRST_WORD = re.compile(r"(?:create|alter|drop|rename|truncate|set\s+statement)\b|(/\*)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 _ANY_WORD = re.compile(r"\b(?:create|alter|drop|rename|truncate)\b", re.IGNORECASE)
+_SEQUENCE_VALUES = 4
+"""The first columns of a sequence, which have the type of its values."""
 
 
 def is_schema_statement(sql: str) -> bool:
@@ -128,6 +131,8 @@ def _statement(reader: TokenReader) -> Statement | None:
             reader.accept("IGNORE")
             if reader.accept("TABLE"):
                 return alter_table(reader)
+            if reader.accept("SEQUENCE"):
+                return _alter_sequence(reader)
             return _alter_database(reader) if reader.accept_any("DATABASE", "SCHEMA") else None
         case "DROP":
             return _drop(reader)
@@ -146,7 +151,7 @@ def _create(reader: TokenReader) -> Statement | None:
     if reader.accept("TABLE"):
         return _create_table(reader, temporary)._replace(replaces=replaces)
     if reader.accept("SEQUENCE"):
-        return _create_sequence(reader, temporary)
+        return _create_sequence(reader, temporary)._replace(replaces=replaces)
     if reader.accept_any("DATABASE", "SCHEMA"):
         if_not_exists = reader.accept("IF", "NOT", "EXISTS")
         db = reader.name("a database's name")
@@ -306,15 +311,11 @@ def _database_options(reader: TokenReader) -> Charset | None:
 
 
 def _create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
-    """Parse CREATE SEQUENCE after the word SEQUENCE; since MariaDB 11.5 it may name the values' type."""
+    """Parse CREATE SEQUENCE after the word SEQUENCE."""
     if_not_exists = reader.accept("IF", "NOT", "EXISTS")
     table = table_name(reader)
-    value = ColumnSpec("", "bigint", nullable=False)
-    if reader.accept("AS"):
-        written = data_type(reader)
-        value = value._replace(base=written.base, unsigned=written.unsigned or reader.accept("UNSIGNED"))
     specs = (
-        *[value] * 4,
+        *[_sequence_value(reader) or ColumnSpec("", "bigint", nullable=False)] * _SEQUENCE_VALUES,
         ColumnSpec("", "bigint", nullable=False),
         ColumnSpec("", "bigint", unsigned=True, nullable=False),
         ColumnSpec("", "tinyint", (1,), unsigned=True, nullable=False),
@@ -322,3 +323,22 @@ def _create_sequence(reader: TokenReader, temporary: bool) -> CreateTable:
     )
     columns = tuple(spec._replace(name=name) for spec, name in zip(specs, SEQUENCE_COLUMNS, strict=True))
     return CreateTable(table, columns, temporary=temporary, if_not_exists=if_not_exists)
+
+
+def _alter_sequence(reader: TokenReader) -> AlterTable | None:
+    """Parse ALTER SEQUENCE after the word SEQUENCE; None if the type of its values stays."""
+    reader.accept("IF", "EXISTS")
+    table, value = table_name(reader), _sequence_value(reader)
+    if value is None:
+        return None
+    names = SEQUENCE_COLUMNS[:_SEQUENCE_VALUES]
+    return AlterTable(table, tuple(ChangeColumn(name, value._replace(name=name)) for name in names))
+
+
+def _sequence_value(reader: TokenReader) -> ColumnSpec | None:
+    """Return the type of a sequence's values if a statement names it, as since MariaDB 11.5."""
+    if not reader.accept("AS"):
+        return None
+    written = data_type(reader)
+    unsigned = written.unsigned or reader.accept("UNSIGNED")
+    return ColumnSpec("", written.base, unsigned=unsigned, nullable=False)

@@ -228,6 +228,7 @@ def test_a_sequence_since_mariadb_11_5_may_have_values_of_another_type() -> None
         ("cycle_option", "tinyint", True),
         ("cycle_count", "bigint", False),
     ]
+    assert parse("ALTER SEQUENCE s RESTART 5", StatementContext(mariadb=True)) is None
 
 
 LOG = TESTDATA / "mysql-9.7" / "small" / "reordered.binlog"

@@ -28,12 +28,12 @@ _NOTE_MAXIMUM = 16 * 1024 * 1024
 """Maximum size of a file that holds only the position; a GTID set can have many intervals."""
 
 _DUMP_POSITION = re.compile(
-    r"^(?:-- )?\s*CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+TO\s+(?:MASTER|SOURCE)_LOG_FILE"
+    r"^(?:-- )?[ \t]*CHANGE\s+(?:MASTER|REPLICATION\s+SOURCE)\s+TO\s+(?:MASTER|SOURCE)_LOG_FILE"
     r"\s*=\s*'([^']+)'\s*,\s*(?:MASTER|SOURCE)_LOG_POS\s*=\s*(\d+)(?=\D)",
     re.IGNORECASE | re.MULTILINE,
 )
 _DUMP_GTIDS = re.compile(
-    r"^(?:-- |/\* )?\s*SET\s+(?:@@GLOBAL\.|GLOBAL\s+)(?:GTID_PURGED|GTID_SLAVE_POS)\s*="
+    r"^(?:-- |/\* )?[ \t]*SET\s+(?:@@GLOBAL\.|GLOBAL\s+)(?:GTID_PURGED|GTID_SLAVE_POS)\s*="
     r"\s*(?:/\*!\d+\s*'\+'\s*\*/\s*)?'\+?([^']+)'",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -42,10 +42,10 @@ _BACKUP_INFO = re.compile(
     re.MULTILINE,
 )
 _MYDUMPER = {
-    "file": re.compile(r"^#?\s*(?:Log:|File\s*=)\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE),
-    "position": re.compile(r"^#?\s*(?:Pos:|Position\s*=)\s*\"?(\d+)\"?\s*$", re.MULTILINE | re.IGNORECASE),
+    "file": re.compile(r"^#?[ \t]*(?:Log:|File\s*=)\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE),
+    "position": re.compile(r"^#?[ \t]*(?:Pos:|Position\s*=)\s*\"?(\d+)\"?\s*$", re.MULTILINE | re.IGNORECASE),
     "gtids": re.compile(
-        r"^#?\s*(?:GTID:|Executed_Gtid_Set\s*=)[ \t]*\"?([0-9a-f][^\"=\[]*?)\"?[ \t]*$",
+        r"^#?[ \t]*(?:GTID:|Executed_Gtid_Set\s*=)[ \t]*\"?([0-9a-f][^\"=\[]*?)\"?[ \t]*$",
         re.MULTILINE | re.IGNORECASE,
     ),
 }

@@ -220,10 +220,10 @@ class SideReading:
         )
         for item in items:
             if isinstance(item, RowTexts):
-                computed = _computed(decoders)
+                computed = _computed(decoders) if as_stored else {}
                 for index in range(item.first, item.last):
                     row = _plain(json.loads(b"".join(item.piece.text(index, index + 1))))
-                    if as_stored and (names := computed.get((row["db"], row["table"]))):
+                    if names := computed.get((row["db"], row["table"])):
                         row["computed"] = names
                     yield row
             elif isinstance(item, Begin | Statement):

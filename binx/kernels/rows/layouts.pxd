@@ -100,6 +100,7 @@ cdef class TableMaps:
         """Return a table map's layout; the pointer is valid until the next new table map."""
         return (<TableLayout *> self.layouts.data) + number
 
+    cdef TableLayout *layout_for(self, int32_t number, list facts) except NULL
     cdef void set_format(self, int64_t types) noexcept
     cdef int32_t see(self, Cursor *body, int id_width, int64_t transaction) except -1 nogil
     cdef int32_t map_of(self, Cursor *body, uint64_t table_id, int64_t transaction) except -1 nogil

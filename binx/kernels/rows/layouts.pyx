@@ -320,12 +320,15 @@ cdef class TableMaps:
             return None
         return self.layout(number).unknown, self.layout(number).unknown_type
 
-    def set_widths(self, int32_t number, list widths):
-        cdef TableLayout *layout
-        cdef int32_t i
-        if not 0 <= number < self.bodies.count or len(widths) != self.layout(number).columns:
+    cdef TableLayout *layout_for(self, int32_t number, list facts) except NULL:
+        """The layout of a table map, which gets a fact about each of its columns."""
+        if not 0 <= number < self.bodies.count or len(facts) != self.layout(number).columns:
             raise IndexError(number)
-        layout = self.layout(number)
+        return self.layout(number)
+
+    def set_widths(self, int32_t number, list widths):
+        cdef TableLayout *layout = self.layout_for(number, widths)
+        cdef int32_t i
         if layout.logged == NULL:
             layout.logged = <ColumnLayout *> calloc(max(layout.columns, 1), sizeof(ColumnLayout))
             if layout.logged == NULL:
@@ -338,11 +341,8 @@ cdef class TableMaps:
         join_columns(layout.column, layout.columns)
 
     def set_computed(self, int32_t number, list computed):
-        cdef TableLayout *layout
+        cdef TableLayout *layout = self.layout_for(number, computed)
         cdef int32_t i
-        if not 0 <= number < self.bodies.count or len(computed) != self.layout(number).columns:
-            raise IndexError(number)
-        layout = self.layout(number)
         for i in range(layout.columns):
             layout.column[i].computed = computed[i]
 

@@ -196,7 +196,7 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
 
 
 cdef inline int read_mariadb_gtid(
-    Cursor *body, uint64_t server_id, Slots *sources, Transaction *transaction, uint8_t *flags
+    Cursor *body, uint64_t server_id, Slots *sources, Transaction *transaction
 ) except -1 nogil:
     """Parse MariaDB's GTID_EVENT: sequence number (8), domain (4), flags (1); the server ID is in the header."""
     cdef const uint8_t *data = take(body, 13)
@@ -208,8 +208,7 @@ cdef inline int read_mariadb_gtid(
     for i in range(4):
         source[4 + i] = <uint8_t> (server_id >> (8 * i))
     transaction.source = slot_of(sources, source, MARIADB_SOURCE_SIZE)
-    flags[0] = data[12]
-    return read_mariadb_thread(body, flags[0], transaction)
+    return read_mariadb_thread(body, data[12], transaction)
 
 
 cdef inline int read_mariadb_thread(Cursor *body, uint8_t flags, Transaction *transaction) except -1 nogil:
@@ -235,11 +234,10 @@ cdef inline int read_mariadb_thread(Cursor *body, uint8_t flags, Transaction *tr
 
 cdef inline int take_gtid(Cursor *body, const Header *header, Slots *sources, Transaction *transaction) except -1 nogil:
     """Parse a GTID event of any type; other events are ignored."""
-    cdef uint8_t flags = 0
     if header.type == GTID_TAGGED_EVENT:
         read_tagged_gtid(body, sources, transaction)
     elif header.type == GTID_EVENT or header.type == ANONYMOUS_GTID_EVENT:
         read_gtid(body, header.type, sources, transaction)
     elif header.type == MARIADB_GTID_EVENT:
-        read_mariadb_gtid(body, header.server_id, sources, transaction, &flags)
+        read_mariadb_gtid(body, header.server_id, sources, transaction)
     return 0

@@ -45,6 +45,7 @@ def _read_by(
 ) -> list[str]:
     """Return the columns of an expression, and those of the generated columns in it."""
     words = list(column.expression[1:])
+    # Grows while it is read, as a generated column may read further ones.
     for word in words:
         if word in computed:
             words += [other for other in computed[word].expression[1:] if other not in words]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from binx.spark.lake.arrow.keys import Numbers
+from binx.spark.lake.arrow.keys import Numbers, same
 from binx.spark.lake.arrow.types import arrow_type, constant, plain
 from binx.spark.lake.dataset.chains import Position
 from binx.spark.lake.dataset.files import ChangesFile, Version
@@ -228,14 +228,13 @@ def _present(columns: dict[str, Any], present: pa.ChunkedArray, unit: Unit, epoc
                 if part in columns:
                     columns[part] = columns[part].take(pa.array(before))
             known = known | (pairs & known[before])
-        absences[number] = known
+        absences[index] = known
     # What these are compared with may itself be filled in above.
-    for number, known in absences.items():
-        changes_with = unit.version.columns[unit.ids.index(number)].changes_with
-        lapsed = None
+    for index, known in absences.items():
+        changes_with, lapsed = unit.version.columns[index].changes_with, None
         if changes_with is not None:
             lapsed = ~known & (kinds == AFTER) & _changed(columns, changes_with, bits, pairs, unit)
-        columns[f"p{number}"] = pa.array(known, mask=lapsed)
+        columns[f"p{unit.ids[index]}"] = pa.array(known, mask=lapsed)
 
 
 def _changed(
@@ -249,21 +248,15 @@ def _changed(
     for index, column in enumerate(unit.version.columns):
         if column.source_name not in names:
             continue
-        equal = pairs & bits[before, index] & _equals_previous(columns.get(f"v{unit.ids[index]}"), before)
-        if f"m{unit.ids[index]}" in columns:
-            equal &= _equals_previous(columns[f"m{unit.ids[index]}"], before)
+        name, misfits = f"v{unit.ids[index]}", f"m{unit.ids[index]}"
+        equal = pairs & bits[before, index]
+        if name in columns and not pa.types.is_nested(columns[name].type):
+            values = pa.table({part: columns[part] for part in (name, misfits) if part in columns})
+            equal &= same(values, values.take(pa.array(before)))
+        else:
+            equal[:] = False
         changed |= bits[:, index] & ~equal
     return changed
-
-
-def _equals_previous(values: Any, before: Numbers) -> Numbers:
-    """Return whether each value is that of the row before; False where that cannot be told."""
-    if values is None or pa.types.is_nested(values.type):
-        return np.zeros(len(before), bool)
-    previous = values.take(pa.array(before))
-    both_null = pc.and_(pc.is_null(values), pc.is_null(previous))
-    same = pc.or_(pc.fill_null(pc.equal(values, previous), False), both_null)
-    return np.asarray(same)
 
 
 def pairs_of(rows: pa.Table) -> Numbers:

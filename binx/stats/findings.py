@@ -32,6 +32,7 @@ class Evidence(NamedTuple):
         largest: the transactions with most bytes, at least four if there are as many.
         tables: information from table maps; empty if only the index was read.
         with_text: transactions that contain statements and are not DDL.
+        unread: compressed transactions, if they were not decompressed.
         cascades: statements that define foreign keys with actions whose row changes are not logged.
     """
 
@@ -46,6 +47,7 @@ class Evidence(NamedTuple):
     transaction_bytes: int
     tables: TableSums
     with_text: int
+    unread: int
     backward_steps: int
     largest_step: int
     missing_gtids: GtidSet
@@ -143,6 +145,12 @@ def _about_transactions(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         evidence.with_text,
         f"{counted(evidence.with_text, 'transaction')} with changes logged as statements; the rows they"
         " changed are not in the log",
+    )
+    yield (
+        "compressed_unread",
+        evidence.unread,
+        f"{counted(evidence.unread, 'compressed transaction')} not decompressed (--quick): counted as dml,"
+        " and to no connection",
     )
     count = evidence.kinds.get("rollback", 0) + evidence.kinds.get("xa_rollback", 0)
     yield (

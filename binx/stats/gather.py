@@ -294,6 +294,7 @@ class _Gathering:
         largest, longest = (
             [json.loads(line) for line in ranking.lines] for ranking in (self._largest, self._longest)
         )
+        compressed = compression(tally)
         steps, event_steps = tally.backward_steps, tally.backward_event_steps
         evidence = Evidence(
             files=self._files,
@@ -307,6 +308,7 @@ class _Gathering:
             transaction_bytes=transaction_bytes,
             tables=self._tables,
             with_text=0 if quick else tally.with_text[0] - self._statements.only_tables_made,
+            unread=compressed["transactions"] if quick else 0,
             backward_steps=steps[0] + event_steps[0],
             largest_step=max(steps[1], event_steps[1]),
             missing_gtids=missing,
@@ -336,7 +338,7 @@ class _Gathering:
             "threads_complete": not tally.threads_forgotten,
             "sizes": by_size(tally),
             "event_types": self._event_types() if known_events else None,
-            "compression": compression(tally),
+            "compression": compressed,
             "checksummed_bytes": sum(file["bytes"] for file in self._files if file["checksum"] != "OFF"),
             "gtid_set": None if self._gtids is None else str(self._gtids),
             "missing_gtids": str(missing),

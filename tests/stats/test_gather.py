@@ -159,6 +159,13 @@ def test_quick_figures_are_the_same_as_far_as_they_go(flavour: str) -> None:
     assert unknown == (None,) * len(unknown)
 
 
+def test_a_quick_look_tells_what_it_did_not_decompress() -> None:
+    path = PROJECT / "testdata/mysql-9.7/small/compressed.binlog"
+    full, quick = statistics_of([path]), statistics_of([path], quick=True)
+    assert codes(quick)["compressed_unread"] == full.compression.transactions > 0
+    assert "compressed_unread" not in codes(full)
+
+
 def test_the_shop_on_mysql_gives_its_dba_three_hints() -> None:
     assert codes(statistics_of(SHOPS["mysql-9.7"])) == {
         "no_primary_key": 1,

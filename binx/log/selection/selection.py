@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource, number_range
-from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, TransactionTable
+from binx.kernels.transactions.table import FLAG_HAS_THREAD, FLAG_HAS_XID, Kind, TransactionTable
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile, TransactionScan
 from binx.log.identifiers import kernel_intervals, marked_gtids
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from binx.log.selection.table_filter import TableFilter, XaEnds
 
 _LAST = 2**63 - 1
+_COMPRESSED_KINDS = {Kind.KIND_DML, Kind.KIND_XA_PREPARE, Kind.KIND_ROLLBACK}
+"""Kinds that a payload's last event tells apart."""
 
 
 class Selection(NamedTuple):
@@ -104,10 +106,12 @@ def _plain(value: GtidSet | Position | tuple[object, ...]) -> object:
 def required_level(selection: Selection) -> Level:
     """Return the scan level that the selection needs.
 
-    Thread ids and XIDs of compressed transactions are within their payloads, which only
+    Thread ids, XIDs and the ends of compressed transactions are within their payloads, which only
     ``LEVEL_TABLES`` decompresses.
     """
     if selection.databases or selection.tables or selection.texts or selection.thread_ids or selection.xids:
+        return Level.LEVEL_TABLES
+    if not _COMPRESSED_KINDS.isdisjoint(selection.kinds):
         return Level.LEVEL_TABLES
     return Level.LEVEL_INDEX
 

@@ -132,7 +132,9 @@ class Planner:
         selection = request.selection
         if selection.limit is None:
             # Selections that need event bodies are left to the tasks.
-            selection = selection._replace(databases=(), tables=(), thread_ids=(), xids=())
+            selection = selection._replace(
+                databases=(), tables=(), thread_ids=(), xids=(), kinds=(), texts=()
+            )
         self._request = request
         self._selector = Selector(selection, names, in_parts=True)
         # The effect of a statement depends on the tables before it.

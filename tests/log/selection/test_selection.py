@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from binx.errors import AbsentError, UsageError
 from binx.event.gtid.sets import GtidSet
+from binx.kernels.transactions.table import Kind
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
@@ -137,6 +138,15 @@ def test_threads_and_engine_numbers_within_compressed_transactions_are_found() -
     assert len(found.transactions) == len(listed)
 
 
+def test_kinds_are_told_by_how_transactions_end_also_within_compressed_ones() -> None:
+    path = SMALL / "compressed.binlog"
+    found = search(Selection(kinds=(Kind.KIND_XA_PREPARE,)), [path]).gtids
+    listing = path.with_suffix(".txt").read_text(errors="replace")
+    *_, prepared = listing.partition("\tXA PREPARE ")[0].split("SET @@SESSION.GTID_NEXT= '")
+    assert found == [prepared.partition("'")[0]]
+    assert not {*found} & {*search(Selection(kinds=(Kind.KIND_DML,)), [path]).gtids}
+
+
 def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:
     paths = SHOPS["mysql-9.7"]
     everything = search(Selection(min_bytes=2_000), paths).transactions
@@ -180,6 +190,8 @@ def test_the_level_is_the_least_that_answers() -> None:
     assert required_level(Selection(xids=(1,))) == Level.LEVEL_TABLES
     assert required_level(Selection(databases=("a",), xids=(1,))) == Level.LEVEL_TABLES
     assert required_level(Selection(tables=("a.b",))) == Level.LEVEL_TABLES
+    assert required_level(Selection(kinds=(Kind.KIND_DDL, Kind.KIND_ROLLBACK))) == Level.LEVEL_TABLES
+    assert required_level(Selection(kinds=(Kind.KIND_DDL, Kind.KIND_XA_COMMIT))) == Level.LEVEL_INDEX
 
 
 @pytest.mark.parametrize("level", list(Level))

@@ -30,9 +30,6 @@ def keep_freed_memory():
 
 @final
 cdef class Memory:
-    def __cinit__(self):
-        memset(&self.output, 0, sizeof(Output))
-
     def __dealloc__(self):
         release(&self.output)
 

@@ -8,7 +8,7 @@ the file has been found to hold.
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 cdef enum:
     SLACK_LEAST = 8
@@ -21,6 +21,12 @@ cdef struct Output:
     int64_t capacity
     # The capacity to begin with: what the buffer took that was handed over last, so that the next one is not copied.
     int64_t expected
+
+
+cdef inline Output empty_output() noexcept nogil:
+    cdef Output output
+    memset(&output, 0, sizeof(Output))
+    return output
 
 
 cdef inline int no_memory(int64_t wanted) except -1 with gil:

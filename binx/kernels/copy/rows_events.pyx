@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor, cursor_over, remaining
-from binx.kernels.output cimport Output, append, bytes_in, release
+from binx.kernels.output cimport Output, append, bytes_in, empty_output, release
 from binx.kernels.rows.counting cimport (
     RowsEvent,
     check_progress,
@@ -47,7 +47,7 @@ cdef class RowCounter:
     def ends(self, const uint8_t[::1] body, uint8_t event_type, int post_header, int64_t position):
         cdef Cursor cursor = cursor_over(&body[0] if body.shape[0] else NULL, body.shape[0], position)
         cdef RowsEvent rows
-        cdef Output ends = Output(NULL, 0, 0)
+        cdef Output ends = empty_output()
         try:
             with nogil:
                 open_rows(self.maps, &cursor, event_type, post_header, 0, &rows)

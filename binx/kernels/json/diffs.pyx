@@ -32,7 +32,7 @@ from binx.kernels.json.documents cimport (
     write_value,
 )
 from binx.kernels.json.paths cimport Leg, bad_path, take_leg
-from binx.kernels.output cimport Output, append, append_byte, bytes_in, release, reserve
+from binx.kernels.output cimport Output, append, append_byte, bytes_in, empty_output, release, reserve
 from binx.kernels.json.text cimport append_quoted, append_text
 
 cdef enum:  # enum_json_diff_operation
@@ -336,7 +336,7 @@ cdef int render_diff(Cursor *diff, Output *out) except -1 nogil:
 
 def diff_to_text(const uint8_t[::1] data not None) -> str:
     cdef Cursor cursor = cursor_over(&data[0], data.shape[0], 0)
-    cdef Output out = Output(NULL, 0, 0)
+    cdef Output out = empty_output()
     try:
         with nogil:
             render_diff(&cursor, &out)
@@ -348,8 +348,8 @@ def diff_to_text(const uint8_t[::1] data not None) -> str:
 def applied(const uint8_t[::1] document not None, const uint8_t[::1] changes not None) -> str | None:
     cdef Cursor before = cursor_over(&document[0], document.shape[0], 0)
     cdef Cursor diff = cursor_over(&changes[0], changes.shape[0], 0)
-    cdef Output out = Output(NULL, 0, 0)
-    cdef Patch patch = Patch(before, diff, Output(NULL, 0, 0), Output(NULL, 0, 0), 0, 0)
+    cdef Output out = empty_output()
+    cdef Patch patch = Patch(before, diff, empty_output(), empty_output(), 0, 0)
     cdef bint is_applied
     try:
         with nogil:

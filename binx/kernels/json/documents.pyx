@@ -29,7 +29,7 @@ from binx.kernels.rows.layouts cimport (
     TYPE_TIMESTAMP,
     TYPE_VARCHAR,
 )
-from binx.kernels.output cimport Output, append_byte, bytes_in, release
+from binx.kernels.output cimport Output, append_byte, bytes_in, empty_output, release
 from binx.kernels.json.temporal cimport append_temporal
 from binx.kernels.json.text cimport (
     append_base64,
@@ -351,7 +351,7 @@ cdef int render_as_sql(Cursor *document, Output *out) except -1 nogil:
 
 def to_text(const uint8_t[::1] data not None) -> str:
     cdef Cursor cursor = cursor_over(&data[0], data.shape[0], 0)
-    cdef Output out = Output(NULL, 0, 0)
+    cdef Output out = empty_output()
     try:
         with nogil:
             render(&cursor, &out)

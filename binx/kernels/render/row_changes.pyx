@@ -76,11 +76,6 @@ cdef class ChangeTexts:
     cdef readonly int64_t long_texts
     cdef readonly int64_t longest
 
-    def __cinit__(self, *_, **__):
-        memset(&self.parts, 0, sizeof(Output))
-        memset(&self.groups, 0, sizeof(Output))
-        memset(&self.writer, 0, sizeof(Writer))
-
     def __init__(
         self, bytes separator, int64_t limit, int64_t packet, int64_t last_version, int64_t statement_bytes=0
     ):

@@ -7,7 +7,7 @@ such as table names, is fetched from Python once and cached.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from binx.kernels.hashing cimport slot_bytes
 from binx.kernels.output cimport Output, append, bytes_in, release, reserve
@@ -95,13 +95,6 @@ cdef class TransactionTexts:
     cdef bint omits_absent
     cdef bint is_omitted
     cdef public int64_t second
-
-    def __cinit__(self, *_, **__):
-        memset(&self.out, 0, sizeof(Output))
-        memset(&self.texts, 0, sizeof(Output))
-        memset(&self.fields, 0, sizeof(Output))
-        memset(&self.names, 0, sizeof(Output))
-        memset(&self.name_bytes, 0, sizeof(Output))
 
     def __init__(self, object fields, bytes ending, bint json, absent, zone):
         cdef Field field

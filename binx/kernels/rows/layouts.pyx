@@ -155,11 +155,6 @@ cdef inline CurrentMap *current_map(TableMaps maps, uint64_t table_id) noexcept 
 
 cdef class TableMaps:
     def __cinit__(self):
-        memset(&self.bodies, 0, sizeof(Slots))
-        memset(&self.names, 0, sizeof(Slots))
-        memset(&self.layouts, 0, sizeof(Output))
-        memset(&self.ids, 0, sizeof(Slots))
-        memset(&self.current_maps, 0, sizeof(Output))
         self.latest = -1
 
     def __dealloc__(self):

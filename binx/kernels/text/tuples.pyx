@@ -6,7 +6,6 @@ Source: MySQL manual, "LOAD DATA Statement", for MySQL Shell's tab-separated fil
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from binx.kernels.bitmaps cimport bit_at, clear_bit, set_bit
 from binx.kernels.cursor cimport Cursor, cursor_over, peek, remaining, take
@@ -54,8 +53,6 @@ cdef class TupleColumns:
         self.columns = <Column *> calloc(max(1, self.count), sizeof(Column))
         if self.columns == NULL:
             raise MemoryError
-        memset(&self.scratch, 0, sizeof(Output))
-        memset(&self.decoded, 0, sizeof(Output))
         for index in range(self.count):
             self.columns[index].encoding = encodings[index]
 

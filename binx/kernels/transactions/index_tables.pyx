@@ -47,10 +47,6 @@ cdef class IndexedTables:
     cdef Slots sources
     cdef Slots tables
 
-    def __cinit__(self):
-        memset(&self.sources, 0, sizeof(Slots))
-        memset(&self.tables, 0, sizeof(Slots))
-
     def __init__(self, list sources, int32_t tables):
         cdef bytes key
         cdef int32_t number

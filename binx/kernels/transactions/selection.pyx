@@ -4,11 +4,10 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport qsort
-from libc.string cimport memset
 
 from binx.kernels.render.clock cimport TIME_LAST
 from binx.kernels.hashing cimport slot_entry
-from binx.kernels.output cimport Output, append, bytes_in, release
+from binx.kernels.output cimport Output, append, bytes_in, empty_output, release
 from binx.kernels.transactions.table cimport (
     GTID_MYSQL,
     HAS_CLOCK,
@@ -33,8 +32,7 @@ cdef struct TransactionRange:
 
 
 def merged_ranges(TransactionTable table not None, const uint8_t[::1] mask, bint lengths_change):
-    cdef Output ranges
-    memset(&ranges, 0, sizeof(Output))
+    cdef Output ranges = empty_output()
     if mask is not None and mask.shape[0] != table.length():
         raise ValueError(f"a mask of {mask.shape[0]} for {table.length()} records")
     try:
@@ -188,12 +186,11 @@ cdef inline int64_t measured(const Transaction *record, int measure) noexcept no
 
 def measures(TransactionTable table, mask, int measure):
     cdef const uint8_t[::1] marks = table.mask() if mask is None else mask
-    cdef Output out
+    cdef Output out = empty_output()
     cdef int64_t value
     cdef int64_t i
     if marks.shape[0] != table.length():
         raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
-    memset(&out, 0, sizeof(Output))
     try:
         with nogil:
             for i in range(table.length()):
@@ -206,7 +203,7 @@ def measures(TransactionTable table, mask, int measure):
 
 
 def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit, floor=None):
-    cdef Output ranked
+    cdef Output ranked = empty_output()
     cdef Ranked item
     cdef Ranked *items
     cdef int64_t sign = -1 if smallest else 1
@@ -217,7 +214,6 @@ def rank(TransactionTable table, mask, int measure, bint smallest, int64_t limit
     cdef int64_t i
     if marks.shape[0] != table.length():
         raise ValueError(f"a mask of {marks.shape[0]} for {table.length()} records")
-    memset(&ranked, 0, sizeof(Output))
     try:
         with nogil:
             for i in range(table.length()):
@@ -256,11 +252,10 @@ def gtid_runs(TransactionTable table not None, const uint8_t[::1] mask not None)
     cdef bytes open_bytes = PyBytes_FromStringAndSize(NULL, count * sizeof(GtidRun))
     cdef GtidRun *open_runs = <GtidRun *> PyBytes_AS_STRING(open_bytes)
     cdef GtidRun *run
-    cdef Output closed
+    cdef Output closed = empty_output()
     cdef const Transaction *record
     cdef int64_t i
     table.check(mask)
-    memset(&closed, 0, sizeof(Output))
     try:
         with nogil:
             for i in range(count):

@@ -129,20 +129,9 @@ cdef class Tally:
     cdef Steps event_steps
 
     def __cinit__(self):
-        memset(&self.total, 0, sizeof(Sums))
-        memset(self.kind_sums, 0, sizeof(self.kind_sums))
-        memset(self.size_sums, 0, sizeof(self.size_sums))
-        memset(self.buckets, 0, sizeof(self.buckets))
-        memset(&self.server_groups, 0, sizeof(Groups))
-        memset(&self.thread_groups, 0, sizeof(Groups))
-        memset(&self.table_sums, 0, sizeof(Output))
-        memset(&self.compressed_sums, 0, sizeof(Sums))
-        memset(&self.text_sums, 0, sizeof(Sums))
-        memset(&self.steps, 0, sizeof(Steps))
         self.bucket_seconds = 1
         self.last_clock = -1
         self.last_event_second = -1
-        memset(&self.event_steps, 0, sizeof(Steps))
 
     def __dealloc__(self):
         release_groups(&self.server_groups)

@@ -8,7 +8,6 @@ A scan fills the table; a selection marks records in a mask of one byte each;
 from array import array
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memset
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
@@ -16,7 +15,7 @@ from binx.kernels.transactions.fields cimport *
 from binx.kernels.transactions.gtid_text cimport render_gtid
 from binx.kernels.hashing cimport slot_bytes, slot_entry
 from binx.kernels.transactions.wanted cimport in_intervals
-from binx.kernels.output cimport Output, append, bytes_in, release
+from binx.kernels.output cimport Output, append, bytes_in, empty_output, release
 
 UNSIGNED_MAXIMUM = (1 << 64) - 1
 
@@ -75,12 +74,6 @@ cdef object single_intervals(object values):
 
 
 cdef class TransactionTable:
-    def __cinit__(self):
-        memset(&self.records, 0, sizeof(Output))
-        memset(&self.counts, 0, sizeof(Output))
-        self.sources = NULL
-        self.tables = NULL
-
     def __dealloc__(self):
         release(&self.records)
         release(&self.counts)
@@ -109,10 +102,9 @@ cdef class TransactionTable:
         return out
 
     def gtid(self, int64_t index):
-        cdef Output out
+        cdef Output out = empty_output()
         if not 0 <= index < self.length():
             raise IndexError(index)
-        memset(&out, 0, sizeof(Output))
         try:
             render_gtid(self.record(index), self.sources, &out)
             return out.data[: out.size].decode() if out.size else None
@@ -120,12 +112,11 @@ cdef class TransactionTable:
             release(&out)
 
     def gtids(self):
-        cdef Output out
+        cdef Output out = empty_output()
         cdef int64_t count = self.length()
         cdef bytes offsets = PyBytes_FromStringAndSize(NULL, (count + 1) * 4)
         cdef int32_t *ends = <int32_t *> PyBytes_AS_STRING(offsets)
         cdef int64_t i
-        memset(&out, 0, sizeof(Output))
         try:
             with nogil:
                 ends[0] = 0
@@ -345,10 +336,9 @@ cdef class TransactionTable:
 
     cdef object indexes(self, const uint8_t[::1] mask, bint undoing):
         """Return the indexes of the records with mark 1, or of those among them that undo a part of themselves."""
-        cdef Output indexes
+        cdef Output indexes = empty_output()
         cdef int64_t i
         self.check(mask)
-        memset(&indexes, 0, sizeof(Output))
         try:
             with nogil:
                 for i in range(self.length()):

@@ -31,10 +31,6 @@ cdef struct Seen:
 
 
 cdef class TransactionMachine:
-    def __cinit__(self, *_):
-        memset(&self.sources, 0, sizeof(Slots))
-        memset(&self.last_counts, 0, sizeof(Output))
-
     def __init__(self, tuple transitions, bint counts_rows):
         self.transitions = transitions
         self.actions = <const uint8_t *> PyBytes_AS_STRING(transitions[0])

@@ -12,7 +12,6 @@ compressed payload or rows event whose content must be counted, the end of the w
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.string cimport memset
 
 from binx.kernels.crc32 cimport crc32
 from binx.kernels.cursor cimport Cursor, cursor_over
@@ -62,7 +61,6 @@ def whole_events(const uint8_t[::1] window not None):
 
 cdef class Scanner(TransactionMachine):
     def __cinit__(self, *_):
-        memset(&self.wanted, 0, sizeof(Wanted))
         self.resumed = -1
 
     def __dealloc__(self):

@@ -185,7 +185,7 @@ def _follows(manifest: dict[str, Any], source: dict[str, Any], end: dict[str, An
     else:
         name = ends.file.name
         follows = is_named_next(end["next"], _name_before(ends.file) or "", name)
-        follows = follows and abs(ends.begun - end["ended"]) <= _TOLERANCE
+        follows = follows and (not end["ended"] or abs(ends.begun - end["ended"]) <= _TOLERANCE)
     return follows and _gtids_follow(manifest, end["gtids_before"], ends)
 
 

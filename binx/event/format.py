@@ -72,7 +72,8 @@ class FormatDescription(NamedTuple):
     Attributes:
         server_version: the server's version string, such as ``8.0.36-log``.
         create_timestamp: in the first log after a server start, the start in seconds since 1970; else 0.
-        header_timestamp: the event's own timestamp, when the file was created.
+        header_timestamp: when the file was created: the event's own timestamp, or that of the next event
+            with one.
         post_header_lengths: bytes of each event type's fixed part, starting with type 1.
         has_checksum_field: whether this event itself ends in an algorithm byte and a CRC32, as written by
             all servers that support checksums, even if they are off.

@@ -75,6 +75,10 @@ class BinlogFile:
             self.format: FormatDescription = parse_format(head, MAGIC_SIZE, origin=MAGIC_SIZE)
             self.first_position: int = MAGIC_SIZE + parse_header(head, MAGIC_SIZE, origin=MAGIC_SIZE).size
             self._refuse_encryption(head)
+            if not self.format.header_timestamp:
+                # A Galera node that sends its state to another one begins a log without a time.
+                begun = _first_time(head[self.first_position - MAGIC_SIZE :])
+                self.format = self.format._replace(header_timestamp=begun)
         except BinxError as error:
             raise error.at(path=source.path) from error.__cause__
 
@@ -266,6 +270,15 @@ class StoredScan(TransactionScan, Protocol):
     def close(self) -> None:
         """Close it."""
         ...
+
+
+def _first_time(events: memoryview) -> int:
+    """Return the first timestamp of events that is not 0; 0 if there is none."""
+    while len(events) >= HEADER_SIZE:
+        if time := int.from_bytes(events[:_TYPE_OFFSET], "little"):
+            return time
+        events = events[max(event_size(events), HEADER_SIZE) :]
+    return 0
 
 
 def _head_of(path: str, keys: Keys | None) -> bytes:

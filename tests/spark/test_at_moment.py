@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from binx.storage.output import open_output
 from tests.cli.process import binx
 from tests.conftest import TESTDATA
 from tests.exports import export
+from tests.log import building
 from tests.spark.conftest import Load
 from tests.spark.dataset import Server, column_effect
 from tests.spark.test_state import ORDERS, Rows
@@ -68,6 +71,27 @@ def test_a_table_is_what_it_was_behind_each_transaction(
         assert rows(tmp_path / "out", ORDERS) == expected
     with pytest.raises(AbsentError, match=r"as of the end of the logs there is no table shop\.orders"):
         rows_at(tmp_path / "lake", None)
+
+
+def without_time(event: bytes) -> bytes:
+    event = bytes(4) + event[4:-4]
+    return event + struct.pack("<I", zlib.crc32(event))
+
+
+def test_logs_that_a_server_began_without_a_time_are_applied_in_their_place(tmp_path: Path) -> None:
+    """A Galera node does that when it sends its state to another one: to BINLOG_CHECKPOINT, and ROTATE."""
+    logs = sorted((TESTDATA / "mariadb-10.11" / "shop").glob("mysql-bin.0*"))
+    export(tmp_path / "lake", logs)
+    for number, log in enumerate(logs):
+        events = building.split(log.read_bytes(), 4)
+        for at in (0, 1, 2) if number % 2 else (-1,):
+            events[at] = without_time(events[at])
+        copy = tmp_path / log.name
+        copy.write_bytes(log.read_bytes()[:4] + b"".join(events))
+        export(tmp_path / "timeless", [copy])
+    for table in ("shop.orders", "shop.customers"):
+        expected, found = (table_at(str(tmp_path / lake), table, None) for lake in ("lake", "timeless"))
+        assert (found.rows, found.missing) == (expected.rows, expected.missing)
 
 
 def test_generated_columns_that_no_image_of_an_update_has_are_unknown_where_they_may_have_changed(

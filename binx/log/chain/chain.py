@@ -310,6 +310,6 @@ def _is_witnessed(before: FileEnds, after: FileEnds, places: _Places) -> bool:
     place = places.of(before)
     if place is not None and place == places.of(after):
         return True
-    if before.next_file is not None and before.ended is not None:
+    if before.next_file is not None and before.ended:
         return after.begun - before.ended <= _ROTATION_SECONDS
     return bool(before.previous_gtids and after.previous_gtids) or bool(before.gtid_list and after.gtid_list)

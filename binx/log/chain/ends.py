@@ -33,7 +33,8 @@ class FileEnds(NamedTuple):
         gtid_list: MariaDB's GTID_LIST; None if the file has none.
         next_file: the name in the ROTATE at the end; None if ROTATE is not the last event.
         stopped: whether STOP is the last event.
-        ended: when ROTATE or STOP was written, in seconds since 1970; None if neither is the last event.
+        ended: when ROTATE or STOP was written, in seconds since 1970, 0 if it has no time; None if neither
+            is the last event.
         chain: number of its chain among the files that it was ordered with.
     """
 
@@ -64,7 +65,7 @@ class FileEnds(NamedTuple):
     @property
     def written(self) -> int:
         """When it was written last, as far as its ends tell."""
-        return self.begun if self.ended is None else self.ended
+        return self.ended or self.begun
 
 
 def read_ends(file: BinlogFile) -> FileEnds:

@@ -58,7 +58,7 @@ class Log:
     @property
     def ended(self) -> int:
         """When it was written last, as far as its end tells."""
-        return self.time if self.next is None else self.next[1]
+        return self.time if self.next is None else self.next[1] or self.time
 
     def take(self, manifest: Manifest) -> None:
         """Record what an export has of the log."""
@@ -77,7 +77,7 @@ class Log:
         source = manifest.source
         return (
             name == source.name
-            and abs(source.time - ended) <= _TOLERANCE
+            and (not ended or abs(source.time - ended) <= _TOLERANCE)
             and all(manifest.before.contains(*gtid[:2]) for gtid in self.last)
         )
 

@@ -21,7 +21,7 @@ import pytest
 
 from binx.spark.lake.place import Place
 from binx.spark.lake.published.catalog import RECORDS
-from binx.spark.lake.published.catalog_table import _Table
+from binx.spark.lake.published.catalog_table import CatalogTable
 from tests.spark.conftest import Load, files_of
 from tests.spark.dataset import START, Name, Server, column_effect
 from tests.spark.test_history import OTHER, two_tables
@@ -333,7 +333,7 @@ def test_tasks_give_spark_all_types(spark: Any, tmp_path: Path) -> None:
     }
     rows = pa.table({name: pa.array([value, None], kind) for name, (kind, value, _) in columns.items()})
     Place(str(tmp_path)).write("types.parquet", rows, store_schema=False)
-    found = _Table(spark, Place(str(tmp_path)), "", "").rows(["types.parquet"], ())
+    found = CatalogTable(spark, Place(str(tmp_path)), "", "").rows(["types.parquet"], ())
     assert {one.name: one.dataType.simpleString() for one in found.schema} == {
         name: kind for name, (_, _, kind) in columns.items()
     }

@@ -21,7 +21,7 @@ from binx.errors import BinxError
 from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrow.types import can_misfit, output_names
 from binx.spark.lake.place import Place
-from binx.spark.lake.published.catalog_table import _LOAD, _MISFITS, _Table
+from binx.spark.lake.published.catalog_table import LAST_LOAD, MISFITS, CatalogTable
 from binx.spark.lake.state.records import reader_of, to_json
 from binx.spark.lake.state.state import LifeState, State
 from binx.spark.lake.table_name import TableName
@@ -136,7 +136,7 @@ class Catalog:
         self._place.put(RECORDS, to_json(self._records))
 
     def _bring(self, spark: SparkSession, number: int, target: str) -> Written:
-        table = _Table(spark, self._place, target, f"binx_changes_{number}")
+        table = CatalogTable(spark, self._place, target, f"binx_changes_{number}")
         life, written = self._work[target], self._records.tables.get(target)
         if life is None:
             assert written is not None
@@ -164,12 +164,12 @@ class Catalog:
             table.replace_rows(columns, files)
         else:
             misfits = (
-                {column.id for column in life.columns if can_misfit(column)} if _MISFITS in columns else set()
+                {column.id for column in life.columns if can_misfit(column)} if MISFITS in columns else set()
             )
             key = [(names[number], number in misfits) for number in life.key]
             new = [path for path in files if path not in before]
             table.merge(columns, key, new, gone, carried)
-        table.set_property(_LOAD, str(self._load))
+        table.set_property(LAST_LOAD, str(self._load))
         return Written(life.name, life.life, life.key, columns, tuple(files))
 
     def _exist(self, paths: Sequence[str]) -> bool:

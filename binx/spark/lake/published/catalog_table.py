@@ -16,9 +16,10 @@ from binx.spark.type_names import spark_types, sql_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_WRITER, _LOAD = "binx.writer", "binx.load"
+_WRITER, LAST_LOAD = "binx.writer", "binx.load"
 """Table properties: the output that the table belongs to, and the last load that changed it."""
-_MISFITS = "_misfits"
+MISFITS = "_misfits"
+"""The loader's column of values that their types cannot hold."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _DELTA = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
 """Without these, Delta cannot rename or drop a column or widen its type."""
@@ -27,7 +28,7 @@ Columns = Mapping[str, tuple[str, str]]
 """Names and types by identity: a column's id, or the name of one of the loader's own columns."""
 
 
-class _Table:
+class CatalogTable:
     """A table of a catalog; ``columns`` are its names and types, by lower-case name."""
 
     def __init__(self, spark: SparkSession, place: Place, target: str, view: str) -> None:
@@ -35,12 +36,14 @@ class _Table:
         self.columns: dict[str, tuple[str, str]] = {}
 
     def sql(self, text: str) -> DataFrame:
+        """Run a statement in the session."""
         return self._spark.sql(text)
 
     def _alter(self, text: str) -> None:
         self.sql(f"ALTER TABLE {self._target} {text}")
 
     def set_property(self, name: str, value: str) -> None:
+        """Set a property of the table."""
         self._alter(f"SET TBLPROPERTIES ('{name}' = '{value}')")
 
     def _exists(self) -> bool:
@@ -263,7 +266,7 @@ def _same_key(left: str, other: str, key: Sequence[tuple[str, bool]]) -> str:
         conditions.append(f"{left}.{identifier(name)} <=> {other}.{identifier(name)}")
         if can_be_misfit:
             text = "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
-            conditions.append(f"{left}.{_MISFITS}[{text}] <=> {other}.{_MISFITS}[{text}]")
+            conditions.append(f"{left}.{MISFITS}[{text}] <=> {other}.{MISFITS}[{text}]")
     return " AND ".join(conditions)
 
 

@@ -19,6 +19,7 @@ from binx.log.arrow import arrow_array
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
+from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.dump import statements, used_database
 from binx.rows.ddl.tokens import identifier
@@ -143,9 +144,9 @@ class _Rows:
         self._is_own = part.own is not None
         names = file.schema_arrow.names
         own = _OWN if self._is_own else ()
-        indexes = {name.casefold(): index for index, name in enumerate(names) if name not in own}
+        indexes = {folded_name(name): index for index, name in enumerate(names) if name not in own}
         columns = table.resolved.columns
-        wanted = [(column.name if self._is_own else column.source_name).casefold() for column in columns]
+        wanted = [folded_name(column.name if self._is_own else column.source_name) for column in columns]
         extra = [names[index] for name, index in indexes.items() if name not in wanted]
         if extra or len(indexes) != len([name for name in names if name not in own]):
             raise RefusedError(

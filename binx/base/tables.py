@@ -16,7 +16,7 @@ from binx.rows.absent import absent_value
 from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.rows.columns.names import ColumnProvenance, ResolvedColumn, ResolvedTable, output_names
-from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition
+from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition, folded_name
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type, declared_type
 
 BASE = "base"
@@ -101,15 +101,15 @@ class TableRows:
         self.number = number
         self.raw = raw
         columns = table.resolved.columns
-        indexes = {column.source_name.casefold(): index for index, column in enumerate(columns)}
+        indexes = {folded_name(column.source_name): index for index, column in enumerate(columns)}
         visible = [column.source_name for column in columns if not column.invisible]
         listed = visible if names is None else names
-        unknown = [name for name in listed if name.casefold() not in indexes]
+        unknown = [name for name in listed if folded_name(name) not in indexes]
         if unknown or len(set(listed)) != len(listed):
             raise UnsupportedError(
                 f"expected columns of {table.db}.{table.name}, found {', '.join(unknown) or 'one twice'}"
             )
-        self._indexes = [indexes[name.casefold()] for name in listed]
+        self._indexes = [indexes[folded_name(name)] for name in listed]
         self._options = options
         self._version = version
         self._columns = [DumpColumn(columns[index].type, options, raw=raw) for index in self._indexes]

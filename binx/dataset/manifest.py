@@ -216,6 +216,7 @@ class LogReport:
         self._undone: Counter[TableName] = Counter()
         self._uncounted: Counter[TableName] = Counter()
         self._incidents = 0
+        self._hidden = 0
         self._unknown: Mapping[int, int] = {}
 
     def take_counted(self, name: TableName, mark: int, counts: Sequence[int]) -> None:
@@ -239,7 +240,8 @@ class LogReport:
         sums.take_changes(-count for count in counts)
 
     def take_statement(self, statement: Statement) -> None:
-        """Record a loss for data that a statement read and that the data set does not have."""
+        """Record that rows which a statement changed, or data that it read, are not in the data set."""
+        self._hidden += statement.hides_rows
         if statement.file_bytes:
             self.losses.append(
                 f"{statement.transaction}: the {statement.file_bytes} bytes read by LOAD DATA are in"
@@ -294,6 +296,11 @@ class LogReport:
             f"{db}.{table}: {counted(count, 'row change')} left out, undone by ROLLBACK TO SAVEPOINT"
             for (db, table), count in self._undone.items()
         ]
+        if self._hidden:
+            warnings.append(
+                f"changes logged as statements: {self._hidden:,}; the rows that they changed are neither in"
+                " the log nor in changes/, only the statements in statements/"
+            )
         if self._incidents:
             warnings.append(
                 f"the server recorded in {counted(self._incidents, 'place')} that changes are missing"

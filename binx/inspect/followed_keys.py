@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from binx.errors import RefusedError, UsageError
 from binx.rows.columns.names import ResolvedTable, key_positions
+from binx.rows.columns.schema import folded_name
 from binx.rows.images import BatchImages, ChangeGroup, ChangePlace
 from binx.source.wording import counted
 from binx.where.condition import AFTER, BEFORE, ColumnName, Frame
@@ -98,7 +99,7 @@ class FollowedKeys:
             raise RefusedError(
                 f"the primary key of {name} is not known: {table.why_unknown}; or use --where instead of --pk"
             )
-        names = [column.source_name.casefold() for column in keyed]
+        names = [folded_name(column.source_name) for column in keyed]
         count = len(self._keys[0].parts)
         if len(names) != count:
             raise UsageError(

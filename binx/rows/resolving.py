@@ -14,7 +14,7 @@ from binx.log.file import BinlogFile
 from binx.log.scanning import decoded_name
 from binx.rows.columns.generated import COMPUTED
 from binx.rows.columns.names import ResolvedTable, resolve_columns
-from binx.rows.columns.schema import Change, ChangeKind, StatementContext
+from binx.rows.columns.schema import Change, ChangeKind, StatementContext, folded_name
 from binx.rows.columns.stored import defined_width, is_old_time
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog, Followed
@@ -96,7 +96,7 @@ class TableResolver:
 
     def _warn_of_other_columns(self, table_map: TableMap) -> None:
         """Warn if a table's columns changed since its last table map without a logged statement."""
-        key = (table_map.database.casefold(), table_map.table.casefold())
+        key = (folded_name(table_map.database), folded_name(table_map.table))
         before = self._last_columns.get(key)
         self._last_columns[key] = table_map.columns
         if before is not None and not _may_be_same(before, table_map.columns):
@@ -167,20 +167,20 @@ class TableResolver:
         """Return the numbers of the tables that a statement changed."""
         for number in range(len(self._folded_names), self._maps.tables):
             db, name = self.name(number)
-            self._folded_names.append((db.casefold(), name.casefold()))
+            self._folded_names.append((folded_name(db), folded_name(name)))
             self._numbers.setdefault(self._folded_names[-1], []).append(number)
-        db = change.db.casefold()
+        db = folded_name(change.db)
         if change.table is None:
             touched = [key for key in self._numbers if key[0] == db]
             for key in [key for key in self._last_columns if key[0] == db]:
                 del self._last_columns[key]
         else:
-            touched = [(db, change.table.casefold())]
+            touched = [(db, folded_name(change.table))]
         if change.previous is None and change.kind in {ChangeKind.RENAMED, ChangeKind.UNPARSED}:
             # It may have changed any table.
             self._last_columns.clear()
         if change.previous is not None:
-            touched.append((change.previous.db.casefold(), change.previous.name.casefold()))
+            touched.append((folded_name(change.previous.db), folded_name(change.previous.name)))
         for key in touched:
             self._last_columns.pop(key, None)
         return [number for key in touched for number in self._numbers.get(key, ())]

@@ -20,6 +20,7 @@ from binx.log.identifiers import id_at
 from binx.rows.columns.schema import NO_BACKSLASH_ESCAPES, StatementContext
 from binx.rows.ddl.catalog import Followed
 from binx.rows.ddl.parse import first_word, is_schema_statement
+from binx.rows.ddl.statements import CreateTable
 
 MICROSECONDS = 1_000_000
 
@@ -94,6 +95,12 @@ class Statement(NamedTuple):
     raw: bytes | None = None
     charset: str = DEFAULT_CHARSET
     followed: Followed | None = None
+
+    @property
+    def hides_rows(self) -> bool:
+        """Whether it changed rows that are not in the log."""
+        parsed = None if self.followed is None else self.followed.parsed
+        return self.kind == "dml" or (isinstance(parsed, CreateTable) and parsed.select)
 
 
 class StatementReader:

@@ -30,7 +30,7 @@ from sqlglot.errors import SqlglotError
 from binx.errors import AbsentError, UsageError
 from binx.event.charset import charset_or_default
 from binx.rows.columns.names import ResolvedColumn
-from binx.rows.columns.schema import Provenance
+from binx.rows.columns.schema import Provenance, folded_name
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.source.wording import shortened
@@ -79,7 +79,9 @@ class Frame:
         self._images = images
         self._group = group
         self._default = default
-        self._indexes = {column.source_name.casefold(): index for index, column in enumerate(images.columns)}
+        self._indexes = {
+            folded_name(column.source_name): index for index, column in enumerate(images.columns)
+        }
         self.lacking: set[str] = set()
         changed = group.images
         self.size = images.changes.rows if changed.rows is None else len(changed.rows)
@@ -188,7 +190,7 @@ class Condition:
 
     def applies(self, images: BatchImages) -> bool:
         """Whether the table has all columns of the condition."""
-        return self.columns.issubset(column.source_name.casefold() for column in images.columns)
+        return self.columns.issubset(folded_name(column.source_name) for column in images.columns)
 
     def absent_error(self, tables: Iterable[str]) -> AbsentError:
         """Return the error to raise if no table with row changes has all columns of the condition."""
@@ -344,13 +346,13 @@ class Condition:
     def _column(self, node: exp.Column) -> ColumnName:
         if node.args.get("db") is not None:
             raise _unsupported(node)
-        image = node.table.casefold() or None
+        image = folded_name(node.table) or None
         if image not in {None, BEFORE, AFTER}:
             raise UsageError(
                 f"expected a column, or before.COLUMN or after.COLUMN, found {node.sql('mysql')!r};"
                 " select tables with --table"
             )
-        name = node.name.casefold()
+        name = folded_name(node.name)
         self.columns.add(name)
         self._either_image = self._either_image or image is None
         return ColumnName(image, name)

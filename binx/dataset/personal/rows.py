@@ -20,7 +20,7 @@ from binx.rows.batches import ChangeBatch, TableChanges
 from binx.rows.columns.arrow_schema import MISFITS
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.records import ColumnRecords
-from binx.rows.columns.schema import Provenance
+from binx.rows.columns.schema import Provenance, folded_name
 from binx.rows.columns.types import Kind, LogicalType
 from binx.source.wording import counted
 
@@ -104,7 +104,7 @@ def _copies(table: TableChanges, rules: TableRules) -> Iterator[tuple[str, str, 
     for column in () if definition is None else definition.columns:
         for origin in definition.columns if definition and rules.masking(column.name) is None else ():
             masking = rules.masking(origin.name)
-            if masking is not None and origin.name.lower() in column.expression[1:]:
+            if masking is not None and folded_name(origin.name) in column.expression[1:]:
                 yield column.name, origin.name, masking
 
 

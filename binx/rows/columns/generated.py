@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from binx.rows.columns.schema import ColumnDefinition
+from binx.rows.columns.schema import ColumnDefinition, folded_name
 
 COMPUTED = ("virtual", "stored")
 """The kinds of columns that servers compute from others."""
@@ -32,8 +32,10 @@ def unlogged_changes(
         known: any update may change it.
     """
     kinds = COMPUTED if version >= _STORED_LEFT_OUT_SINCE else ("virtual",)
-    names = {known.name.lower(): known.name for known in definitions if known is not None}
-    computed = {known.name.lower(): known for known in definitions if known is not None and known.generated}
+    names = {folded_name(known.name): known.name for known in definitions if known is not None}
+    computed = {
+        folded_name(known.name): known for known in definitions if known is not None and known.generated
+    }
     return [
         None if known is None or known.generated not in kinds else tuple(_read_by(known, names, computed))
         for known in definitions

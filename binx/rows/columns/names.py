@@ -16,7 +16,13 @@ from binx.event.format import Flavour
 from binx.event.table_map import TableMap
 from binx.rows.absent import Absent, absent_value, added_value
 from binx.rows.columns.generated import unlogged_changes
-from binx.rows.columns.schema import SEQUENCE_COLUMNS, ColumnDefinition, Provenance, TableDefinition
+from binx.rows.columns.schema import (
+    SEQUENCE_COLUMNS,
+    ColumnDefinition,
+    Provenance,
+    TableDefinition,
+    folded_name,
+)
 from binx.rows.columns.stored import compatible, logical_type
 from binx.rows.columns.types import LogicalType, mysql_name
 
@@ -236,8 +242,8 @@ def _matched(
 
 def _unlike(table_map: TableMap, definition: TableDefinition) -> list[str]:
     """Return warnings about a table map whose names differ from the definition's."""
-    logged = {(column.name or "").casefold() for column in table_map.columns}
-    defined = {column.name.casefold() for column in definition.columns}
+    logged = {folded_name(column.name or "") for column in table_map.columns}
+    defined = {folded_name(column.name) for column in definition.columns}
     differing = sorted((logged ^ defined) - _HIDDEN)
     if definition.unknown is not None or not any(not name.startswith(_HASHES) for name in differing):
         return []

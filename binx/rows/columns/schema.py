@@ -10,6 +10,15 @@ from enum import Enum, unique
 from typing import NamedTuple
 
 
+def folded_name(name: str) -> str:
+    """Return a name as servers compare it, which are those of columns and keys in any case.
+
+    They fold character by character, so that ß is not ss, and Σ is σ at the end of a word too. Those that
+    Unicode got after version 3 stay as they are until MariaDB 11.5, and ſ or ς is s or σ since then.
+    """
+    return name.lower() if name.isascii() else "".join(character.lower()[0] for character in name)
+
+
 @unique
 class Provenance(Enum):
     """Where a fact about a column comes from."""
@@ -178,8 +187,8 @@ class TableDefinition(NamedTuple):
 
     def column(self, name: str) -> ColumnDefinition | None:
         """Return the column of that name, ignoring case as MySQL does."""
-        folded = name.casefold()
-        return next((column for column in self.columns if column.name.casefold() == folded), None)
+        folded = folded_name(name)
+        return next((column for column in self.columns if folded_name(column.name) == folded), None)
 
     @property
     def row_key(self) -> tuple[str, ...]:
@@ -192,12 +201,12 @@ class TableDefinition(NamedTuple):
         if self.primary_key:
             return self.primary_key
         required = {
-            column.name.casefold(): column.name
+            folded_name(column.name): column.name
             for column in self.columns
             if not (column.nullable or column.base.endswith(_HASHED) or column.generated == "virtual")
         }
         for index in self.indexes:
-            names = tuple(required.get(name.casefold(), "") for name in index.columns)
+            names = tuple(required.get(folded_name(name), "") for name in index.columns)
             if index.unique and index.whole and not any(index.prefixes) and all(names):
                 # MariaDB adds the end of a row's period to each unique key.
                 ends = (column.name for column in self.columns if column.generated == "row_end")
@@ -239,6 +248,8 @@ class Change(NamedTuple):
 NO_AUTO_VALUE_ON_ZERO = 0x80000
 NO_BACKSLASH_ESCAPES = 0x100000
 """Bits in sql_mode."""
+READ_BY = 0x1 | 0x4 | 0x200 | 0x1000 | NO_BACKSLASH_ESCAPES
+"""The bits by which a statement's text is read; all else matters when it is executed."""
 
 
 class StatementContext(NamedTuple):

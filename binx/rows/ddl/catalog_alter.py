@@ -15,6 +15,7 @@ from binx.rows.columns.schema import (
     DefaultKind,
     StatementContext,
     TableDefinition,
+    folded_name,
 )
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.resolve import (
@@ -291,7 +292,7 @@ class _Alteration:
                 self.entries.insert(self._index_after(position.after), entry)
         if first is not None:
             self.entries = [first, *(other for other in self.entries if other is not first)]
-        names = [entry.column.name.casefold() for entry in self.entries]
+        names = [folded_name(entry.column.name) for entry in self.entries]
         if len(set(names)) != len(names):
             raise AlterError("adds a column that already exists in the known definition")
 
@@ -321,11 +322,11 @@ class _Alteration:
         elif not key.primary:
             self.indexes = with_index(self.indexes, key)
         elif not (key.if_not_exists and self.table.primary_key):
-            names = {entry.column.name.casefold(): entry.column.name for entry in self.entries}
-            missing = next((name for name in key.columns if name.casefold() not in names), None)
+            names = {folded_name(entry.column.name): entry.column.name for entry in self.entries}
+            missing = next((name for name in key.columns if folded_name(name) not in names), None)
             if missing is not None:
                 raise AlterError(f"makes a key of {missing!r}, which is not in the known definition")
-            self.key = [names[name.casefold()] for name in key.columns]
+            self.key = [names[folded_name(name)] for name in key.columns]
 
 
 def added_default(spec: ColumnSpec, column: ColumnDefinition) -> Default:

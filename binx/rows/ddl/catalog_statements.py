@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from binx.rows.columns.charsets import charset_of_collation
-from binx.rows.columns.schema import Change, ChangeKind, Provenance, StatementContext, TableDefinition
+from binx.rows.columns.schema import (
+    Change,
+    ChangeKind,
+    Provenance,
+    StatementContext,
+    TableDefinition,
+    folded_name,
+)
 from binx.rows.ddl.catalog_alter import VERSIONING_COLUMNS, AlterError, alter, with_key
 from binx.rows.ddl.clauses import complete_charset
 from binx.rows.ddl.known_tables import KnownTables
@@ -131,7 +138,7 @@ class Applier:
         columns = tuple(resolve_column(spec, charset, self.context) for spec in parsed.columns)
         if parsed.versioned and not any(column.generated == "row_end" for column in columns):
             columns += VERSIONING_COLUMNS
-        known = {column.name.casefold(): column.name for column in columns}
+        known = {folded_name(column.name): column.name for column in columns}
         if len(known) != len(columns):
             return definition._replace(unknown="its statement names a column twice")
         keys = [without_period(key, parsed.period) for key in parsed.keys]
@@ -143,7 +150,7 @@ class Applier:
                 indexes = with_index(indexes, key)
         definition = definition._replace(indexes=settled_indexes(indexes, columns), period=parsed.period)
         definition = with_foreign_keys(definition, keys)
-        return with_key(definition, columns, tuple(known.get(name.casefold(), name) for name in primary))
+        return with_key(definition, columns, tuple(known.get(folded_name(name), name) for name in primary))
 
     def _like(self, table: TableName, model: TableName) -> TableDefinition:
         definition = self._stub(table)
@@ -247,7 +254,7 @@ class Applier:
     def _drop_database(self, db: str) -> list[Change]:
         changes = [Change(ChangeKind.DROPPED, db, None)]
         known = self.catalog.database(db)
-        candidates = [table for table in self.catalog if table.db.casefold() == db.casefold()]
+        candidates = [table for table in self.catalog if folded_name(table.db) == folded_name(db)]
         exact = [table for table in candidates if self.catalog.database(table.db) == known]
         for table in exact if exact or known in self.catalog.databases else candidates:
             self.catalog.remove(table)

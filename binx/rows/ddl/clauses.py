@@ -202,15 +202,21 @@ _UNKNOWN: _Constant = (DefaultKind.EXPRESSION, "")
 def default_clause(reader: TokenReader) -> Default:
     """Read the value of DEFAULT or ON UPDATE.
 
-    A value is a literal with its sign, an expression in parentheses, or a function's call, with or
-    without parentheses; NEXT VALUE FOR is MariaDB's.
+    A value is a literal with its sign, an expression in parentheses, or a function's call, with or without
+    parentheses; CASE, NEXT and PREVIOUS VALUE FOR, and literals in braces as ODBC writes them, are MariaDB's.
     """
     start = reader.current.start
     kind, constant = _UNKNOWN
     if reader.at("("):
         reader.skip_parentheses()
-    elif reader.accept("NEXT", "VALUE", "FOR"):
+    elif reader.accept("NEXT", "VALUE", "FOR") or reader.accept("PREVIOUS", "VALUE", "FOR"):
         table_name(reader)
+    elif reader.at("CASE"):
+        _skip_case(reader)
+    elif reader.accept("{"):
+        reader.name("d, t or ts")
+        kind, constant = _value(reader)
+        reader.expect("}")
     else:
         sign = reader.accept_any("-", "+") or ""
         kind, constant = _value(reader)
@@ -219,6 +225,14 @@ def default_clause(reader: TokenReader) -> Default:
         elif sign:
             kind, constant = _UNKNOWN
     return Default(reader.text_from(start), kind, constant)
+
+
+def _skip_case(reader: TokenReader) -> None:
+    depth = 0
+    while depth or reader.at("CASE"):
+        depth += reader.at("CASE") - reader.at("END")
+        if reader.next().kind is TokenKind.END:
+            raise reader.not_understood("END")
 
 
 def _value(reader: TokenReader) -> _Constant:

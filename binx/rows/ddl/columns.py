@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from binx.rows.columns.charsets import charset_name, collation_name
+from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import INTEGER_BASES, KINDS, as_bytes
 from binx.rows.ddl.clauses import charset_word, default_clause, references
 from binx.rows.ddl.statements import ColumnSpec
@@ -237,7 +238,7 @@ def _generated(reader: TokenReader, spec: ColumnSpec) -> ColumnSpec:
     tokens = reader.skip_parentheses()
     text = "\0".join(token.upper or token.text for token in tokens)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    names = (token.text.lower() for token in tokens if token.kind in (TokenKind.WORD, TokenKind.NAME))
+    names = (folded_name(token.text) for token in tokens if token.kind in (TokenKind.WORD, TokenKind.NAME))
     return spec._replace(generated="virtual", expression=(digest, *dict.fromkeys(names)))
 
 

@@ -19,6 +19,7 @@ from binx.rows.columns.schema import (
     ColumnDefinition,
     StatementContext,
     TableDefinition,
+    folded_name,
 )
 from binx.rows.columns.types import DEFAULT_ARROW_OPTIONS, ArrowOptions, arrow_type, declared_type
 from binx.rows.ddl.catalog import Followed
@@ -295,7 +296,7 @@ class _Effects:
                         former = None if same_name(action.old, column.name) else action.old
                         before = None if previous is None else previous.column(action.old)
                         filled = None if column.nullable else self._filled(before, column)
-                        known = False if column.name.lower() in computed else None
+                        known = False if folded_name(column.name) in computed else None
                         if column.numbered and not (before is not None and before.numbered):
                             filled, known = self._numbered(filled)
                         yield self._column("retyped", column, former, filled, known)
@@ -322,7 +323,7 @@ class _Effects:
             before = previous.column(column.name)
             if before is None or any(same_name(name, column.name) for name in named):
                 continue
-            if column.name.lower() in computed:
+            if folded_name(column.name) in computed:
                 yield self._column("retyped", column, known=False)
                 continue
             is_filled = before.nullable and not column.nullable

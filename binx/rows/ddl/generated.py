@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from binx.rows.columns.schema import ColumnDefinition, TableDefinition
+from binx.rows.columns.schema import ColumnDefinition, TableDefinition, folded_name
 from binx.rows.ddl.statements import AlterTable, ChangeColumn
 
 _INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
@@ -16,24 +16,24 @@ def computed_anew(
     These are columns that get another expression, and those that read a column whose values were converted.
     """
     clauses = [action for action in parsed.actions if isinstance(action, ChangeColumn)]
-    former = {clause.column.name.lower(): clause.old for clause in clauses}
+    former = {folded_name(clause.column.name): clause.old for clause in clauses}
     if previous is None or after is None:
-        return {clause.column.name.lower() for clause in clauses if clause.column.expression}
+        return {folded_name(clause.column.name) for clause in clauses if clause.column.expression}
     computed: set[str] = set()
     changed: set[str] = set()
     for column in after.columns:
-        name = column.name.lower()
+        name = folded_name(column.name)
         before = previous.column(former.get(name, column.name))
         if before is None:
             continue
         if column.expression and before.expression != column.expression:
             computed.add(name)
         elif not _keeps_values(before, column):
-            changed |= {name, before.name.lower()}
+            changed |= {name, folded_name(before.name)}
     # A generated column may read another one.
     while True:
         readers = {
-            column.name.lower()
+            folded_name(column.name)
             for column in after.columns
             if not (computed | changed).isdisjoint(column.expression[1:])
         } - computed

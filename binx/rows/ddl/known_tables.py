@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from binx.rows.columns.schema import TableDefinition
+from binx.rows.columns.schema import TableDefinition, folded_name
 from binx.rows.ddl.statements import Charset
 
 
 def folded(db: str, name: str) -> tuple[str, str]:
     """Return a table's database and name, case-folded."""
-    return db.casefold(), name.casefold()
+    return folded_name(db), folded_name(name)
 
 
 class KnownTables:
@@ -56,7 +56,7 @@ class KnownTables:
         """Return a database's name as in ``databases``; the given one if it is not there."""
         if name in self.databases:
             return name
-        matches = [db for db in self.databases if db.casefold() == name.casefold()]
+        matches = [db for db in self.databases if folded_name(db) == folded_name(name)]
         return matches[0] if len(matches) == 1 else name
 
     def put(self, table: TableDefinition) -> None:

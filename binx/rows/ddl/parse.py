@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from binx.rows.columns.schema import DEFAULT_CONTEXT, SEQUENCE_COLUMNS, StatementContext
+from binx.rows.columns.schema import DEFAULT_CONTEXT, READ_BY, SEQUENCE_COLUMNS, StatementContext
 from binx.rows.ddl.alter import alter_table, column_keys, dropped_key
 from binx.rows.ddl.clauses import (
     charset_option,
@@ -79,8 +79,7 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
         reader = TokenReader(sql, context)
     except NotUnderstoodError:
         return word
-    _skip_set_statement(reader)
-    return reader.current.upper.lower()
+    return _behind_set_statement(reader).current.upper.lower()
 
 
 def lead_end(sql: str) -> int:
@@ -105,7 +104,7 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
         reader = TokenReader(sql, context)
     except NotUnderstoodError as error:
         return NotUnderstood((), str(error)) if _ANY_WORD.search(sql) else None
-    _skip_set_statement(reader)
+    reader = _behind_set_statement(reader)
     start = reader.index
     try:
         return _statement(reader)
@@ -115,11 +114,22 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
         return NotUnderstood(_tables_touched(reader), str(error), temporary)
 
 
-def _skip_set_statement(reader: TokenReader) -> None:
-    """Skip MariaDB's ``SET STATEMENT variable=value, … FOR``."""
+def _behind_set_statement(reader: TokenReader) -> TokenReader:
+    """Return a reader at the statement, behind MariaDB's ``SET STATEMENT variable=value, … FOR``.
+
+    Its sql_mode stands in the log, but the text was read in the session's, which does not. That is taken for
+    one without modes that matter to the text.
+    """
+    sets_mode = False
     if reader.accept("SET", "STATEMENT"):
         while not reader.at_end and not reader.accept("FOR"):
-            reader.next()
+            sets_mode |= reader.next().upper == "SQL_MODE"
+    context = reader.context
+    if not (sets_mode and context.sql_mode & READ_BY):
+        return reader
+    return _behind_set_statement(
+        TokenReader(reader.sql, context._replace(sql_mode=context.sql_mode & ~READ_BY))
+    )
 
 
 def _statement(reader: TokenReader) -> Statement | None:

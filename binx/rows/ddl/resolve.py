@@ -49,12 +49,14 @@ def _character_set(spec: ColumnSpec, table: Charset) -> Charset:
     return Charset(charset, collation)
 
 
-def _with_size(spec: ColumnSpec, charset: Charset) -> ColumnSpec:
+def _with_size(spec: ColumnSpec, charset: Charset, context: StatementContext) -> ColumnSpec:
     """Choose the size class for TEXT(n), BLOB(n) or a VARCHAR that is too long."""
     length = spec.arguments[0] if spec.arguments else 0
     is_text = spec.base in {"text", "varchar"}
     size = length * bytes_per_character(charset.charset) if is_text else length
-    is_sized = spec.base in {"text", "blob"} and length
+    # Only MySQL 8 and newer take a length of 0 for one.
+    takes_0 = not context.mariadb and (context.version is None or context.version >= 80000)
+    is_sized = spec.base in {"text", "blob"} and spec.arguments and (length or takes_0)
     if is_sized or (spec.base in {"varchar", "varbinary"} and size > _MOST_VARCHAR_BYTES):
         return spec._replace(base=_sized(TEXT_BASES if is_text else BLOB_BASES, size), arguments=())
     return spec
@@ -72,7 +74,7 @@ def resolve_column(spec: ColumnSpec, table: Charset, context: StatementContext) 
         members = stored_members(spec.members, charset.charset, literals)
         default = named_default(spec.default, spec.base, context)
         spec = spec._replace(default=_stored_default(default, charset.charset, literals))
-    spec = _with_size(spec, charset)
+    spec = _with_size(spec, charset, context)
     if spec.base in {"binary", "varbinary", *BLOB_BASES}:
         charset = Charset("binary", None)
     length, scale = _length_and_scale(spec)

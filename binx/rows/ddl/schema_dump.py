@@ -14,7 +14,7 @@ from binx.errors import DamagedError, SourceError, UnsupportedError
 from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition
+from binx.rows.columns.schema import ChangeKind, StatementContext, TableDefinition, folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.dump_moment import START, Moment, parse_moment, recorded_moment
 from binx.rows.ddl.statements import (
@@ -101,8 +101,8 @@ class _SchemaStatement(NamedTuple):
     def is_about(self, table: TableDefinition) -> bool:
         """Whether it may change a table; a table without database matches by name."""
         return any(
-            (db is None or not table.db or db.casefold() == table.db.casefold())
-            and (name is None or name.casefold() == table.name.casefold())
+            (db is None or not table.db or folded_name(db) == folded_name(table.db))
+            and (name is None or folded_name(name) == folded_name(table.name))
             for db, name in self.tables
         )
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import count
 
-from binx.rows.columns.schema import ColumnDefinition, ForeignKey, IndexDefinition, TableDefinition
+from binx.rows.columns.schema import (
+    ColumnDefinition,
+    ForeignKey,
+    IndexDefinition,
+    TableDefinition,
+    folded_name,
+)
 from binx.rows.columns.types import GEOMETRY_BASES
 from binx.rows.ddl.statements import Key
 
@@ -25,18 +31,18 @@ GENERATED_NAME = "_ibfk_"
 
 def same_name(first: str | None, second: str) -> bool:
     """Whether two column or key names are equal; the server compares them case-insensitively."""
-    return first is not None and first.casefold() == second.casefold()
+    return first is not None and folded_name(first) == folded_name(second)
 
 
 def with_index(indexes: Indexes, key: Key) -> Indexes:
     """Return the keys with one added; an unnamed key is named after its first column, as the server does."""
     name = key.name or (key.columns[0] if key.columns else _NAME_OF_EXPRESSIONS)
-    taken = {"primary", *(index.name.casefold() for index in indexes)}
+    taken = {"primary", *(folded_name(index.name) for index in indexes)}
     if key.if_not_exists and any(same_name(name, index.name) for index in indexes):
         return indexes
-    if key.name is None and name.casefold() in taken:
+    if key.name is None and folded_name(name) in taken:
         numbered = (f"{name}_{number}" for number in count(2))
-        name = next(candidate for candidate in numbered if candidate.casefold() not in taken)
+        name = next(candidate for candidate in numbered if folded_name(candidate) not in taken)
     prefixes = key.prefixes if any(key.prefixes) else ()
     return (*indexes, IndexDefinition(name, key.columns, key.unique, key.whole, prefixes))
 
@@ -78,15 +84,17 @@ def settled_indexes(indexes: Indexes, columns: tuple[ColumnDefinition, ...]) -> 
 
     A prefix as long as its column becomes the whole column.
     """
-    by_name = {column.name.casefold(): column for column in columns}
+    by_name = {folded_name(column.name): column for column in columns}
 
     def settled(index: IndexDefinition) -> IndexDefinition:
         key_parts = zip(index.columns, index.prefixes, strict=False)
-        prefixes = tuple(_settled_prefix(by_name.get(name.casefold()), prefix) for name, prefix in key_parts)
+        prefixes = tuple(
+            _settled_prefix(by_name.get(folded_name(name)), prefix) for name, prefix in key_parts
+        )
         return index._replace(prefixes=prefixes if any(prefixes) else ())
 
     def order(index: IndexDefinition) -> tuple[bool, ...]:
-        key_columns = [by_name[name.casefold()] for name in index.columns if name.casefold() in by_name]
+        key_columns = [by_name[folded_name(name)] for name in index.columns if folded_name(name) in by_name]
         is_virtual = not index.whole or any(column.generated == "virtual" for column in key_columns)
         is_nullable = any(column.nullable for column in key_columns)
         return not index.unique, index.unique and is_nullable, is_virtual, any(index.prefixes)
@@ -105,9 +113,9 @@ def _settled_prefix(column: ColumnDefinition | None, prefix: int) -> int:
 
 def not_null(columns: Iterable[ColumnDefinition], names: Iterable[str]) -> tuple[ColumnDefinition, ...]:
     """Return the columns, with those of these names NOT NULL: a key's, or the bounds of a period."""
-    required = {name.casefold() for name in names}
+    required = {folded_name(name) for name in names}
     return tuple(
-        column._replace(nullable=column.nullable and column.name.casefold() not in required)
+        column._replace(nullable=column.nullable and folded_name(column.name) not in required)
         for column in columns
     )
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.log.selection.table_filter import TableFilter
+from binx.rows.columns.schema import folded_name
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import table_effect
 from binx.rows.ddl.tokens import identifier
@@ -179,8 +180,8 @@ def _further_values(new: _Wanted, selected: Iterable[Selected], catalog: Catalog
 
 def _parts_of(child: Child, values: set[str], above: Child) -> set[str]:
     """Return the values that referenced rows refer to themselves, by columns that are part of their key."""
-    columns = [name.casefold() for name in child.key.referenced]
-    indexes = [columns.index(name.casefold()) for name in above.key.columns if name.casefold() in columns]
+    columns = [folded_name(name) for name in child.key.referenced]
+    indexes = [columns.index(folded_name(name)) for name in above.key.columns if folded_name(name) in columns]
     if above.key.on_update != CASCADE or len(indexes) < len(above.key.columns):
         return set()
     return {BETWEEN.join(value.split(BETWEEN)[index] for index in indexes) for value in values}
@@ -295,12 +296,12 @@ class _Steps:
                 referring_images, sorted({index for indexes in referring for index in indexes})
             )
         to = (child.key.referenced for child in self._wanted if child.parent == table.logged)
-        named = {name.casefold() for names in (*to, *(child.key.columns for child in of)) for name in names}
+        named = {folded_name(name) for names in (*to, *(child.key.columns for child in of)) for name in names}
         indexes = {
-            column.source_name.casefold(): index
+            folded_name(column.source_name): index
             for index, column in enumerate(table.columns)
             if index in referring_images.columns
-            and (index in table.key or column.source_name.casefold() in named)
+            and (index in table.key or folded_name(column.source_name) in named)
         }
         values = {
             name: key_texts(images, (index,), referring_images).to_pylist() for name, index in indexes.items()

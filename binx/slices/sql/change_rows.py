@@ -18,6 +18,7 @@ from binx.event.format import Flavour
 from binx.kernels.render.row_changes import Spelling
 from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.schema import SEQUENCE_COLUMNS
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
@@ -95,7 +96,7 @@ class BatchSql:
 
     def _statement(self, group: ChangeGroup) -> tuple[bytes, bytes, bytes] | None:
         """Return the text around the rows of an INSERT; None for changes that need a statement each."""
-        if group.before is not None or group.after is None:
+        if group.before is not None or group.after is None or self._is_taken(group.after):
             return None
         names = ", ".join(self._table.names[index] for index in self._inserted(group.after))
         return f"INSERT INTO {self._table.name} ({names}) VALUES ".encode(), b";\n", b""
@@ -122,7 +123,7 @@ class BatchSql:
     def _parts(self, group: ChangeGroup) -> Parts:
         if group.before is None:
             assert group.after is not None
-            yield from self._insert(group.after)
+            yield from self._taken(group.after) if self._is_taken(group.after) else self._insert(group.after)
             return
         if group.after is None:
             yield f"DELETE FROM {self._table.name} WHERE ".encode()
@@ -132,6 +133,17 @@ class BatchSql:
             yield b" WHERE "
         yield from self._where(group.before)
         yield b";\n"
+
+    def _is_taken(self, after: Images) -> bool:
+        """Whether the images are of a sequence, and have only how far its values are taken."""
+        return self._table.is_sequence and len(after.columns) < len(self._table.columns)
+
+    def _taken(self, after: Images) -> Parts:
+        """Servers refuse an INSERT of these columns alone."""
+        yield f"DO SETVAL({self._table.name}, ".encode()
+        yield from self._literals(b"", SEQUENCE_COLUMNS.index("next_not_cached_value"), after)
+        yield from self._literals(b", 0, ", SEQUENCE_COLUMNS.index("cycle_count"), after)
+        yield b");\n"
 
     def _insert(self, after: Images) -> Parts:
         yield b"("

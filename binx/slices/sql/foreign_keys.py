@@ -23,7 +23,7 @@ from binx.event.charset import Charset
 from binx.event.rows import UNFOLLOWED
 from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.names import ResolvedColumn
-from binx.rows.columns.schema import ColumnDefinition, ForeignKey
+from binx.rows.columns.schema import ColumnDefinition, ForeignKey, folded_name
 from binx.rows.columns.server_texts import server_texts
 from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
@@ -265,8 +265,8 @@ def gone_rows(child: Child, images: BatchImages) -> Iterator[Gone]:
 
 def columns_of(columns: Sequence[ResolvedColumn], names: Iterable[str]) -> tuple[int, ...] | None:
     """Return the indexes of columns; None if one does not exist."""
-    indexes = {column.source_name.casefold(): index for index, column in enumerate(columns)}
-    found = [indexes.get(name.casefold()) for name in names]
+    indexes = {folded_name(column.source_name): index for index, column in enumerate(columns)}
+    found = [indexes.get(folded_name(name)) for name in names]
     return None if None in found else tuple(index for index in found if index is not None)
 
 

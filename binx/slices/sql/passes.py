@@ -21,6 +21,7 @@ from binx.log.arrow import arrow_array
 from binx.log.file import BinlogFile
 from binx.log.selection.table_filter import XaEnds, xid_of
 from binx.rows.batches import ChangeBatch
+from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import ArrowOptions
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import WITHOUT_ROWS, ChangeDecoder, DecoderOptions
@@ -272,7 +273,7 @@ def _add_followers(lost: set[tuple[Child, bool]], keys: ForeignKeys, child: Chil
         return
     lost.add((child, deleted))
     goes = deleted and action == CASCADE
-    changed = {name.casefold() for name in child.key.columns}
+    changed = {folded_name(name) for name in child.key.columns}
     for further in keys.to(child.name):
-        if goes or not changed.isdisjoint(name.casefold() for name in further.key.referenced):
+        if goes or not changed.isdisjoint(folded_name(name) for name in further.key.referenced):
             _add_followers(lost, keys, further, goes)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
+from binx.rows.columns.schema import folded_name
 from binx.rows.images import ChangePlace
 from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name
 
@@ -43,14 +44,14 @@ class ReferringRow:
 
     def value(self, names: Iterable[str]) -> str | None:
         """Return the values of some columns as one text; None if one is NULL."""
-        values = [self.columns[name.casefold()] for name in names]
+        values = [self.columns[folded_name(name)] for name in names]
         return None if None in values else BETWEEN.join(value for value in values if value is not None)
 
     def follow(self, names: Iterable[str], value: str | None) -> None:
         """Set the columns that a foreign key changed."""
         values = [] if value is None else value.split(BETWEEN)
         for name, now in zip_longest(names, values):
-            self.columns[name.casefold()] = now
+            self.columns[folded_name(name)] = now
         self.followed = True
 
 

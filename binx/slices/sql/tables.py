@@ -135,6 +135,7 @@ class SqlTable:
     def __init__(self, resolved: ResolvedTable, database: str | None = None) -> None:
         refuse_table(resolved)
         self.logged = (resolved.db, resolved.name)
+        self.is_sequence = resolved.is_sequence
         self.db, self.table = database or resolved.db, resolved.name
         self.name = f"{identifier(self.db)}.{identifier(self.table)}"
         self.columns = resolved.columns

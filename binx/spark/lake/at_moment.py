@@ -133,6 +133,8 @@ def table_at(lake: str, table: str, at: str | None, keys: Sequence[str] = ()) ->
     if life is None:
         listed = listed_tables(life.name for life in lives if life.name)
         raise AbsentError(f"as of {moment} there is no table {table}; there are {listed}", path=lake)
+    if not life.epochs[-1].columns:
+        raise RefusedError(f"the columns of {table} are not in the logs: {'; '.join(life.reasons)}")
     if not life.epochs[-1].key:
         raise RefusedError(f"{table} has no primary key, by which rows are told apart: give one with --key")
     epochs = tuple(life.epochs)

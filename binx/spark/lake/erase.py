@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError
+from binx.rows.columns.schema import folded_name
 from binx.rows.columns.types import Kind, LogicalType
 from binx.spark.lake.arrivals.repeats import EVENTS, events_of
 from binx.spark.lake.arrow.conversions import converted
@@ -164,7 +165,7 @@ class _Erasing:
             if known in rows.column_names:
                 values = pc.if_else(rows.column(known).combine_chunks(), values, pa.scalar(None, values.type))
             texts = rows.column(misfits).combine_chunks() if misfits in rows.column_names else None
-            operands[column.name.casefold()] = Operand(
+            operands[folded_name(column.name)] = Operand(
                 values, _logical(column, values.type), texts, zerofill_digits(column.mysql_type)
             )
         lacking = self._condition.columns - set(operands)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 
+from binx.rows.columns.schema import folded_name
 from binx.spark.lake.arrow.types import sql_type
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.dataset.placement import placed_bases
@@ -119,8 +120,8 @@ def plan_load(
 
 def _give_key(life: Life, names: Sequence[str]) -> None:
     """Set a life's key to these columns, by their final names, in all epochs that have them."""
-    ids = {column.name.lower(): column.id for column in life.epochs[-1].columns}
-    key = tuple(ids[name.lower()] for name in names if name.lower() in ids)
+    ids = {folded_name(column.name): column.id for column in life.epochs[-1].columns}
+    key = tuple(ids[folded_name(name)] for name in names if folded_name(name) in ids)
     if len(key) < len(names):
         return
     for number, epoch in enumerate(life.epochs):

@@ -97,6 +97,40 @@ def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
     ]
 
 
+QUERIED = """
+CREATE DATABASE small; USE small;
+CREATE TABLE t (a INT PRIMARY KEY); INSERT INTO t VALUES (1);
+SET SESSION binlog_format = STATEMENT;
+CREATE TABLE copy (a INT PRIMARY KEY) SELECT a FROM t;
+CREATE TABLE gone SELECT a FROM t; DROP TABLE gone;
+CREATE TABLE changed SELECT a FROM t;
+SET SESSION binlog_format = ROW;
+INSERT INTO changed VALUES (2);
+"""
+BY_TRANSACTION = """
+CREATE TABLE versioned (a INT, s BIGINT UNSIGNED AS ROW START, e BIGINT UNSIGNED AS ROW END,
+                        PERIOD FOR SYSTEM_TIME (s, e)) WITH SYSTEM VERSIONING;
+INSERT INTO versioned (a) VALUES (1);
+"""
+"""Such rows are logged as statements whatever the format."""
+
+
+def test_rows_that_are_logged_as_statements_alone_are_told(server: Server, tmp_path: Path) -> None:
+    is_mariadb = server.daemon == "mariadbd"
+    [log] = logs_of(server, QUERIED + (BY_TRANSACTION if is_mariadb else ""))
+    made = binx("to-parquet", log, "-o", tmp_path / "lake")
+    assert f"changes logged as statements: {4 if is_mariadb else 3};" in made.err
+
+    def said(table: str, *options: str) -> tuple[int, bool]:
+        told = binx("state", tmp_path / "lake", "--table", f"small.{table}", *options, "--format", "csv")
+        return told.code, "rows of a query or a partition, which are not in the log" in told.err
+
+    assert said("copy") == (1, True)
+    assert said("changed", "--key", "c1") == (3, True)
+    assert said("gone") == (4, False)
+    assert said("t") == (0 if not is_mariadb else 3, False)
+
+
 UPDATES = 150
 """Of one document; more than a quarter is logged as differences."""
 

@@ -536,5 +536,22 @@ SET STATEMENT system_versioning_alter_history=KEEP FOR ALTER TABLE ma_period_nam
 SET STATEMENT system_versioning_alter_history=KEEP FOR ALTER TABLE ma_period_named ADD c INT AFTER row_start
 
 [both]
+-- names are compared character by character
+CREATE TABLE `straße` (`ß` INT, ss INT, `ſ` INT, s INT, `ΟΔΟΣ` INT, PRIMARY KEY (ss), UNIQUE k (`ß`))
+CREATE TABLE strasse (a INT)
+ALTER TABLE `straße` DROP `ſ`, ADD `ﬁ` INT, ADD fi INT AFTER s, CHANGE `οδοσ` `é` INT, ADD e INT
+DROP TABLE strasse
+CREATE TABLE texts_of_0 (a TEXT(0), b BLOB(0), c TEXT(1))
+ALTER TABLE texts_of_0 ADD d TEXT(0) FIRST, MODIFY c BLOB(0)
+
+[mariadb]
+CREATE TABLE ma_default_case (a INT, b INT DEFAULT CASE a WHEN 1 THEN CASE WHEN 2 THEN 3 END END NOT NULL, c INT)
+ALTER TABLE ma_default_case ALTER a SET DEFAULT CASE WHEN 1 THEN 2 END, ADD d INT
+CREATE TABLE ma_default_braces (a DATE DEFAULT {d'2020-01-01'} NOT NULL, b DATETIME DEFAULT {ts '2020-01-01 00:00:00'})
+CREATE SEQUENCE ma_default_values
+CREATE TABLE ma_default_value (a INT DEFAULT PREVIOUS VALUE FOR ma_default_values, b INT DEFAULT NEXT VALUE FOR
+ ddl_a.ma_default_values)
+
+[both]
 DROP DATABASE IF EXISTS ddl_b
 CREATE TABLE IF NOT EXISTS last (a INT)

@@ -19,7 +19,7 @@ from binx.kernels.walk.scan import Level
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.rows.batches import ChangeBatch
-from binx.rows.columns.schema import StatementContext
+from binx.rows.columns.schema import READ_BY, StatementContext
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.catalog_record import catalog_record, recorded_catalog
 from binx.rows.ddl.dump_moment import END, START, UNKNOWN, Moment, parse_moment, recorded_moment
@@ -398,3 +398,12 @@ def test_the_catalog_has_the_columns_that_the_server_has_after_each_statement(se
                 continue
             assert binx_says(definition, columns) == server_says(columns), sql
         assert sorted(known) == sorted(f"{table.db}.{table.name}" for table in catalog), sql
+
+
+def test_a_mode_of_set_statement_is_not_the_one_that_the_text_was_read_by() -> None:
+    """The log has the mode of the statement alone; a server makes a DOUBLE and an ENUM with one backslash."""
+    sql = "SET STATEMENT sql_mode='REAL_AS_FLOAT' FOR CREATE TABLE t (a REAL, b ENUM(\"x\", '\\\\'))"
+    parsed = parse(sql, StatementContext(sql_mode=READ_BY, mariadb=True))
+    assert isinstance(parsed, CreateTable)
+    assert [column.base for column in parsed.columns] == ["double", "enum"]
+    assert parsed.columns[1].members == ("x", "\\")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from binx.rows.columns.schema import folded_name
 from binx.spark.lake.dataset.chains import Position
 from binx.spark.lake.dataset.files import FileColumn, Value, Version
 from binx.spark.lake.tables.epochs import differ, key_of
@@ -51,13 +52,13 @@ def _after_clauses(
     life: Life, clauses: Sequence[Mapping[str, Any]]
 ) -> tuple[dict[str, Column], list[Change]]:
     """Return the columns after an ALTER TABLE's clauses, by lower-case name, and the changes of values."""
-    old = {column.name.lower(): column for column in life.epochs[-1].columns}
+    old = {folded_name(column.name): column for column in life.epochs[-1].columns}
     # A changed column keeps its place; added ones come last.
     columns: list[Column | None] = list(old.values())
     places = {name: place for place, name in enumerate(old)}
     changes = []
     for clause in clauses:
-        former = (clause.get("former") or clause["name"]).lower()
+        former = folded_name(clause.get("former") or clause["name"])
         before = None if clause["action"] == "added" else old.get(former)
         if before is not None:
             columns[places[former]] = None
@@ -79,14 +80,14 @@ def _after_clauses(
             columns.append(after)
         else:
             columns[places[former]] = after
-    return {column.name.lower(): column for column in columns if column is not None}, changes
+    return {folded_name(column.name): column for column in columns if column is not None}, changes
 
 
 def _column_after(
     life: Life, definition: Mapping[str, Any], by_name: Mapping[str, Column], changes: list[Change]
 ) -> Column:
     """Return a column after a statement; changes without a clause are added."""
-    former = by_name.get(definition["name"].lower())
+    former = by_name.get(folded_name(definition["name"]))
     after = column_of(life, definition, None if former is None else former.id)
     if former is None:
         changes.append(Change(after.id, None))
@@ -97,10 +98,10 @@ def _column_after(
 
 def epoch_of_file(life: Life, version: Version, position: Position) -> Epoch:
     """Return an epoch whose columns are known only from the rows; columns are matched by name."""
-    old = {column.name.lower(): column for column in life.epochs[-1].columns}
+    old = {folded_name(column.name): column for column in life.epochs[-1].columns}
     columns, changes = [], []
     for column in version.columns:
-        before = old.get(column.source_name.lower())
+        before = old.get(folded_name(column.source_name))
         after = column_of_file(life, column, None if before is None else before.id)
         columns.append(after)
         if before is None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from binx.rows.columns.schema import folded_name
 from binx.spark.lake.dataset.chains import Position
 from binx.spark.lake.dataset.files import Version
 from binx.spark.lake.dataset.statements import Statement
@@ -82,8 +83,8 @@ def differ(before: Column, after: Column) -> bool:
 
 def ids_of(columns: Sequence[Column], names: Iterable[str]) -> tuple[int, ...]:
     """Return the ids of columns by name; empty if one does not exist."""
-    ids = {column.name.lower(): column.id for column in columns}
-    wanted = [ids.get(name.lower()) for name in names]
+    ids = {folded_name(column.name): column.id for column in columns}
+    wanted = [ids.get(folded_name(name)) for name in names]
     return () if None in wanted else tuple(number for number in wanted if number is not None)
 
 
@@ -95,10 +96,10 @@ def key_of(version: Version, columns: Sequence[Column]) -> tuple[int, ...]:
 
 def fit(columns: Sequence[Column], version: Version) -> tuple[int, ...] | None:
     """Return the ids of a version's columns; None if the columns differ from the epoch's."""
-    ids = {column.name.lower(): column.id for column in columns}
+    ids = {folded_name(column.name): column.id for column in columns}
     if len(version.columns) != len(columns):
         return None
-    numbers = [ids.get(column.source_name.lower()) for column in version.columns]
+    numbers = [ids.get(folded_name(column.source_name)) for column in version.columns]
     if None not in numbers:
         return tuple(number for number in numbers if number is not None)
     return tuple(column.id for column in columns) if is_nameless(version) else None
@@ -129,7 +130,7 @@ def guessed(epoch: Epoch, version: Version, ids: Sequence[int]) -> list[str]:
 
 def _is_versioned(epoch: Epoch) -> bool:
     """Whether a table has the columns that MariaDB's system versioning adds by itself."""
-    times = {column.name.lower() for column in epoch.columns if column.mysql_type == "timestamp(6)"}
+    times = {folded_name(column.name) for column in epoch.columns if column.mysql_type == "timestamp(6)"}
     return {"row_start", "row_end"} <= times
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.event.gtid.sources import DomainSource
+from binx.rows.columns.schema import folded_name
 from binx.spark.lake.dataset.chains import Chains, Position
 from binx.spark.lake.dataset.files import ChangesFile
 from binx.spark.lake.dataset.spans import FILE_BITS
@@ -33,7 +34,7 @@ def referred(effect: Mapping[str, Any]) -> Iterator[Cause]:
         table = TableName(parent["db"], parent["table"])
         if parent["deletes"]:
             yield table, ""
-        yield from ((table, column.lower()) for column in parent["columns"])
+        yield from ((table, folded_name(column)) for column in parent["columns"])
 
 
 def followed_columns(statements: Iterable[Statement]) -> dict[TableName, set[str]]:
@@ -56,7 +57,7 @@ def changed_columns(file: ChangesFile, columns: Collection[str]) -> set[str]:
     changed: set[str] = set()
     try:
         with Place(file.root).parquet(file.path) as opened:
-            names = {name.lower(): name for name in opened.schema_arrow.names}
+            names = {folded_name(name): name for name in opened.schema_arrow.names}
             if not names.keys() >= {*columns}:
                 return {*columns}
             wanted = ["_change_type", "_present", *(names[column] for column in columns)]

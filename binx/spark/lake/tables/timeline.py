@@ -31,6 +31,7 @@ from binx.spark.lake.tables.lacking import referred
 from binx.spark.lake.tables.lives import Epoch, Life, Unit
 
 _PARTITIONS = "rows came or went with partitions, which is logged without rows"
+_QUERIED = "it was made with rows of a query or a partition, which are not in the log"
 _NAMELESS = "no log tells its columns or its key: export the logs together with those that define it"
 _UNDEFINED = "a table definition in the log is not understood"
 _PREPARED = "an XA transaction was prepared before the base and committed behind it: its rows are not in it"
@@ -100,6 +101,10 @@ class Timeline:
             else:
                 for effect in operation.effects:
                     self._follow(effect, operation, position)
+        for life in self.lives:
+            if life.name is not None and life.reasons and not life.epochs:
+                # No log tells its columns, but what it lacks.
+                life.epochs.append(Epoch(None, (), ()))
         return [life for life in self.lives if life.epochs]
 
     def _place(self, chain: str, scn: int) -> Position:
@@ -228,6 +233,8 @@ class Timeline:
         life = self._born(name, where, position, whole=is_new)
         life.base = base
         life.made_by = [statement]
+        if effect.get("from_query"):
+            life.reasons.append(f"{where}: {_QUERIED}")
         if base is not None:
             life.reasons += [*base.doubts, *([_PREPARED] if self._is_across(base) else [])]
         self._define(life, effect, statement, position)

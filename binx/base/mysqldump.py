@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from binx.base.dump_text import DumpText, Insert, Note, Sql, open_text
 from binx.base.source import BaseSource
+from binx.base.values import UTF8MB3
 from binx.errors import DamagedError, RefusedError
 from binx.log.backup_position import position_in_dump
 from binx.log.selection.moments import parse_time
@@ -27,7 +28,7 @@ _COMPLETED = re.compile(r"\n-- Dump completed(?: on (\d+-\d\d-\d\d) +(\d+:\d\d:\
 _ZONES = 14 * 3600 * 1_000_000
 """The most that local time differs from UTC, in µs."""
 _FILLED = re.compile(r"-- Dumping data for table (?:`((?:[^`]|``)+)`|(.+))$")
-_UTF8 = frozenset({"utf8mb4", "utf8mb3", "utf8"})
+_CHARSETS = frozenset({"utf8mb4", "binary", *UTF8MB3})
 _SHOWN = 80
 _UTC = frozenset({"+00:00", "UTC"})
 
@@ -55,7 +56,7 @@ class SqlRows:
         self._source = source
         self._db = db
         self._zone = ""
-        self._is_raw = False
+        self._charset = "utf8mb4"
         self._table = ""
 
     def read(self, text: DumpText, progress: Callable[[int], None] = lambda _: None) -> None:
@@ -86,8 +87,8 @@ class SqlRows:
         names, zone = _NAMES.match(statement.text), _ZONE.match(statement.text)
         if used is not None:
             self._db = used
-        elif names is not None and names[1].lower() in _UTF8 | {"binary"}:
-            self._is_raw = names[1].lower() == "binary"
+        elif names is not None and names[1].lower() in _CHARSETS:
+            self._charset = names[1].lower()
         elif names is not None:
             raise RefusedError(
                 f"expected text in utf8mb4, found SET NAMES {names[1]}: make the dump with"
@@ -119,7 +120,7 @@ class SqlRows:
                 path=text.path,
                 offset=insert.offset,
             )
-        rows = self._source.rows_of(db, insert.table, insert.columns, raw=self._is_raw)
+        rows = self._source.rows_of(db, insert.table, insert.columns, charset=self._charset)
         self._source.filled.add((rows.table.db, rows.table.name))
         kinds = {column.type.kind for column in rows.table.resolved.columns}
         if Kind.TIMESTAMP in kinds and self._zone not in _UTC:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from binx.base.tables import TableRows, table_of
 from binx.dataset.chain import SourceReport
 from binx.dataset.dataset import DataSet, escape_name
-from binx.dataset.manifest import CONTRACT, Sums, manifest, undecodable_values
+from binx.dataset.manifest import CONTRACT, Sums, manifest
 from binx.dataset.options import ParquetOptions
 from binx.dataset.source_files import SourceFiles
 from binx.dataset.transaction import Staged, Transaction, commit_staged, schema_record_of
@@ -245,28 +245,28 @@ class BaseSource:
         table: str,
         names: Sequence[str] | None,
         *,
-        raw: bool = False,
+        charset: str = "utf8mb4",
         encodings: Mapping[str, Encoding] = MappingProxyType({}),
     ) -> TableRows:
         """Return the parser for a table's rows that come next.
 
         Args:
             names: their columns; None for all visible ones.
-            raw: whether text is in its columns' character sets instead of UTF-8.
+            charset: of their text; ``binary`` for that of their columns.
             encodings: encodings of columns whose values are not plain, by name.
 
         Raises:
             DamagedError: the dump has no CREATE TABLE before the rows.
         """
         rows = self._rows
-        wanted = (db, table, names, raw)
-        if rows is not None and (rows.table.db, rows.table.name, rows.names, rows.raw) == wanted:
+        wanted = (db, table, names, charset)
+        if rows is not None and (rows.table.db, rows.table.name, rows.names, rows.charset) == wanted:
             return rows
         self.end_table()
         changes = self.begin_table(db, table)
         arrow, version = self._options.decoder.arrow, self.backup.version
         number = self.rows_taken((changes.db, changes.name))
-        rows = TableRows(changes, arrow, names, version, number, raw=raw, encodings=encodings)
+        rows = TableRows(changes, arrow, names, version, number, charset=charset, encodings=encodings)
         if not rows.has_key:
             self.leave_out((changes.db, changes.name), "the backup lacks columns of its key")
         self._rows = rows
@@ -347,10 +347,7 @@ class BaseSource:
         """Write the rest of a table, and close its file, as a dump may have many tables."""
         if self._rows is not None:
             self.take(self._rows)
-            name = f"{self._rows.table.db}.{self._rows.table.name}"
-            self._losses += (
-                undecodable_values(name, column, count) for column, count in self._rows.undecodable.items()
-            )
+            self._losses += self._rows.losses()
             self._rows = None
         if self._batch is not None and self._files is not None:
             self._files.end_files([self._batch.table])

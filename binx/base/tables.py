@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
 from binx.base.values import DumpColumn
+from binx.dataset.manifest import undecodable_values
 from binx.errors import BinxError, DamagedError, UnsupportedError
 from binx.kernels.text.tuples import Encoding, TupleColumns
 from binx.log.arrow import arrow_array
@@ -18,6 +19,7 @@ from binx.rows.columns.arrow_schema import MISFITS, UTC_TIMESTAMP
 from binx.rows.columns.names import ColumnProvenance, ResolvedColumn, ResolvedTable, output_names
 from binx.rows.columns.schema import ColumnDefinition, Provenance, TableDefinition, folded_name
 from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, arrow_type, declared_type
+from binx.source.wording import counted
 
 BASE = "base"
 """The change type of a dump's rows."""
@@ -78,7 +80,7 @@ class TableRows:
     Args:
         names: the columns of the rows, in order; None for all visible ones.
         number: number of earlier rows of the table.
-        raw: whether text is in its columns' character sets instead of UTF-8.
+        charset: of the dump's text; ``binary`` for that of its columns.
         encodings: encodings of columns whose values are not plain, by name.
 
     Raises:
@@ -93,13 +95,13 @@ class TableRows:
         version: int,
         number: int,
         *,
-        raw: bool = False,
+        charset: str = "utf8mb4",
         encodings: Mapping[str, Encoding] = MappingProxyType({}),
     ) -> None:
         self.table = table
         self.names = names
         self.number = number
-        self.raw = raw
+        self.charset = charset
         columns = table.resolved.columns
         indexes = {folded_name(column.source_name): index for index, column in enumerate(columns)}
         visible = [column.source_name for column in columns if not column.invisible]
@@ -112,19 +114,26 @@ class TableRows:
         self._indexes = [indexes[folded_name(name)] for name in listed]
         self._options = options
         self._version = version
-        self._columns = [DumpColumn(columns[index].type, options, raw=raw) for index in self._indexes]
+        self._columns = [DumpColumn(columns[index].type, options, charset) for index in self._indexes]
         self.tuples = TupleColumns([encodings.get(name, Encoding.PLAIN) for name in listed])
         self.has_key = all(
             column.primary_key_position is None or index in self._indexes
             for index, column in enumerate(columns)
         )
 
-    @property
-    def undecodable(self) -> dict[str, int]:
-        """Number of values that are invalid in their character set, by column."""
-        names = (self.table.resolved.columns[index].name for index in self._indexes)
-        pairs = zip(names, self._columns, strict=True)
-        return {name: column.undecodable for name, column in pairs if column.undecodable}
+    def losses(self) -> Iterator[str]:
+        """Yield a sentence for each column with values that are not as the server had them."""
+        table = f"{self.table.db}.{self.table.name}"
+        for index, column in zip(self._indexes, self._columns, strict=True):
+            name = self.table.resolved.columns[index].name
+            if column.undecodable:
+                yield undecodable_values(table, name, column.undecodable)
+            if column.unsure:
+                yield (
+                    f"{table}: {counted(column.unsure, 'value')} of column {name} with ?, which the dump also"
+                    f" has for characters beyond U+FFFF, as it is in {self.charset}; make it with"
+                    " --default-character-set=utf8mb4"
+                )
 
     def batch(self) -> ChangeBatch:
         """Return the parsed rows.

@@ -17,6 +17,11 @@ from binx.rows.columns.types import INTEGER_NAMES, ArrowOptions, Kind, LogicalTy
 Misfit = tuple[int, str]
 """Row number and text of a value that the Arrow type cannot hold; it is null in the column."""
 
+UTF8MB3 = frozenset({"utf8", "utf8mb3"})
+"""Names of the character set that mysqldump before MySQL 8.0 writes; it has no characters beyond U+FFFF."""
+_SUPPLEMENTARY = frozenset({"utf8mb4", "utf16", "utf16le", "utf32", "gb18030"})
+"""Character sets that have them."""
+
 _SRID_SIZE = 4
 _BITS_SIZE = 8
 _SHOWN = 40
@@ -32,16 +37,23 @@ _FRACTION_DIGITS = 6
 
 
 class DumpColumn:
-    r"""One column of a dump.
+    """One column of a dump.
+
+    Attributes:
+        unsure: number of values with ``?`` where the server wrote that for characters that the dump's
+            character set lacks.
 
     Args:
-        raw: whether text is in the column's character set; most dumps have UTF-8 instead.
+        names: the dump's character set; ``binary`` for text in the column's own.
     """
 
-    def __init__(self, logical: LogicalType, options: ArrowOptions, *, raw: bool) -> None:
+    def __init__(self, logical: LogicalType, options: ArrowOptions, names: str) -> None:
+        self.unsure = 0
+        lacks = logical.kind is Kind.JSON or logical.charset in _SUPPLEMENTARY
+        self._lacks = lacks and names in UTF8MB3
         self._logical = logical
         self._type: pa.DataType = arrow_type(logical, options)
-        charset = (logical.charset if raw else None) or "utf8mb4"
+        charset = (logical.charset if names == "binary" else None) or "utf8mb4"
         self._text_arrays = ColumnArrays(LogicalType(Kind.TEXT, "text", charset=charset), ArrowOptions())
         self._arrays = ColumnArrays(logical, ArrowOptions())
 
@@ -76,6 +88,8 @@ class DumpColumn:
         if kind in (Kind.BINARY, Kind.VECTOR):
             return _decoded(self._arrays, texts, rows)
         text = _decoded(self._text_arrays, texts, rows)
+        if self._lacks:
+            self.unsure += pc.sum(pc.match_substring(text, "?")).as_py() or 0
         if kind is Kind.ENUM:
             # Indices have 32 bits, as in rows decoded from logs.
             return text.dictionary_encode()

@@ -293,6 +293,19 @@ def test_bytes_that_are_no_text_are_counted_as_losses(tmp_path: Path, raw: bool,
     assert loss.startswith("shop.orders: 1 value of column note with bytes that are not valid")
 
 
+@pytest.mark.parametrize(
+    ("names", "charset", "losses"), [("utf8", "utf8mb4", 1), ("utf8", "latin1", 0), ("utf8mb4", "utf8mb4", 0)]
+)
+def test_values_that_a_dump_in_utf8_may_not_have_whole_are_losses(
+    tmp_path: Path, names: str, charset: str, losses: int
+) -> None:
+    """As mysqldump writes it by default up to MySQL 5.7; what utf8 lacks is ? there."""
+    dump = DUMP.replace("NAMES utf8mb4", f"NAMES {names}").replace("CHARSET=utf8mb4", f"CHARSET={charset}")
+    found = imported(tmp_path, dump.replace("(3,NULL,", "(3,'is it?',"))["losses"]
+    told = "shop.orders: 1 value of column note with ?, which the dump also has for characters beyond U+FFFF"
+    assert [loss.partition(",")[0] for loss in found] == [told.partition(",")[0]] * losses
+
+
 SQL = """-- MySQLShell dump 2.0.1  Distrib Ver 8.4.0 for Linux on x86_64
 /*!40103 SET @OLD_TIME_ZONE=@@TIME_ZONE */;
 /*!40103 SET TIME_ZONE='+00:00' */;

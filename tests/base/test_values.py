@@ -21,7 +21,7 @@ def read(logical: LogicalType, *texts: bytes | None) -> tuple[list[Any], list[Mi
     bits = sum(1 << row for row, text in enumerate(texts) if text is not None)
     offsets = array("i", accumulate(map(len, filled), initial=0))
     text_column = (bits.to_bytes(len(texts) // 8 + 1, "little"), texts.count(None), offsets, b"".join(filled))
-    values, misfits = DumpColumn(logical, ArrowOptions(), raw=False).array(text_column, len(texts))
+    values, misfits = DumpColumn(logical, ArrowOptions(), "utf8mb4").array(text_column, len(texts))
     return values.to_pylist(), misfits
 
 

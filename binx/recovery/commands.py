@@ -56,6 +56,15 @@ _PROGRAMS = {
     ),
 }
 
+_REPLICA_SINCE = (8, 0, 23)
+"""Older versions of MySQL know only the words that MySQL 8.4 no longer knows."""
+_OLD_MYSQL = _PROGRAMS[Flavour.MYSQL]._replace(
+    source="CHANGE MASTER TO MASTER_HOST='nowhere'",
+    start="START SLAVE SQL_THREAD",
+    skip="--skip-slave-start",
+    status="SHOW SLAVE STATUS",
+)
+
 
 class Way(NamedTuple):
     """One way to carry out a plan.
@@ -75,7 +84,8 @@ def replay_ways(plan: RecoveryPlan) -> list[Way]:
     """Return the ways to carry out a plan; empty if nothing can be replayed."""
     if not plan.replayable:
         return []
-    programs = _PROGRAMS[plan.flavour]
+    old = plan.flavour is Flavour.MYSQL and plan.version < _REPLICA_SINCE
+    programs = _OLD_MYSQL if old else _PROGRAMS[plan.flavour]
     ways = [_with_binx(plan, programs)]
     copies = [_copy(log) for log in plan.logs]
     readable = [copy for copy in copies if copy is not None]

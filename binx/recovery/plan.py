@@ -92,6 +92,7 @@ class RecoveryPlan:
         backup: the backup's position.
         target: the requested target.
         flavour: the server that wrote the logs.
+        version: its version.
         begin: the first transaction to replay, or None.
         end: the last transaction to replay, or None.
         next: the first transaction in the logs after the replay ends, or None.
@@ -107,6 +108,7 @@ class RecoveryPlan:
     backup: BackupPosition
     target: Target
     flavour: Flavour
+    version: tuple[int, int, int]
     begin: Edge | None = None
     end: Edge | None = None
     next: Edge | None = None

@@ -77,7 +77,8 @@ class _Planner:
         """Index of the last log that has transactions to replay."""
         self._waiting = GtidSet()
         """GTIDs in the backup after the last transaction to replay."""
-        self.plan = RecoveryPlan(backup, target, logs[0].file.format.flavour)
+        written_by = logs[0].file.format
+        self.plan = RecoveryPlan(backup, target, written_by.flavour, written_by.version)
 
     def walk(self) -> None:
         """Scan the logs from the backup's position to the target."""

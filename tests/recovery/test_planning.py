@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from binx.errors import UsageError
 from binx.event.gtid.sets import GtidSet
 from binx.log.backup_position import BackupPosition
 from binx.log.chain.inputs import open_chain
+from binx.recovery.commands import replay_ways
 from binx.recovery.plan import Edge, RecoveryPlan, Target, TargetKind
 from binx.recovery.planning import plan_recovery
 from tests.conftest import TESTDATA
@@ -266,3 +268,19 @@ def test_the_end_of_a_base_name_is_not_that_of_its_servers_logs(tmp_path: Path) 
     assert (found.covered, found.replayable) == (False, True)
     assert "new-bin.000004 was begun after" in found.problems[0]
     assert plan(copied, backup, Target(TargetKind.GTIDS, gtids=gtids_of(RECORDS[SHOPS[0]][99:100]))).covered
+
+
+@pytest.mark.parametrize(
+    ("version", "statements", "option"),
+    [
+        ((8, 0, 22), ["CHANGE MASTER TO MASTER_HOST", "START SLAVE", "SHOW SLAVE STATUS"], "slave"),
+        ((8, 0, 23), ["CHANGE REPLICATION SOURCE TO SOURCE_HOST", "START REPLICA"], "replica"),
+    ],
+)
+def test_old_servers_are_given_the_words_that_they_know(
+    version: tuple[int, int, int], statements: list[str], option: str
+) -> None:
+    found = replace(plan(logs_of(SHOPS[0]), BackupPosition("mysql-bin.000001", 157)), version=version)
+    script = "\n".join(replay_ways(found)[-1].lines)
+    assert all(statement in script for statement in statements)
+    assert f"--skip-{option}-start" in script

@@ -65,10 +65,13 @@ _WITHOUT_REMOVED = "/*!80005 &~0x1003ff00*/"
 """Masks their bits like mysqlbinlog (MySQL's sql/log_event.cc, ``Query_log_event::print_query_header``)."""
 
 _DEFAULTS_NOT_EXPLICIT = {
-    Flavour.MYSQL: "/*!50606 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
+    Flavour.MYSQL: "/*!50700 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
     Flavour.MARIADB: "/*M!101000 SET @@session.explicit_defaults_for_timestamp=0 */;\n",
 }
-"""For statements of servers that do not log the variable; its default there is OFF."""
+"""For statements of servers that do not log the variable; its default there is OFF.
+
+MySQL 5.6 has it read-only.
+"""
 
 _COMPILED_COLLATIONS = {
     Flavour.MYSQL: "",

@@ -321,8 +321,8 @@ def test_bytes_of_a_multi_byte_character_set_are_read_by_the_client_as_the_serve
 @pytest.mark.parametrize(
     ("version", "before"),
     [
-        ("5.6.1", "/*!50606 SET @@session.explicit_defaults_for_timestamp=0 */;"),
-        ("5.7.44", "/*!50606 SET @@session.explicit_defaults_for_timestamp=0 */;"),
+        ("5.6.1", "/*!50700 SET @@session.explicit_defaults_for_timestamp=0 */;"),
+        ("5.7.44", "/*!50700 SET @@session.explicit_defaults_for_timestamp=0 */;"),
         ("8.0.2", ""),
         ("10.6.1-MariaDB", "/*M!101000 SET @@session.explicit_defaults_for_timestamp=0 */;"),
         ("10.11.19-MariaDB", ""),

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from binx.errors import AbsentError, BinxError, ConnectionLostError, ServerError, UnsupportedError, UsageError
-from binx.event.format import MAGIC_SIZE, Flavour
+from binx.event.format import MAGIC_SIZE, Flavour, split_version
 from binx.event.gtid.previous import encode_previous_gtids
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import DomainSource
@@ -49,6 +49,8 @@ _LOST = frozenset({*_ENDED, *_KILLED})
 """Errors after which reconnecting may help: too many connections, shutdown, killed, timeout, lost."""
 
 _SEMI_SYNC_STATES = ("rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled")
+_SOURCE_PLUGIN_SINCE = (8, 0, 26)
+"""Older versions of MySQL have a plugin of the old name only."""
 
 
 class LogPosition(NamedTuple):
@@ -201,12 +203,11 @@ class Server:
         rows = self._rows("SHOW GLOBAL VARIABLES LIKE 'rpl\\_semi\\_sync\\_%\\_enabled'")
         if any(row["Variable_name"] in _SEMI_SYNC_STATES and row["Value"] in ("ON", "1") for row in rows):
             return
-        statement = (
-            "SET GLOBAL rpl_semi_sync_master_enabled = ON"
-            if self.is_mariadb
-            else "INSTALL PLUGIN rpl_semi_sync_source SONAME 'semisync_source.so';"
-            " SET GLOBAL rpl_semi_sync_source_enabled = ON"
-        )
+        statement = "SET GLOBAL rpl_semi_sync_master_enabled = ON"
+        if not self.is_mariadb:
+            side = "source" if split_version(self.facts.version) >= _SOURCE_PLUGIN_SINCE else "master"
+            plugin = f"INSTALL PLUGIN rpl_semi_sync_{side} SONAME 'semisync_{side}.so'"
+            statement = f"{plugin}; SET GLOBAL rpl_semi_sync_{side}_enabled = ON"
         raise UnsupportedError(
             f"expected a server that waits for acknowledgements, found semi-synchronous replication"
             f" off; turn it on ({statement}) or leave out --semi-sync",

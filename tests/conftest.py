@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ SHOPS = {server: sorted((TESTDATA / server / "shop").glob("mysql-bin.0*")) for s
 CORPUS = Path(os.environ.get("BINX_CORPUS") or PROJECT.parent / "shared" / "corpus")
 """Where the corpus is, which is no part of the project; BINX_CORPUS names another place."""
 
+# A process of binx that has to compile its modules takes six times as long to begin.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # How long an example takes says what else the machine does.
 settings.register_profile("binx", deadline=None)
 settings.load_profile("binx")
@@ -28,7 +33,7 @@ settings.load_profile("binx")
 TOGETHER = {
     "tests/spark/": "Spark",
     "tests/live/lake/test_state": "servers",
-    "tests/live/lake/": "lakes",
+    "tests/live/lake/": "Spark",
     "tests/live/test_plan": "plan",
     "tests/live/test_corpus_sql": "corpus",
     "tests/live/test_pull": "pull",
@@ -36,7 +41,7 @@ TOGETHER = {
 }
 """Where the names of tests begin that share something large: a Spark session, servers, or both."""
 
-LONG = ("Spark", "lakes", "servers", "plan", "corpus", "pull", "tests/cli/test_hostile.py")
+LONG = ("Spark", "servers", "plan", "corpus", "pull", "tests/cli/test_hostile.py")
 """What takes longest, and begins first."""
 
 

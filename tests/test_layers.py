@@ -1,4 +1,4 @@
-"""The layers of the house: each imports only those before it, and the library imports no click."""
+"""The layers of the house: each imports only those before it, no click, and nothing that connects."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "binx"
 
@@ -72,15 +71,31 @@ def layer_of(path: Path) -> str:
     return relative.parts[0] if len(relative.parts) > 1 else relative.stem
 
 
-def python_imports(path: Path) -> Iterator[str]:
-    """The layers that a Python module imports anywhere, also within functions and for types."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def imports_of(path: Path) -> list[tuple[str, list[str]]]:
+    """What a Python module imports anywhere, also within functions and for types: a module, names of it."""
+    found: list[tuple[str, list[str]]] = []
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("binx."))
+            found += [(name.name, []) for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            parts = node.module.split(".")
-            if parts[0] == "binx":
-                yield from parts[1:2] or (name.name for name in node.names)
+            found.append((node.module, [name.name for name in node.names]))
+    return found
+
+
+def layers_of(path: Path) -> set[str]:
+    """The layers that a module imports."""
+    if path.suffix in (".pyx", ".pxd"):
+        return {match[1] for match in IMPORT.finditer(path.read_text("utf-8")) if match[1]}
+    own = [(module.split("."), names) for module, names in imports_of(path)]
+    return {
+        layer for parts, names in own if parts[0] == "binx" for layer in (parts[1:2] or names)
+    }  # fmt: skip
 
 
 def modules() -> list[Path]:
@@ -88,17 +103,15 @@ def modules() -> list[Path]:
     return sorted(path for path in found if layer_of(path) not in FREE)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_imports_only_layers_before_its_own(path: Path) -> None:
-    layer = layer_of(path)
-    if path.suffix in (".pyx", ".pxd"):
-        imported = {match[1] for match in IMPORT.finditer(path.read_text("utf-8")) if match[1]}
-    else:
-        imported = set(python_imports(path))
-    allowed = set(LAYERS[: LAYERS.index(layer) + 1]) - NEIGHBOURS.get(layer, set())
-    if layer == "kernels":
-        allowed = {"errors", "kernels"}
-    assert imported - SHARED <= allowed
+def test_a_module_imports_only_layers_before_its_own() -> None:
+    wrong = {}
+    for path in modules():
+        layer = layer_of(path)
+        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) - NEIGHBOURS.get(layer, set())
+        if layer == "kernels":
+            allowed = {"errors", "kernels"}
+        wrong[str(path)] = layers_of(path) - SHARED - allowed
+    assert {path: layers for path, layers in wrong.items() if layers} == {}
 
 
 def name_of(path: Path) -> str:
@@ -112,13 +125,9 @@ def imported_modules(path: Path, known: Collection[str]) -> Iterator[str]:
     if path.suffix in (".pxd", ".pyx"):
         yield from (f"{module}.pxd" for module in CIMPORT.findall(path.read_text("utf-8")))
         return
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            for name in node.names:
-                full = f"{node.module}.{name.name}"
-                yield full if full in known else node.module
+    for module, names in imports_of(path):
+        for full in [f"{module}.{name}" for name in names] or [module]:
+            yield full if full in known else module
 
 
 def test_imports_have_no_circles() -> None:
@@ -135,14 +144,52 @@ def test_a_folder_has_few_files() -> None:
     assert {str(folder): count for folder, count in files.items() if count > FILES_MAXIMUM} == {}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in modules() if path.suffix == ".py" and layer_of(path) != "cli"]
-)
-def test_the_library_does_not_know_click(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        assert not any(name.split(".")[0] == "click" for name in names)
+def test_the_library_does_not_know_click() -> None:
+    library = [path for path in modules() if path.suffix == ".py" and layer_of(path) != "cli"]
+    assert [
+        path for path in library for module, _ in imports_of(path) if module.split(".")[0] == "click"
+    ] == []
+
+
+NETWORK = {
+    "asyncio",
+    "ftplib",
+    "http",
+    "pymysql",
+    "requests",
+    "smtplib",
+    "socket",
+    "socketserver",
+    "ssl",
+    "urllib3",
+}
+"""What opens connections, or listens for them."""
+
+HARMLESS = {"AF_INET", "AF_INET6", "inet_ntop", "gethostname"}
+"""What the socket module has besides."""
+
+
+def connecting(path: Path) -> Iterator[str]:
+    """What a module uses of :data:`NETWORK`."""
+    for module, names in imports_of(path):
+        if module == "urllib.request" or (module == "urllib" and "request" in names):
+            yield "urllib.request"
+        elif module.split(".")[0] in NETWORK:
+            # The names of `from socket import`, or those that `import socket` is asked for.
+            used = names or (attributes_of(path, module) if module == "socket" else [module])
+            yield from set(used) - HARMLESS
+
+
+def attributes_of(path: Path, name: str) -> Iterator[str]:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            yield node.attr
+
+
+def test_one_room_opens_connections_and_no_other() -> None:
+    """All else opens none but to the stores that a command line names."""
+    found = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if any(connecting(path))}
+    assert {str(path) for path in found} == {"pull/packets.py", "pull/server.py"}
 
 
 def test_every_layer_has_tests_of_its_own_name() -> None:

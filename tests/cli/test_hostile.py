@@ -7,7 +7,7 @@ import random
 import struct
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,7 @@ begun = status("VmRSS")
 atexit.register(tell)
 if {addresses}:
     resource.setrlimit(resource.RLIMIT_AS, ({addresses}, {addresses}))
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+resource.setrlimit(resource.RLIMIT_CPU, (600, 600))
 """
 """Tells how much more memory was resident in the end than in the beginning, and how long it took."""
 
@@ -64,7 +64,7 @@ def run(folder: Path, *arguments: str) -> Cost:
     with tempfile.NamedTemporaryFile() as told:
         code = LIMITED.format(told=told.name, addresses=0 if SANITIZED else ADDRESSES)
         ended = binx_with(code, *arguments, cwd=folder)
-        peak, seconds = map(float, told.read().split() or (0, 60))
+        peak, seconds = map(float, told.read().split() or (0, 600))
     return Cost(ended.code, seconds, 0 if SANITIZED else int(peak) * 1024, ended.out + ended.err)
 
 
@@ -112,57 +112,63 @@ def narrow_rows(columns: int, rows: int, table_id: int = 9) -> tuple[bytes, byte
 
 DOCUMENT = b"\x02" + struct.pack("<HH", 0xFFFF, 0xFFFF)
 ZEROS = bytes(1 << 20)
-LOGS: dict[str, bytes] = {
-    "an event of 4 GB": b.whole_log(b.gtid(1), sized(b.BEGIN, 0xFFFFFFFF)),
-    "an event of 2 GB": b.whole_log(b.gtid(1), sized(b.BEGIN, 0x7FFFFFFF)),
-    "an event of no size": b.whole_log(b.gtid(1), sized(b.BEGIN, 0)),
-    "2 to 63 columns": b.whole_log(b.gtid(1), b.BEGIN, table_map(HUGE, b""), b.rows(1), b.xid()),
-    "2 to 40 columns": b.whole_log(b.gtid(1), b.BEGIN, table_map(MANY, b""), b.rows(1), b.xid()),
-    "metadata of 2 to 40 bytes": b.whole_log(
+LOGS: dict[str, Callable[[], bytes]] = {
+    "an event of 4 GB": lambda: b.whole_log(b.gtid(1), sized(b.BEGIN, 0xFFFFFFFF)),
+    "an event of 2 GB": lambda: b.whole_log(b.gtid(1), sized(b.BEGIN, 0x7FFFFFFF)),
+    "an event of no size": lambda: b.whole_log(b.gtid(1), sized(b.BEGIN, 0)),
+    "2 to 63 columns": lambda: b.whole_log(b.gtid(1), b.BEGIN, table_map(HUGE, b""), b.rows(1), b.xid()),
+    "2 to 40 columns": lambda: b.whole_log(b.gtid(1), b.BEGIN, table_map(MANY, b""), b.rows(1), b.xid()),
+    "metadata of 2 to 40 bytes": lambda: b.whole_log(
         b.gtid(1), b.BEGIN, table_map(b"\1\3", MANY), b.rows(1), b.xid()
     ),
-    "rows of 2 to 40 columns": b.whole_log(
+    "rows of 2 to 40 columns": lambda: b.whole_log(
         b.gtid(1), b.BEGIN, b.table_map(), write_rows(MANY, b"\xff" * 8), b.xid()
     ),
-    "columns that take no byte": b.whole_log(
+    "columns that take no byte": lambda: b.whole_log(
         b.gtid(1), b.BEGIN, table_map(b"\0", b"\0"), write_rows(b"\0", bytes(40)), b.xid()
     ),
-    "a blob of 4 GB": b.whole_log(b.gtid(1), *column(252, b"\x04", b"\xff" * 4 + b"abc")),
-    "a JSON document of 4 GB": b.whole_log(b.gtid(1), *column(245, b"\x04", b"\xff" * 4 + DOCUMENT)),
-    "a JSON array of 65,535 members": b.whole_log(
+    "a blob of 4 GB": lambda: b.whole_log(b.gtid(1), *column(252, b"\x04", b"\xff" * 4 + b"abc")),
+    "a JSON document of 4 GB": lambda: b.whole_log(b.gtid(1), *column(245, b"\x04", b"\xff" * 4 + DOCUMENT)),
+    "a JSON array of 65,535 members": lambda: b.whole_log(
         b.gtid(1), *column(245, b"\x04", struct.pack("<I", len(DOCUMENT)) + DOCUMENT)
     ),
-    "a text of 65,535 bytes": b.whole_log(b.gtid(1), *column(15, b"\xff\xff", b"\xff\xff" + b"abc")),
-    "a decimal of 255 digits": b.whole_log(b.gtid(1), *column(246, b"\xff\xff", b"\x80" * 10)),
-    "a payload that claims 2 to 62 bytes": b.whole_log(b.gtid(1), b.compressed(b.BEGIN, claimed=1 << 62)),
-    "a payload that unpacks to 64 MB": b.whole_log(b.gtid(1), b.compressed(*[ZEROS] * 64)),
-    "a payload that is a row of 64 MB of zeros": b.whole_log(
+    "a text of 65,535 bytes": lambda: b.whole_log(b.gtid(1), *column(15, b"\xff\xff", b"\xff\xff" + b"abc")),
+    "a decimal of 255 digits": lambda: b.whole_log(b.gtid(1), *column(246, b"\xff\xff", b"\x80" * 10)),
+    "a payload that claims 2 to 62 bytes": lambda: b.whole_log(
+        b.gtid(1), b.compressed(b.BEGIN, claimed=1 << 62)
+    ),
+    "a payload that unpacks to 64 MB": lambda: b.whole_log(b.gtid(1), b.compressed(*[ZEROS] * 64)),
+    "a payload that is a row of 64 MB of zeros": lambda: b.whole_log(
         b.gtid(1), b.compressed(b.BEGIN, b.table_map(), sized(b.event(30, ZEROS), 1 << 30), *[ZEROS] * 64)
     ),
-    "a payload in a payload": b.whole_log(b.gtid(1), b.compressed(b.compressed(b.compressed(b.BEGIN)))),
-    "compressed rows that claim 4 GB": b.whole_log(
+    "a payload in a payload": lambda: b.whole_log(
+        b.gtid(1), b.compressed(b.compressed(b.compressed(b.BEGIN)))
+    ),
+    "compressed rows that claim 4 GB": lambda: b.whole_log(
         b.mariadb_gtid(1), b.BEGIN, b.table_map(), mariadb_compressed(0xFFFFFFFF, b"\0" * 9), b.xid()
     ),
-    "compressed rows that unpack to 64 MB": b.whole_log(
+    "compressed rows that unpack to 64 MB": lambda: b.whole_log(
         b.mariadb_gtid(1), b.BEGIN, b.table_map(), mariadb_compressed(100, bytes(64 << 20)), b.xid()
     ),
-    "5,000 rows of one byte of 4,096 columns": b.whole_log(
+    "5,000 rows of one byte of 4,096 columns": lambda: b.whole_log(
         b.gtid(1), b.BEGIN, *narrow_rows(4_096, 5_000), b.xid()
     ),
-    "400 tables of 100 columns": b.whole_log(
+    "400 tables of 100 columns": lambda: b.whole_log(
         b.gtid(1), b.BEGIN, *(part for table in range(400) for part in narrow_rows(100, 1, table)), b.xid()
     ),
-    "GTIDs of 2 to 48 servers": b.whole_log(b.event(35, struct.pack("<Q", (1 << 48) - 1)), b.gtid(1)),
-    "GTIDs of 2 to 28 domains": b.whole_log(b.event(163, struct.pack("<I", (1 << 28) - 1)), b.gtid(1)),
-    "a session of 4 GB": b.whole_log(
+    "GTIDs of 2 to 48 servers": lambda: b.whole_log(b.event(35, struct.pack("<Q", (1 << 48) - 1)), b.gtid(1)),
+    "GTIDs of 2 to 28 domains": lambda: b.whole_log(
+        b.event(163, struct.pack("<I", (1 << 28) - 1)), b.gtid(1)
+    ),
+    "a session of 4 GB": lambda: b.whole_log(
         b.gtid(1), b.event(2, struct.pack("<IIBHH", 1, 1, 255, 0, 0xFFFF) + b"shop\0DROP TABLE a")
     ),
-    "gzip of 200 MB of zeros": gzip.compress(b.whole_log() + bytes(200 << 20), mtime=0),
-    "zstd of 200 MB of zeros": zstandard.compress(b.whole_log() + bytes(200 << 20)),
-    "a zstd frame with a window of 2 GB": b"\x28\xb5\x2f\xfd\x00\xa8" + b"\x01\x00\x00" + bytes(40),
-    "a zstd frame that claims 2 to 60 bytes": b"\x28\xb5\x2f\xfd\xc0\x58"
-    + struct.pack("<Q", 1 << 60)
-    + b"\x01\0\0",
+    "gzip of 200 MB of zeros": lambda: gzip.compress(b.whole_log() + bytes(200 << 20), mtime=0),
+    "zstd of 200 MB of zeros": lambda: zstandard.compress(b.whole_log() + bytes(200 << 20)),
+    "a zstd frame with a window of 2 GB": lambda: b"\x28\xb5\x2f\xfd\x00\xa8" + b"\x01\x00\x00" + bytes(40),
+    "a zstd frame that claims 2 to 60 bytes": lambda: (
+        b"\x28\xb5\x2f\xfd\xc0\x58" + struct.pack("<Q", 1 << 60) + b"\x01\0\0"
+    ),
 }
 WIDE = ("5,000 rows of one byte of 4,096 columns", "400 tables of 100 columns")
 COMMANDS = {
@@ -173,25 +179,25 @@ COMMANDS = {
 }
 
 
-def list_of_servers(folder: Path, servers: Iterable[bytes]) -> Cost:
+def list_of_servers(folder: Path, servers: Iterable[bytes], *options: str) -> Cost:
     """List a log of one statement from each server."""
     statement = b.query("DROP TABLE a")
     log = b"".join(b.gtid(1, server) + statement for server in servers)
     (folder / "mysql-bin.000001").write_bytes(b.whole_log() + log)
-    cost = run(folder, "ls", "mysql-bin.000001")
+    cost = run(folder, "ls", *options, "mysql-bin.000001")
     assert cost.code == 0, cost.text[-1000:]
     return cost
 
 
 @pytest.fixture(scope="module")
 def yardstick(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """CPU seconds of a list of so many statements, on this machine: some 4."""
-    return list_of_servers(tmp_path_factory.mktemp("yardstick"), [bytes(16)] * SERVERS).seconds
+    """CPU seconds of a list of many statements, on this machine: somewhat less than one."""
+    return list_of_servers(tmp_path_factory.mktemp("yardstick"), [bytes(16)] * 20_000).seconds
 
 
 @pytest.mark.parametrize("name", LOGS)
 def test_a_small_file_takes_little_memory_and_time(name: str, tmp_path: Path, yardstick: float) -> None:
-    (tmp_path / "mysql-bin.000001").write_bytes(LOGS[name])
+    (tmp_path / "mysql-bin.000001").write_bytes(LOGS[name]())
     for command in COMMANDS.values():
         cost = run(tmp_path, *command, "mysql-bin.000001")
         assert cost.code in (0, 1, 3, 4), (command, cost.text)
@@ -199,7 +205,7 @@ def test_a_small_file_takes_little_memory_and_time(name: str, tmp_path: Path, ya
         assert "Traceback" not in cost.text, (command, cost.text)
         is_wide = command[0] == "to-parquet" and name in WIDE
         assert cost.peak < (WIDE_PEAK if is_wide else PEAK), (command, cost.peak >> 20)
-        assert cost.seconds < 4 * yardstick, (command, cost.seconds)
+        assert cost.seconds < 16 * yardstick, (command, cost.seconds)
 
 
 WORD = (1 << 64) - 1
@@ -213,7 +219,8 @@ def servers_of_one_hash(count: int) -> Iterator[bytes]:
 
 
 def test_many_servers_take_little_time_whatever_they_are_called(tmp_path: Path, yardstick: float) -> None:
-    assert list_of_servers(tmp_path, servers_of_one_hash(SERVERS)).seconds < 3 * yardstick
+    """Without their statements the list takes a tenth of that; it took many times as much with one hash."""
+    assert list_of_servers(tmp_path, servers_of_one_hash(SERVERS), "--quick").seconds < yardstick
 
 
 ESCAPE = "\x1b[2J\x1b]0;owned\x07\x9b1m\u202e\r\b"

@@ -232,8 +232,9 @@ def measure(order: Order, one: SimpleNamespace) -> Any:
     }[order]
 
 
-@pytest.mark.parametrize("ranked", [10, 10_000], ids=["through a file", "in memory"])
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("ranked", "reverse"), [(10, True), (10_000, False)], ids=["through a file", "in memory"]
+)
 @pytest.mark.parametrize("order", [Order.BYTES, Order.ROWS, Order.TIME, Order.DURATION])
 def test_an_order_is_that_of_sorted_whether_limited_or_not(
     shop: list[BinlogFile], order: Order, reverse: bool, ranked: int, monkeypatch: pytest.MonkeyPatch

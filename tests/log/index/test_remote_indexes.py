@@ -267,7 +267,7 @@ def chains(server: str, indexes: Path) -> Iterator[tuple[list[FileEnds], list[Fi
         yield plain, indexed
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_a_search_finds_the_same_with_index_files(
     server: str, chains: tuple[list[FileEnds], list[FileEnds]], data: st.DataObject

@@ -28,6 +28,8 @@ from binx.slices.values import ReadableValues
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from binx.rows.batches import TableChanges
+
 ROOM = 50_000
 """Approximate number of row changes that are kept at a time, over all transactions."""
 
@@ -218,9 +220,13 @@ class SideReading:
             unreadable=self._unreadable,
             decoders=decoders,
         )
+        computed: dict[tuple[str, str], set[str]] = {}
+        seen = 0
         for item in items:
             if isinstance(item, RowTexts):
-                computed = _computed(decoders) if as_stored else {}
+                tables = [table for decoder in decoders for table in decoder.tables] if as_stored else []
+                if len(tables) != seen:
+                    seen, computed = len(tables), _computed(tables)
                 for index in range(item.first, item.last):
                     row = _plain(json.loads(b"".join(item.piece.text(index, index + 1))))
                     if names := computed.get((row["db"], row["table"])):
@@ -293,13 +299,12 @@ def _statement_row(statement: Statement, *, as_stored: bool) -> dict[str, Any]:
     return {"type": "statement", "db": statement.db, "sql": statement.sql}
 
 
-def _computed(decoders: list[ChangeDecoder]) -> dict[tuple[str, str], set[str]]:
+def _computed(tables: Iterable[TableChanges]) -> dict[tuple[str, str], set[str]]:
     """Return each table's columns that updates change without logging it, in all versions of the table."""
     computed: dict[tuple[str, str], set[str]] = {}
-    for decoder in decoders:
-        for table in decoder.tables:
-            names = {one.name for one in table.resolved.columns if one.changes_with is not None}
-            computed[table.db, table.name] = names & computed.get((table.db, table.name), names)
+    for table in tables:
+        names = {one.name for one in table.resolved.columns if one.changes_with is not None}
+        computed[table.db, table.name] = names & computed.get((table.db, table.name), names)
     return computed
 
 

@@ -29,7 +29,7 @@ from binx.log.selection.selection import Selector
 from binx.rows.batches import ChangeBatch
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder
-from binx.rows.following import DecodingCheck, follow_statements, has_unnamed_columns
+from binx.rows.following import DecodingCheck, follow_statements, guesses
 from binx.rows.statements import Statement
 from binx.source import READ_BYTES
 
@@ -242,13 +242,12 @@ class LogExport:
             report.warnings |= self._row_filter.take_warnings()
         report.warnings |= self._masks.warnings
         report.losses += self._masks.losses()
+        report.warnings |= dict.fromkeys(guesses(map(self._masks.table, self._decoder.tables)))
         for table in self._decoder.tables:
             changes = self._masks.table(table)
             version = (changes.db, changes.name, changes.version)
             if version not in self._records:
                 self._records[version] = schema_record_of(changes)
-                if has_unnamed_columns(changes):
-                    report.unnamed[changes.db, changes.name] = None
             for column, count in table.undecodable.items():
                 report.undecodable[version, column] += count
 

@@ -15,7 +15,6 @@ from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.scanning import Ending
 from binx.rows.decoder import LOST, TAKE, WITHOUT_ROWS, DecoderReport
-from binx.rows.following import unnamed_columns
 from binx.rows.statements import Statement
 from binx.source.wording import counted
 from binx.version import __version__
@@ -199,7 +198,6 @@ class LogReport:
         losses: sentences about single transactions, and about documents that are left out.
         warnings: sentences about names and types, each once.
         undecodable: number of values that are invalid in their character set, by table version and column.
-        unnamed: tables with columns of unknown name, each once.
         replaced: number of images of updates by REPLACE that lack columns, by table.
     """
 
@@ -208,7 +206,6 @@ class LogReport:
         self.losses: list[str] = []
         self.warnings: dict[str, None] = {}
         self.undecodable: Counter[tuple[TableVersion, str]] = Counter()
-        self.unnamed: dict[TableName, None] = {}
         self.replaced: Counter[TableName] = Counter()
         self._takes_table = takes_table
         self._logs_undone_changes = file.format.version < _ROLLED_BACK_ALONE_SINCE
@@ -290,8 +287,6 @@ class LogReport:
     def all_warnings(self) -> list[str]:
         """Return sentences about names and types, and about what cannot be decoded, each once."""
         warnings = [*self.warnings]
-        if self.unnamed:
-            warnings.append(unnamed_columns([f"{db}.{table}" for db, table in self.unnamed]))
         warnings += [
             f"{db}.{table}: {counted(count, 'row change')} left out, undone by ROLLBACK TO SAVEPOINT"
             for (db, table), count in self._undone.items()

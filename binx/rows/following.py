@@ -6,13 +6,15 @@ of one of them turns out to be damaged. Callers that need whole transactions dec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
+from binx.event.charset import DEFAULT_CHARSET
 from binx.kernels.transactions.table import TransactionTable
 from binx.log.file import BinlogFile
 from binx.rows.columns.schema import Provenance
+from binx.rows.columns.types import Kind
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.decoder import ChangeDecoder, DecoderOptions
 from binx.source.wording import listed
@@ -45,34 +47,41 @@ _TABLES_NAMED = 10
 """Maximum number of tables that a warning names: a server may have thousands."""
 
 
-def decoder_warnings(decoders: Iterable[ChangeDecoder]) -> list[str]:
+def decoder_warnings(decoders: Sequence[ChangeDecoder]) -> list[str]:
     """Return the decoders' warnings about names and types, without duplicates."""
-    unnamed = {
-        f"{table.db}.{table.name}": None
-        for decoder in decoders
-        for table in decoder.tables
-        if has_unnamed_columns(table)
-    }
     sentences = [warning for decoder in decoders for warning in decoder.report.warnings]
+    guessed = guesses(table for decoder in decoders for table in decoder.tables)
+    return list(dict.fromkeys([*sentences, *guessed]))
+
+
+def guesses(tables: Iterable[TableChanges]) -> Iterator[str]:
+    """Yield warnings about tables of whose columns no log tells the names or the character sets.
+
+    A definition that does not fit has its own warning.
+    """
+    unnamed: dict[str, None] = {}
+    guessed: dict[str, None] = {}
+    for table in tables:
+        name, columns = f"{table.db}.{table.name}", table.resolved.columns
+        if table.resolved.unfit is not None:
+            continue
+        if any(column.provenance.name is Provenance.NONE for column in columns):
+            unnamed[name] = None
+        elif any(
+            column.type.kind is Kind.TEXT and column.provenance.charset is Provenance.NONE
+            for column in columns
+        ):
+            guessed[name] = None
     if unnamed:
-        sentences.append(unnamed_columns(unnamed))
-    return list(dict.fromkeys(sentences))
-
-
-def has_unnamed_columns(table: TableChanges) -> bool:
-    """Whether a column has no known name; a definition that does not fit has its own warning."""
-    resolved = table.resolved
-    return resolved.unfit is None and any(
-        column.provenance.name is Provenance.NONE for column in resolved.columns
-    )
-
-
-def unnamed_columns(tables: Collection[str]) -> str:
-    """Return a warning about tables with such columns."""
-    return (
-        f"the logs do not contain the column names of {listed(tables, _TABLES_NAMED)}; give them with"
-        " --schema"
-    )
+        yield (
+            f"the logs do not contain the column names of {listed(unnamed, _TABLES_NAMED)}; give them with"
+            " --schema"
+        )
+    if guessed:
+        yield (
+            f"the logs do not contain the character sets of text in {listed(guessed, _TABLES_NAMED)}: it is"
+            f" read as {DEFAULT_CHARSET}; if it is in others, give the definitions with --schema"
+        )
 
 
 class DecodingCheck:

@@ -190,7 +190,7 @@ class StatementReader:
         is_ddl = query.takes_effect and is_schema_statement(sql)
         context = statement_context(query, header, self._log) if is_ddl else None
         return statement._replace(
-            kind=_kind(sql, context) if query.takes_effect else "other",
+            kind=_kind(sql, context or _text_context(query)) if query.takes_effect else "other",
             db=query.database,
             sql=sql,
             sql_is_text=exact is not None,
@@ -211,9 +211,9 @@ class StatementReader:
         )
 
 
-def _kind(sql: str, context: StatementContext | None) -> str:
+def _kind(sql: str, context: StatementContext) -> str:
     """Return ``dml`` for changes of data, ``other`` for transactions and ``ddl`` for all else, users too."""
-    first = first_word(sql) if context is None else first_word(sql, context)
+    first = first_word(sql, context)
     if first in _TRANSACTION_WORDS:
         return "other"
     return "dml" if first in _DML_WORDS else "ddl"
@@ -231,13 +231,10 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
     """
     mariadb = query.flavour is Flavour.MARIADB
     server, connection = query.status.collation_server, query.status.collation_connection
-    major, minor, patch = query.version
     mode = query.status.sql_mode or 0
-    return StatementContext(
+    return _text_context(query)._replace(
         sql_mode=mode & ~NO_BACKSLASH_ESCAPES if query.by_server else mode,
         server_collation=None if server is None else collation_name(server, mariadb=mariadb),
-        mariadb=mariadb,
-        version=major * 10000 + minor * 100 + patch,
         explicit_defaults_for_timestamp=_explicit_defaults(query),
         # What the server writes itself is not read as the session's literals are.
         literals=None if connection is None or query.by_server else collation_charset(connection),
@@ -248,6 +245,13 @@ def statement_context(query: Query, header: EventHeader, log: str = "") -> State
         connection=(header.server_id, query.thread_id),
         uses_temporary=EventFlag.THREAD_SPECIFIC in header.flags,
     )
+
+
+def _text_context(query: Query) -> StatementContext:
+    """Return what decides which comments of a statement are executed."""
+    major, minor, patch = query.version
+    version = major * 10000 + minor * 100 + patch
+    return StatementContext(mariadb=query.flavour is Flavour.MARIADB, version=version)
 
 
 def _explicit_defaults(query: Query) -> bool:

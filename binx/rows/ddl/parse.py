@@ -69,11 +69,11 @@ def is_schema_statement(sql: str) -> bool:
 def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
     """Return a statement's keyword after comments and MariaDB's ``SET STATEMENT … FOR``, in lower case.
 
-    Empty where it begins with no word, as with an executable comment.
+    It may stand in an executable comment. Empty where the statement begins with no word.
     """
     match = _WORD.match(sql, lead_end(sql))
     word = "" if match is None else match[0].lower()
-    if word != "set":
+    if word not in ("", "set"):
         return word
     try:
         reader = TokenReader(sql, context)

@@ -68,3 +68,20 @@ def test_versioned_rows_that_were_exported_without_the_definition_are_told(
         state = table_at(str(lake), "shop.t", None)
         assert ("its rows may have other values" in str(state.missing)) == told
         assert told or not state.rows.num_rows
+
+
+def test_character_sets_of_a_database_that_no_log_makes_are_told_to_be_guesses(
+    server: Server, tmp_path: Path
+) -> None:
+    """MySQL's table maps have them."""
+    empty(server)
+    server.sql("CREATE DATABASE shop CHARACTER SET latin1")
+    server.flush_logs()
+    server.sql("CREATE TABLE shop.t (id INT PRIMARY KEY, v VARCHAR(9)); INSERT INTO shop.t VALUES (1, 'Ã©')")
+    server.flush_logs()
+    for first, is_guess in ((1, server.daemon == "mariadbd"), (0, False)):
+        lake = tmp_path / str(first)
+        made = binx("to-parquet", *server.binlogs()[first:2], "-o", lake)
+        assert ("character sets of text in shop.t: it is read as utf8mb4" in made.err) == is_guess
+        [row] = table_at(str(lake), "shop.t", None).rows.to_pylist()
+        assert row["v"] == ("é" if is_guess else "Ã©")

@@ -72,7 +72,9 @@ def alter_table(reader: TokenReader) -> AlterTable:
     else:
         reader.accept("NOWAIT")
     actions: list[AlterAction] = []
+    clauses = 0
     while not reader.at_end and not _at_partitions(reader):
+        clauses += 1
         is_option = reader.current.upper not in _CLAUSES and reader.current.upper not in _COLUMNLESS
         actions.extend(_clause(reader))
         # Only options may follow each other without a comma, and partitions any clause.
@@ -80,6 +82,8 @@ def alter_table(reader: TokenReader) -> AlterTable:
             raise reader.not_understood("a comma")
     if not reader.at_end:
         actions += _moved_partitions(reader)
+    elif clauses == 1:
+        actions = [one._replace(alone=True) if isinstance(one, ConvertCharset) else one for one in actions]
     return AlterTable(table, tuple(actions), if_exists)
 
 

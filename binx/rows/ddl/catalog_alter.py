@@ -70,6 +70,13 @@ VERSIONING_COLUMNS: tuple[ColumnDefinition, ...] = tuple(
 )
 """The columns that MariaDB's WITH SYSTEM VERSIONING keeps after all others if none are declared."""
 
+_KEEPING_DEFAULT = {
+    False: ((50600, 50629), (50700, 50711)),
+    True: ((100000, 100030), (100100, 100122), (100200, 100205)),
+}
+"""Versions of MySQL and MariaDB that pass over a CONVERT TO CHARACTER SET that changes no column, so that the
+table's default stays (MySQL's bug 77554, MariaDB's MDEV-6390): the first ones, and the first without it."""
+
 GENERATED_KEY = "my_row_id"
 """The column that sql_generate_invisible_primary_key makes (sql/sql_gipk.cc)."""
 
@@ -164,12 +171,21 @@ class _Alteration:
                 default = self.database if action.charset == Charset() else self.charset
                 self.charset = declared = complete_charset(action.charset, default)
             elif isinstance(action, ConvertCharset):
-                self.charset = self.converted = complete_charset(action.charset, self.database)
+                self.converted = complete_charset(action.charset, self.database)
+                before = [entry.column for entry in self.entries]
                 for entry in self.entries:
-                    entry.column = convert_column(entry.column, self.charset)
+                    entry.column = convert_column(entry.column, self.converted)
+                is_changed = before != [entry.column for entry in self.entries]
+                if is_changed or not action.alone or not self._keeps_default():
+                    self.charset = self.converted
         if declared is not None and self.context.mariadb:
             # It is the default even beside CONVERT; MySQL refuses two that differ.
             self.charset = declared
+
+    def _keeps_default(self) -> bool:
+        """Whether the server passes over a CONVERT alone that changes no column."""
+        version = self.context.version or 0
+        return any(first <= version < fixed for first, fixed in _KEEPING_DEFAULT[self.context.mariadb])
 
     def _existed(self, name: str) -> bool:
         return any(same_name(old_name, name) for old_name in self.names_before)

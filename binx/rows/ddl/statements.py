@@ -186,9 +186,14 @@ class RenameKey(NamedTuple):
 
 
 class ConvertCharset(NamedTuple):
-    """CONVERT TO CHARACTER SET; a charset of None is DEFAULT, the database's."""
+    """CONVERT TO CHARACTER SET; a charset of None is DEFAULT, the database's.
+
+    Attributes:
+        alone: whether the statement has no other clause.
+    """
 
     charset: Charset
+    alone: bool = False
 
 
 class SetCharset(NamedTuple):

@@ -293,6 +293,34 @@ def test_a_charset_that_nothing_tells_is_none() -> None:
     assert [column.charset for column in definition.columns] == [None, "binary"]
 
 
+@pytest.mark.parametrize(
+    ("columns", "clause", "changes"),
+    [
+        ("a INT", "", False),
+        ("a INT, t TEXT CHARACTER SET cp1251", "", False),
+        ("a INT, t TEXT", "", True),
+        ("a INT", ", ENGINE=InnoDB", True),
+        ("a INT", ", ADD b INT", True),
+    ],
+)
+@pytest.mark.parametrize(
+    ("version", "mariadb", "keeps"),
+    [(50624, False, True), (50651, False, False), (100021, True, True), (100030, True, False)],
+)
+def test_a_conversion_that_changes_nothing_kept_a_tables_default_once(
+    version: int, mariadb: bool, keeps: bool, columns: str, clause: str, changes: bool
+) -> None:
+    """As MySQL 5.6.24 has it."""
+    statements = (
+        f"CREATE TABLE t ({columns}) CHARSET utf8",
+        f"ALTER TABLE t CONVERT TO CHARACTER SET cp1251{clause}",
+        "ALTER TABLE t ADD new TEXT",
+    )
+    context = StatementContext(version=version, mariadb=mariadb)
+    definition = known(catalog_of(*statements, context=context), "shop", "t")
+    assert definition.columns[-1].charset == ("utf8mb3" if keeps and not changes else "cp1251")
+
+
 def test_a_timestamp_is_not_null_where_the_session_had_old_defaults() -> None:
     old = StatementContext(explicit_defaults_for_timestamp=False)
     definition = known(

@@ -26,7 +26,8 @@ def exported(folder: Path, *logs: tuple[str, int, int, int, str]) -> list[Manife
             for one in read_manifests(Place(str(folder)), list_manifests(Place(str(folder))))
             if one.source.name == f"{base}.{number:06}"
         )
-        manifests.append(replace(found, next=(following, ended), first_commit=f"{begun:04}"))
+        source = replace(found.source, identity=str(begun))
+        manifests.append(replace(found, source=source, next=(following, ended), first_commit=f"{begun:04}"))
     return manifests
 
 
@@ -89,3 +90,31 @@ def test_servers_of_one_id_that_log_side_by_side_keep_one_chain_each(tmp_path: P
     )
     chains = [["a.000001", "a.000002", "a.000003"], ["b.000001", "b.000002"]]
     assert order_of([manifests]) == order_of([[one] for one in manifests]) == (chains, [])
+
+
+def begins_of(loads: Sequence[Sequence[Manifest]]) -> list[list[int]]:
+    """When the logs of each chain begin."""
+    chains = Chains()
+    for listed in loads:
+        chains.assign(listed)
+    return [
+        [chains[name].logs[number].time for number in chains[name].numbers] for name in chains.in_order(())
+    ]
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_logs_whose_numbers_began_anew_are_none_of_those_before(tmp_path: Path, closed: bool) -> None:
+    """As after RESET MASTER: the last log of before was open when it was exported, or not exported at all."""
+    old = exported(tmp_path, ("a", 1, 10, 20, "a.000002"), ("a", 2, 20, 30, "a.000003"))
+    old[1] = old[1] if closed else replace(old[1], next=None)
+    new = exported(tmp_path, *(("a", n, 40 + 10 * n, 50 + 10 * n, f"a.{n + 1:06}") for n in range(1, 5)))
+    for loads in ([old, new], [[*new, *old]], [[one] for one in (*old, *new)]):
+        assert begins_of(loads) == [[10, 20], [50, 60, 70, 80]]
+
+
+def test_logs_of_an_unrelated_server_of_the_same_id_and_name_do_not_split_a_chain(tmp_path: Path) -> None:
+    own = exported(tmp_path / "own", *(("a", n, 10 * n, 10 * n + 10, f"a.{n + 1:06}") for n in range(1, 6)))
+    others = [("a", 2, 15, 25, "a.000003"), ("a", 3, 25, 38, "a.000004"), ("a", 4, 38, 49, "")]
+    foreign = exported(tmp_path / "other", *others)
+    for loads in ([[*own, *foreign]], [foreign, own], [own, foreign], [[one] for one in (*own, *foreign)]):
+        assert begins_of(loads) == [[10, 20, 30, 40, 50], [15, 25, 38]]

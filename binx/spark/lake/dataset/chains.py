@@ -60,6 +60,12 @@ class Log:
         """When it was written last, as far as its end tells."""
         return self.time if self.next is None else self.next[1] or self.time
 
+    def may_precede(self, after: Log) -> bool:
+        """Whether the log of the next number may be the next one: it begins when ROTATE was written."""
+        if self.next is None or not all(self.next):
+            return True
+        return abs(after.time - self.ended) <= _TOLERANCE
+
     def take(self, manifest: Manifest) -> None:
         """Record what an export has of the log."""
         if manifest.whole:
@@ -99,7 +105,7 @@ class Chain:
         self.numbers = sorted(self.logs)
 
     def takes(self, manifest: Manifest) -> bool:
-        """Whether a log fits: same server and name, its number free or its own, times ascending.
+        """Whether a log fits: same server and name, its number free or its own, at a time between others.
 
         If the log has another server id, the log before must name it as the next one.
         """
@@ -111,7 +117,15 @@ class Chain:
         linked = former is not None and former.leads_to(manifest)
         if own is not None or (source.server_id != self.server_id and not linked):
             return is_known
+        new = Log(source.identity, source.time, next=manifest.next)
+        later = self.logs.get(source.number + 1)
+        if (former and not former.may_precede(new)) or (later and not new.may_precede(later)):
+            return False
         return all(one.time <= other.time for one, other in self.neighbours(manifest))
+
+    def distance(self, manifest: Manifest) -> int:
+        """Return how many seconds a log begins after the one before it, or ends before the one after it."""
+        return min((abs(after.time - before.ended) for before, after in self.neighbours(manifest)), default=0)
 
     def neighbours(self, manifest: Manifest) -> list[tuple[Log, Log]]:
         """Return a new log with the one before it and with the one after it; nothing for a known number."""
@@ -175,7 +189,11 @@ class Chains:
             and not any(self._between(chain, *logs) for logs in chain.neighbours(manifest))
         ]
         if fitting:
-            return min(fitting, key=lambda chain: chain.server_id != source.server_id)
+            # Numbers may have begun anew, or another server has the same id: the nearest log is its own.
+            return min(
+                fitting,
+                key=lambda chain: (chain.server_id != source.server_id, chain.distance(manifest)),
+            )
         name = f"{source.server_id}:{source.base}"
         same = sum((chain.server_id, chain.base) == (source.server_id, source.base) for chain in chains)
         name = name if same == 0 else f"{name}#{same + 1}"

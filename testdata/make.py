@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from testdata.expected import count_changes, write_json, write_tables
-from testdata.programs import MissingServerError, find_mysql, install_mariadb, install_mysql
+from testdata.programs import MissingServerError, find_mysql, install_mariadb, install_mysql, install_mysql56
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.shop import Shop
 from testdata.shop_tables import STATE_NOT_FROM_ROWS
@@ -49,6 +49,7 @@ def main() -> int:
         action="store_true",
         help="only unpack a newer MariaDB there, and print the folder",
     )
+    parser.add_argument("--install-mysql-5.6", action="store_true", help="only unpack MySQL 5.6 there")
     parser.add_argument("--only", choices=sorted(FOLDERS), help="make one server's part")
     arguments = parser.parse_args()
     # A stop by `kill` unwinds like Ctrl-C, so that no server is left behind.
@@ -56,6 +57,9 @@ def main() -> int:
     try:
         if arguments.install:
             print(install_mysql().version)
+            return 0
+        if getattr(arguments, "install_mysql_5.6"):
+            print(install_mysql56().version)
             return 0
         if arguments.install_mariadb:
             print(install_mariadb().root)

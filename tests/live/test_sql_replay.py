@@ -199,6 +199,33 @@ def test_sequences_of_partial_images_go_on_where_they_were(mariadb: Server) -> N
     assert [mariadb.query(f"SELECT * FROM small.{name}") for name in ("s", "down", "t")] == expected
 
 
+DEFINITIONS = b"""
+CREATE DATABASE small; USE small;
+CREATE TABLE gone (a INT); DROP TABLE gone, nosuch;
+CREATE TABLE replaced (a INT); SET SESSION binlog_format = STATEMENT;
+CREATE OR REPLACE TABLE replaced (a INT PRIMARY KEY) SELECT 1 AS a UNION ALL SELECT 1;
+CREATE TABLE versioned (a INT) WITH SYSTEM VERSIONING;
+SET SESSION system_versioning_alter_history = KEEP; ALTER TABLE versioned ADD b INT;
+SET STATEMENT sql_mode = 'REAL_AS_FLOAT' FOR CREATE TABLE real_numbers (a REAL);
+"""
+COLUMNS = (
+    "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'small'"
+    " ORDER BY 1, 2"
+)
+
+
+def test_definitions_lead_to_the_same_tables_where_statements_failed_or_the_log_lacks_a_variable(
+    mariadb: Server,
+) -> None:
+    empty(mariadb)
+    assert len(mariadb.attempt(DEFINITIONS)) == 2
+    mariadb.flush_logs()
+    expected = [("real_numbers", "a", "double"), ("versioned", "a", "int"), ("versioned", "b", "int")]
+    assert mariadb.query(COLUMNS) == expected
+    run_on_empty(mariadb, sql_of(mariadb.binlogs()[0]))
+    assert mariadb.query(COLUMNS) == expected
+
+
 DOCUMENTS = r"""
 CREATE DATABASE small; USE small; SET SESSION sql_mode = '', time_zone = '+00:00';
 CREATE TABLE keyed (id INT PRIMARY KEY, j JSON); CREATE TABLE keyless (j JSON, n INT);

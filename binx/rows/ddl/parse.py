@@ -48,6 +48,7 @@ from binx.rows.ddl.tokens import NotUnderstoodError, TokenReader
 
 _LEAD = re.compile(r"[\s\0(]+|--(?=\s|$)[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:create|alter|drop|rename|truncate|set\s+statement)\b|(/\*)", re.IGNORECASE)
+_SETS_MODE = re.compile(r"set\s+statement\b(?:(?!\bfor\b).)*\bsql_mode\s*=", re.IGNORECASE | re.DOTALL)
 _WORD = re.compile(r"\w+")
 _ANY_WORD = re.compile(r"\b(?:create|alter|drop|rename|truncate)\b", re.IGNORECASE)
 _SEQUENCE_VALUES = 4
@@ -76,10 +77,9 @@ def first_word(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
     if word not in ("", "set"):
         return word
     try:
-        reader = TokenReader(sql, context)
+        return _reader(sql, context).current.upper.lower()
     except NotUnderstoodError:
         return word
-    return _behind_set_statement(reader).current.upper.lower()
 
 
 def lead_end(sql: str) -> int:
@@ -101,10 +101,9 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
         sql: one statement; text after a ``;`` is not read.
     """
     try:
-        reader = TokenReader(sql, context)
+        reader = _reader(sql, context)
     except NotUnderstoodError as error:
         return NotUnderstood((), str(error)) if _ANY_WORD.search(sql) else None
-    reader = _behind_set_statement(reader)
     start = reader.index
     try:
         return _statement(reader)
@@ -114,22 +113,24 @@ def parse(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> Statement | 
         return NotUnderstood(_tables_touched(reader), str(error), temporary)
 
 
-def _behind_set_statement(reader: TokenReader) -> TokenReader:
-    """Return a reader at the statement, behind MariaDB's ``SET STATEMENT variable=value, … FOR``.
+def sets_mode(sql: str) -> bool:
+    """Whether MariaDB's SET STATEMENT sets the sql_mode of a statement.
 
-    Its sql_mode stands in the log, but the text was read in the session's, which does not. That is taken for
-    one without modes that matter to the text.
+    The log has that mode alone. The text was read in the session's, which is taken for one without modes that
+    matter to that.
     """
-    sets_mode = False
+    return _SETS_MODE.match(sql, lead_end(sql)) is not None
+
+
+def _reader(sql: str, context: StatementContext) -> TokenReader:
+    """Return a reader at a statement, behind MariaDB's ``SET STATEMENT variable=value, … FOR``."""
+    if context.sql_mode & READ_BY and sets_mode(sql):
+        context = context._replace(sql_mode=context.sql_mode & ~READ_BY)
+    reader = TokenReader(sql, context)
     if reader.accept("SET", "STATEMENT"):
         while not reader.at_end and not reader.accept("FOR"):
-            sets_mode |= reader.next().upper == "SQL_MODE"
-    context = reader.context
-    if not (sets_mode and context.sql_mode & READ_BY):
-        return reader
-    return _behind_set_statement(
-        TokenReader(reader.sql, context._replace(sql_mode=context.sql_mode & ~READ_BY))
-    )
+            reader.next()
+    return reader
 
 
 def _statement(reader: TokenReader) -> Statement | None:

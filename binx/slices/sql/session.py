@@ -17,6 +17,7 @@ from binx.event.format import Flavour, FormatDescription
 from binx.event.rows import RowsFlag
 from binx.event.session import sql_mode_number
 from binx.rows.columns.types import Kind
+from binx.rows.ddl.parse import sets_mode
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages
 from binx.rows.statements import EXPLICIT_DEFAULTS_SINCE, Statement
@@ -73,13 +74,16 @@ _DEFAULTS_NOT_EXPLICIT = {
 MySQL 5.6 has it read-only.
 """
 
-_COMPILED_COLLATIONS = {
+_AS_REPLICATED = {
     Flavour.MYSQL: "",
-    Flavour.MARIADB: "/*M!110201 SET @@session.character_set_collations='' */;\n",
+    Flavour.MARIADB: (
+        "/*M!110201 SET @@session.character_set_collations='' */;\n"
+        "/*M!100302 SET @@session.system_versioning_alter_history=1 */;\n"
+    ),
 }
-"""For statements of servers that do not know the variable: each character set has its compiled default there.
-
-Those that do log it with each statement that depends on it (MariaDB's MDEV-30164).
+"""What logs lack. Collations, for servers that do not know the variable: each character set has its compiled
+default there, and those that know it log it with each statement that depends on it (MariaDB's MDEV-30164).
+And what lets an ALTER of a versioned table run, as on a replica.
 """
 
 _MICROSECONDS = 1_000_000
@@ -103,8 +107,7 @@ class SqlSession:
         self._values.update(_CHARSET_OPTIONS)
         since = EXPLICIT_DEFAULTS_SINCE[self._flavour]
         explicit = "" if self._description.version >= since else _DEFAULTS_NOT_EXPLICIT[self._flavour]
-        collations = _COMPILED_COLLATIONS[self._flavour]
-        return f"SET NAMES utf8mb4;\n{explicit}{collations}{self.for_rows(0)}"
+        return f"SET NAMES utf8mb4;\n{explicit}{_AS_REPLICATED[self._flavour]}{self.for_rows(0)}"
 
     def for_rows(self, mark: int) -> str:
         """Set the session for row changes with a :class:`~binx.slices.sql.session.RowMark`."""
@@ -131,6 +134,8 @@ class SqlSession:
     def for_statement(self, statement: Statement) -> str:
         """Set the session that a statement ran in."""
         options = {name: value for name, value in statement.options.items() if name not in _NOT_SET}
+        if sets_mode(statement.sql):
+            options["sql_mode"] = ""
         for name, value in _UNLESS_GIVEN.items():
             if name not in options and name in self._values:
                 options[name] = value

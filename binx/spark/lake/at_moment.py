@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
+from binx.rows.ddl.parse import sets_mode
 from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
@@ -69,7 +70,7 @@ def _quoted(name: TableName) -> str:
 def _with_session(row: Mapping[str, Any]) -> str:
     """Return a statement, preceded by the session settings that it needs."""
     modes = str(dict(row["options"] or ()).get("sql_mode", "")).split(",")
-    mode = ",".join(word for word in modes if word in _MEANING)
+    mode = "" if sets_mode(row["sql"]) else ",".join(word for word in modes if word in _MEANING)
     used = f"USE {identifier(row['db'])};\n" if row["db"] else ""
     return f"SET SESSION sql_mode = '{mode}';\n{used}{row['sql'].rstrip().rstrip(';')}"
 

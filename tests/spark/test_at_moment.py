@@ -192,6 +192,42 @@ def test_a_row_is_found_by_its_key(tmp_path: Path) -> None:
         found.row(["1", "2"])
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "clause"),
+    [("more", "int32", "ADD more INT"), ("title", "string", "RENAME COLUMN name TO title")],
+)
+def test_a_statement_that_two_servers_ran_and_logged_each_for_itself_changes_columns_once(
+    tmp_path: Path, name: str, kind: str, clause: str
+) -> None:
+    """As Galera nodes do with wsrep_OSU_method=RSU."""
+    server = Server()
+    server.create(ORDERS, FIELDS, ["id"])
+    change = column_effect(name, pa.type_for_alias(kind), action="added")
+    fields = [*FIELDS, (name, pa.int32())]
+    if name == "title":
+        change |= {"action": "renamed", "former": "name"}
+        fields = [(name if field == "name" else field, kind) for field, kind in FIELDS]
+    server.alter(
+        ORDERS, f"ALTER TABLE orders {clause}", fields, {"name": "title"} if name == "title" else None
+    )
+    server.transaction(("insert", ORDERS, {"id": 1, name: 7 if name == "more" else "a"}))
+    effect = {
+        "action": "altered",
+        "db": "shop",
+        "table": "orders",
+        "columns": [column_effect(*field) for field in fields],
+        "key": ["id"],
+        "changes": [change],
+    }
+    server.ddl(f"ALTER TABLE orders {clause}", effect, db="shop")
+    server.transaction(("update", ORDERS, (1,), {"amount": 2}))
+    server.transaction(("insert", ORDERS, {"id": 2}))
+    server.export_all(tmp_path / "lake")
+    assert rows_at(tmp_path / "lake", None) == server.rows(ORDERS)
+    (missing,) = table_at(str(tmp_path / "lake"), "shop.orders", None).missing
+    assert "the second one is left out" in missing
+
+
 def test_what_the_logs_do_not_tell_is_listed(tmp_path: Path) -> None:
     server = Server()
     server.create(ORDERS, FIELDS, ["id"])

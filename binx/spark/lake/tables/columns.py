@@ -40,6 +40,20 @@ def column_of_file(life: Life, column: FileColumn, number: int | None = None) ->
     )
 
 
+def is_repeated(life: Life, effect: Mapping[str, Any]) -> bool:
+    """Whether an ALTER TABLE adds a column that is there, or gives its name to one that is not."""
+    clauses = effect.get("changes") or ()
+    there = {folded_name(column.name) for column in life.epochs[-1].columns}
+    formers = [folded_name(clause.get("former") or clause["name"]) for clause in clauses]
+    kept = there.difference(
+        former for former, clause in zip(formers, clauses, strict=True) if clause["action"] != "added"
+    )
+    return any(
+        folded_name(clause["name"]) in kept and (clause["action"] == "added" or former not in there)
+        for former, clause in zip(formers, clauses, strict=True)
+    )
+
+
 def columns_after(life: Life, effect: Mapping[str, Any]) -> tuple[tuple[Column, ...], list[Change]]:
     """Return the columns after an ALTER TABLE, and the changes of values."""
     by_name, changes = _after_clauses(life, effect.get("changes") or ())

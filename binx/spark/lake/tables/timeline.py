@@ -14,7 +14,13 @@ from binx.spark.lake.dataset.placement import PlacedBase
 from binx.spark.lake.dataset.spans import without
 from binx.spark.lake.dataset.statements import MENTIONED, Statement, second_table
 from binx.spark.lake.table_name import TableName
-from binx.spark.lake.tables.columns import column_of, column_of_file, columns_after, epoch_of_file
+from binx.spark.lake.tables.columns import (
+    column_of,
+    column_of_file,
+    columns_after,
+    epoch_of_file,
+    is_repeated,
+)
 from binx.spark.lake.tables.epochs import (
     Prepared,
     alike,
@@ -40,6 +46,7 @@ _GUESSED = (
     "may have other values, as its log was exported without the table's definition: export it with that, and"
     " load again"
 )
+_REPEATED = "two servers changed its columns, each by a statement of its own: the second one is left out"
 _UNLOGGED = "columns changed without a statement in the logs"
 
 
@@ -267,6 +274,9 @@ class Timeline:
     def _alter(self, life: Life, effect: Mapping[str, Any], statement: Statement, position: Position) -> None:
         if not life.epochs:
             self._define(life, effect, statement, position)
+            return
+        if is_repeated(life, effect):
+            life.reasons.append(f"{statement.chain}:{statement.scn}: {_REPEATED}")
             return
         last = life.epochs[-1]
         columns, changes = columns_after(life, effect)

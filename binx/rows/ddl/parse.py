@@ -12,6 +12,7 @@ see :class:`~binx.rows.ddl.statements.NotUnderstood`.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from binx.rows.columns.schema import DEFAULT_CONTEXT, READ_BY, SEQUENCE_COLUMNS, StatementContext
 from binx.rows.ddl.alter import alter_table, column_keys, dropped_key
@@ -44,7 +45,7 @@ from binx.rows.ddl.statements import (
     TableName,
     TruncateTable,
 )
-from binx.rows.ddl.tokens import NotUnderstoodError, TokenReader
+from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, TokenReader, tokens
 
 _LEAD = re.compile(r"[\s\0(]+|--(?=\s|$)[^\n]*|#[^\n]*|/\*(?!M?!).*?\*/", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:create|alter|drop|rename|truncate|set\s+statement)\b|(/\*)", re.IGNORECASE)
@@ -120,6 +121,18 @@ def sets_mode(sql: str) -> bool:
     matter to that.
     """
     return _SETS_MODE.match(sql, lead_end(sql)) is not None
+
+
+def without_start_transaction(sql: str, context: StatementContext = DEFAULT_CONTEXT) -> str:
+    """Remove START TRANSACTION, which MySQL accepts only from logs, from a CREATE TABLE … SELECT."""
+    try:
+        words = [token for token in tokens(sql, context) if token.kind is not TokenKind.NAME]
+    except NotUnderstoodError:
+        return sql
+    for first, second in pairwise(words):
+        if (first.upper, second.upper) == ("START", "TRANSACTION"):
+            return sql[: first.start].rstrip() + sql[second.end :]
+    return sql
 
 
 def _reader(sql: str, context: StatementContext) -> TokenReader:

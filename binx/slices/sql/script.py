@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from binx.event.format import Flavour, FormatDescription
 from binx.event.header import HEADER_SIZE, parse_header
@@ -13,8 +12,9 @@ from binx.event.mariadb import parse_mariadb_gtid
 from binx.kernels.render.transactions import TextColumn, TransactionTexts
 from binx.kernels.transactions.table import GtidKind
 from binx.rows.columns.schema import DEFAULT_CONTEXT
+from binx.rows.ddl.parse import without_start_transaction
 from binx.rows.ddl.statements import CreateTable, DropTables
-from binx.rows.ddl.tokens import NotUnderstoodError, TokenKind, identifier, tokens
+from binx.rows.ddl.tokens import identifier
 from binx.rows.statements import Statement
 from binx.slices.items import Begin, End, Frame, Heads, Item, RowTexts, Run, WholeTexts
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
@@ -273,7 +273,9 @@ class SqlScript:
         that runs the script.
         """
         begin = self._current.begin
-        text = self._with_session(statement, _without_start_transaction(statement))
+        text = self._with_session(
+            statement, without_start_transaction(statement.sql, statement.context or DEFAULT_CONTEXT)
+        )
         return encoded(self._unlogged(begin)) + text + encoded(_LOGGED)
 
     def _with_session(self, statement: Statement, sql: str) -> bytes:
@@ -319,19 +321,6 @@ def _text(statement: Statement) -> str:
         return statement.sql
     names = (".".join(identifier(part) for part in table if part is not None) for table in parsed.tables)
     return f"DROP TABLE IF EXISTS {', '.join(names)}"
-
-
-def _without_start_transaction(statement: Statement) -> str:
-    """Remove START TRANSACTION, which servers accept only from logs, from a CREATE TABLE … SELECT."""
-    sql, context = statement.sql, statement.context or DEFAULT_CONTEXT
-    try:
-        words = [token for token in tokens(sql, context) if token.kind is not TokenKind.NAME]
-    except NotUnderstoodError:
-        return sql
-    for first, second in pairwise(words):
-        if (first.upper, second.upper) == ("START", "TRANSACTION"):
-            return sql[: first.start].rstrip() + sql[second.end :]
-    return sql
 
 
 def _terminated(sql: str) -> str:

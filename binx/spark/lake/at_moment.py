@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from binx.errors import AbsentError, BinxError, RefusedError, UsageError
-from binx.rows.ddl.parse import sets_mode
+from binx.rows.ddl.parse import sets_mode, without_start_transaction
 from binx.rows.ddl.tokens import identifier
 from binx.spark.lake.arrivals.arrivals import Arrivals, Search, find_arrivals
 from binx.spark.lake.arrow.images import stored_rows
@@ -51,6 +51,9 @@ def definition_of(life: Life, texts: Mapping[tuple[str, int, int], Any]) -> tupl
         row = texts.get((definition.chain, definition.scn, definition.ordinal))
         if row is None or not (row["sql"] and row["sql_is_text"]):
             return lines, "the text of a statement about it is not in the data set"
+        if any(effect["action"] == "partitions" and effect["new_table"] for effect in definition.effects):
+            # Only rows come or go, with a table that is not made.
+            continue
         lines.append(_with_session(row))
         for effect in definition.effects:
             is_made = effect["action"] == "created"
@@ -69,10 +72,16 @@ def _quoted(name: TableName) -> str:
 
 def _with_session(row: Mapping[str, Any]) -> str:
     """Return a statement, preceded by the session settings that it needs."""
-    modes = str(dict(row["options"] or ()).get("sql_mode", "")).split(",")
+    options = dict(row["options"] or ())
+    modes = str(options.get("sql_mode", "")).split(",")
     mode = "" if sets_mode(row["sql"]) else ",".join(word for word in modes if word in _MEANING)
     used = f"USE {identifier(row['db'])};\n" if row["db"] else ""
-    return f"SET SESSION sql_mode = '{mode}';\n{used}{row['sql'].rstrip().rstrip(';')}"
+    sql = without_start_transaction(row["sql"]).rstrip().rstrip(";")
+    text = f"SET SESSION sql_mode = '{mode}';\n{used}{sql}"
+    if options.get("explicit_defaults_for_timestamp") != "0":
+        return text
+    variable = "SET SESSION explicit_defaults_for_timestamp ="
+    return f"{variable} 0;\n{text}\n;\n{variable} DEFAULT"
 
 
 class TableAt(NamedTuple):

@@ -70,6 +70,8 @@ def _sql(table: TableAt, *, create: bool) -> Iterator[str]:
     yield "SET NAMES utf8mb4;\nSET SESSION time_zone = '+00:00', foreign_key_checks = 0, unique_checks = 0;\n"
     if create and not table.definition:
         yield "-- Its CREATE TABLE is not in the logs.\n"
+    if create and any("VERSIONING" in text.upper() for text in table.definition):
+        yield "SET SESSION system_versioning_alter_history = KEEP;\n"
     for text in table.definition if create else ():
         # The text may end with a comment.
         yield f"{text}\n;\n"

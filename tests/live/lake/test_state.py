@@ -97,6 +97,41 @@ def test_the_commands_that_why_and_a_refused_undo_print_restore_tables(
     ]
 
 
+DEFINED = """
+CREATE DATABASE small; USE small;
+SET SESSION explicit_defaults_for_timestamp = 0;
+CREATE TABLE moments (id INT PRIMARY KEY, t TIMESTAMP);
+SET SESSION explicit_defaults_for_timestamp = 1;
+INSERT INTO moments (id) VALUES (1);
+CREATE TABLE copied (id INT PRIMARY KEY) SELECT id, 2 AS n FROM moments; ALTER TABLE copied COMMENT 'a copy';
+CREATE TABLE hidden (id INT PRIMARY KEY); SET SESSION binlog_format = STATEMENT;
+CREATE TEMPORARY TABLE hidden (a INT); ALTER TABLE hidden ADD b INT; DROP TEMPORARY TABLE hidden;
+CREATE TABLE parts (id INT PRIMARY KEY) PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9));
+CREATE TABLE part (id INT PRIMARY KEY); ALTER TABLE parts EXCHANGE PARTITION p0 WITH TABLE part;
+"""
+VERSIONED = """
+CREATE TABLE versioned (id INT PRIMARY KEY) WITH SYSTEM VERSIONING;
+SET SESSION system_versioning_alter_history = KEEP; ALTER TABLE versioned ADD a INT;
+SET STATEMENT sql_mode = 'REAL_AS_FLOAT' FOR CREATE TABLE real_numbers (id INT PRIMARY KEY, a REAL);
+"""
+
+
+def test_tables_are_defined_as_their_server_did(server: Server, tmp_path: Path) -> None:
+    [log] = logs_of(server, DEFINED + (VERSIONED if server.daemon == "mariadbd" else ""))
+    assert binx("to-parquet", log, "-o", tmp_path / "lake", "--quiet").code == 0
+    tables = [name for name, *_ in server.query("SHOW TABLES FROM small")]
+    for table in (f"small.{name}" for name in tables if name != "part"):
+        made = binx("state", tmp_path / "lake", "--table", table, "--format", "sql")
+        assert made.code == (3 if table == "small.parts" else 0), made.err
+        definition, count = (
+            server.query(f"SHOW CREATE TABLE {table}"),
+            server.query(f"CHECKSUM TABLE {table}"),
+        )
+        server.script(f"DROP TABLE {table};\n{made.out}")
+        assert server.query(f"SHOW CREATE TABLE {table}") == definition
+        assert server.query(f"CHECKSUM TABLE {table}") == count
+
+
 QUERIED = """
 CREATE DATABASE small; USE small;
 CREATE TABLE t (a INT PRIMARY KEY); INSERT INTO t VALUES (1); CREATE TABLE other (a INT);

@@ -96,9 +96,12 @@ def once(statements: Iterable[Statement], ranks: Mapping[str, int]) -> list[Stat
 
 
 def mentioned(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the effect of a statement that concerns a table but changes neither columns nor keys."""
+    """Return the effect of a statement that concerns a table but changes neither columns nor keys.
+
+    One that changes some, and has no effects, was about a temporary table.
+    """
     parsed = parse(row["sql"]) if is_schema_statement(row["sql"]) else None
-    if not isinstance(parsed, AlterTable):
+    if not isinstance(parsed, AlterTable) or parsed.actions:
         return []
     db = row["db"] if parsed.table.db is None else parsed.table.db
     return [{"action": MENTIONED, "db": db, "table": parsed.table.name}]

@@ -23,7 +23,7 @@ FOLDERS: dict[type[Server], Path] = {
     MySQLServer: HERE / "mysql-9.7" / "relay",
     MariaDBServer: HERE / "mariadb-10.11" / "relay",
 }
-SECONDS = 60
+SECONDS = 600
 
 TRAFFIC = (
     """CREATE DATABASE relayed; CREATE TABLE relayed.t (a INT PRIMARY KEY, b VARCHAR(200)) ENGINE=InnoDB;

@@ -35,7 +35,7 @@ STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate"
 NUMBERS = range(1, 6)
 """The logs of the shop."""
 
-GONE_SECONDS = 20
+GONE_SECONDS = 600
 """Until when the processes of a command have to be gone that was killed."""
 
 

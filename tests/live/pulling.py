@@ -36,7 +36,7 @@ def command(to: Path, address: Path, *options: str) -> list[str]:
         "--to",
         str(to),
     ]
-    return [*words, "--tls", "disable", "--heartbeat", "0.4", *options]
+    return [*words, "--tls", "disable", *options]
 
 
 def pull(to: Path, address: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -176,7 +176,8 @@ class Follower:
     """A pull that follows its server, until it is ended."""
 
     def __init__(self, words: Sequence[str], log: Path) -> None:
-        self._words = [*words, "--follow"]
+        # A connection that falls silent is given up soon, and made anew.
+        self._words = [*words, "--follow", "--heartbeat", "0.4"]
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -212,7 +213,7 @@ class Follower:
     def _end(self, number: int) -> int:
         assert self._process is not None
         self._process.send_signal(number)
-        return self._process.wait(60)
+        return self._process.wait(600)
 
     def __enter__(self) -> Self:
         """Start it."""

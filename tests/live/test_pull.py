@@ -19,6 +19,7 @@ from binx.archive.manifest import read_manifests
 from binx.pull.mirror import Tail, read_tail
 from binx.storage.store import open_store
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
+from tests.cli.process import binx
 from tests.live.connection import Connection
 from tests.live.logs import needed
 from tests.live.pulling import Follower, Proxy, command, differences, measured, pull
@@ -62,16 +63,13 @@ def test_whatever_is_in_them_logs_are_the_servers_own(clean: Server, tmp_path: P
             f"SET SESSION binlog_format = STATEMENT; INSERT INTO t (v) VALUES ('{'s' * size}')", "pulled"
         )
         insert(clean, size)
-    clean.sql("BEGIN;" + "INSERT INTO t (v) VALUES (REPEAT('w', 10000000));" * 30 + "COMMIT", "pulled")
+    clean.sql("BEGIN;" + "INSERT INTO t (v) VALUES (REPEAT('w', 10000000));" * 15 + "COMMIT", "pulled")
     clean.flush_logs()
     insert(clean, 10)
     _, memory = measured(command(tmp_path, clean.socket))
     assert differences(clean, tmp_path) == []
     assert memory <= MOST_MEMORY
-    verified = subprocess.run(
-        [sys.executable, "-m", "binx", "verify", "--json", str(tmp_path)], capture_output=True, check=False
-    )
-    assert json.loads(verified.stdout)["ok"]
+    assert json.loads(binx("verify", "--json", tmp_path).out)["ok"]
 
 
 @pytest.mark.parametrize("checksum", ["CRC32", "NONE"])
@@ -265,7 +263,7 @@ def test_mariadbs_own_way_of_logging_in(
 
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 SEED = os.environ.get("SEED") or str(random.SystemRandom().randrange(10**9))
-LONGEST = 60.0
+LONGEST = 600.0
 FOREVER = 3_600_000
 
 MYSQL_OPTIONS = (
@@ -405,7 +403,7 @@ def test_no_confirmed_transaction_is_lost(waiting: Server, tmp_path: Path) -> No
 
 
 def test_a_day_of_rotations_and_purges_leaves_nothing_open(waiting: Server, tmp_path: Path) -> None:
-    to, archive, rotations = tmp_path / "to", tmp_path / "archive", 20 * ROUNDS
+    to, archive, rotations = tmp_path / "to", tmp_path / "archive", 10 * ROUNDS
     with waiting as server:
         words = command(to, server.socket, "--semi-sync", "--archive", str(archive))
         listing = "SHOW REPLICAS" if waiting.daemon == "mysqld" else "SHOW SLAVE HOSTS"

@@ -9,6 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from binx.cli.commands.load import load_command
@@ -29,7 +31,7 @@ def options_of(arguments: list[str]) -> LoadOptions:
     return LoadOptions(inputs, keys=dict(given["keys"]), **options)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def load(spark: Any) -> Load:
     """Load folders into an output; returns the exit code and the summary, or the error."""
 
@@ -74,16 +76,15 @@ def files_of(output: Path, table: Name, kind: str = "current") -> list[str]:
 
 
 @pytest.fixture
-def rows(spark: Any) -> Callable[..., list[dict[str, Any]]]:
-    """The rows of a table's state, as Spark reads them, in order of its key, without the loader's columns."""
+def rows() -> Callable[..., list[dict[str, Any]]]:
+    """The rows of a table's state in order of its key, without the loader's columns."""
 
     def rows(
         output: Path, table: Name, key: tuple[str, ...] = ("id",), kind: str = "current"
     ) -> list[dict[str, Any]]:
-        found = spark.read.parquet(*files_of(output, table, kind)).collect()
-        plain = [
-            {name: value for name, value in row.asDict().items() if not name.startswith("_")} for row in found
-        ]
+        files = [pq.read_table(path, partitioning=None) for path in files_of(output, table, kind)]
+        found = pa.concat_tables(files, promote_options="permissive").to_pylist() if files else []
+        plain = [{name: value for name, value in row.items() if not name.startswith("_")} for row in found]
         return sorted(plain, key=lambda row: repr(tuple(row[name] for name in key)))
 
     return rows

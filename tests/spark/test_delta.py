@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from binx.spark.lake.place import Place
+from binx.spark.lake.published import delta
 from binx.spark.lake.published.delta import publish
 from binx.spark.lake.state.output import Output
 from binx.spark.lake.table_name import TableName
@@ -94,14 +95,17 @@ def test_files_have_statistics_by_which_readers_pass_over_them(tmp_path: Path, l
     assert (told["num_records"], told["min.id"], told["max.id"], told["null_count.amount"]) == (2, 7, 9, 1)
 
 
-def test_a_table_of_many_versions_has_checkpoints(tmp_path: Path, loaded: Loaded) -> None:
+def test_a_table_of_many_versions_has_checkpoints(
+    tmp_path: Path, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "_VERSIONS_A_CHECKPOINT", 2)
     server = orders()
-    for number in range(11):
+    for number in range(4):
         server.transaction(insert(number))
         loaded(server, "--format", "delta")
         server.rotate()
     assert list((tmp_path / "out/shop/orders/current/_delta_log").glob("*.checkpoint.parquet"))
-    assert [row["id"] for row in current(tmp_path / "out")] == list(range(11))
+    assert [row["id"] for row in current(tmp_path / "out")] == list(range(4))
 
 
 @pytest.mark.parametrize("step", [2, 3, 4, 5])

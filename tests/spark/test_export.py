@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +26,7 @@ from binx.log.selection.selection import Selection, Selector
 from binx.spark.export import Answer, Share, to_parquet_on_spark, write_share
 from binx.spark.session import problems
 from binx.where.condition import Condition
-from tests.conftest import PROJECT, TESTDATA
+from tests.conftest import TESTDATA
 
 SHOP = TESTDATA / "mariadb-10.11" / "shop"
 LOGS = sorted(SHOP.glob("mysql-bin.00*"))
@@ -233,59 +230,3 @@ def test_what_executors_lack_is_told_once_for_each_host() -> None:
         "c: /backup/mysql-bin.000001 does not exist;"
         " logs and output must be at the same path on all machines",
     ]
-
-
-CLUSTER = """
-import sys
-from pathlib import Path
-from binx.errors import BinxError
-from binx.log.chain.inputs import open_chain
-from binx.spark.export import to_parquet_on_spark
-from binx.spark.session import local_session
-from binx.log.scan import find_transactions
-
-archive, poison, logs, folder = sys.argv[1:]
-settings = {
-    "spark.executor.memory": "512m",
-    "spark.executor.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executorEnv.PYTHONPATH": f"./packed:{poison}",
-    "spark.python.worker.reuse": "false",
-}
-with (
-    local_session(master="local-cluster[2,1,1024]", memory="1g", settings=settings) as spark,
-    open_chain([logs]) as chain,
-):
-    files = [ends.file for ends in chain]
-    try:
-        list(to_parquet_on_spark(spark, files, Path(folder)))
-    except BinxError as error:
-        print(error)
-    spark.sparkContext.addArchive(f"{archive}#packed")
-    print(len(list(to_parquet_on_spark(spark, files, Path(folder)))))
-"""
-
-
-def test_a_packed_binx_reaches_the_workers_of_a_cluster(tmp_path: Path, native: dict[str, bytes]) -> None:
-    pytest.importorskip("pyspark")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    archive, poison = tmp_path / "binx.tar.gz", tmp_path / "poison"
-    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
-        packed.add(PROJECT / "binx", "binx", filter=_without_sources)
-    # The workers run this Python, which has a binx: before that they meet one that is none.
-    (poison / "binx").mkdir(parents=True)
-    (poison / "binx" / "__init__.py").write_text("raise ImportError('not the packed one')\n")
-    arguments = [str(archive), str(poison), str(SHOP), str(tmp_path / "lake")]
-    done = subprocess.run(
-        [sys.executable, "-c", CLUSTER, *arguments], cwd=PROJECT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    told, count = done.stdout.splitlines()
-    assert told.startswith("the executors are not ready: ")
-    assert "cannot import binx (not the packed one)" in told
-    assert count == str(len(LOGS))
-    assert tree(tmp_path / "lake") == native
-
-
-def _without_sources(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if member.name.endswith((".pyx", ".pxd", "__pycache__")) else member

@@ -122,8 +122,8 @@ def test_the_key_of_many_ranges_may_get_another_type(
     server = Server()
     fields = [("id", pa.string()), ("text", pa.string())]
     server.create(ORDERS, fields, ["id"])
-    for number in range(300):
-        server.transaction(("insert", ORDERS, {"id": str(number), "text": "x" * 60}))
+    for number in range(150):
+        server.transaction(("insert", ORDERS, {"id": str(number), "text": "x" * 120}))
     loaded(server, "--scd2")
     assert len(ranges(tmp_path / "out")) > 2
     server.rotate()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,9 @@ from binx.log.file import BinlogFile
 from binx.log.index.writer import write_index
 from binx.spark import java, session
 from binx.spark.lake.options import LoadOptions
-from binx.spark.lake.place import Place
 from binx.spark.lake.run import load
-from binx.spark.lake.state.state import Options
 from tests.conftest import PROJECT, SHOPS, TESTDATA
 from tests.exports import export
-from tests.object_store import Bucket, object_store
-from tests.spark.test_shop import one_process, put
 
 
 def test_no_java_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -89,54 +83,6 @@ def test_progress_never_runs_back_and_ends_at_all_of_it(tmp_path: Path, spark: A
     load(options, lambda: nullcontext(spark), lambda done, total: told.append((done, total)))
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1][0] == told[-1][1] > 0
-
-
-def rows_of(output: str) -> dict[str, list[str]]:
-    """What the views of an output read, in no order."""
-    place = Place(output)
-    state = json.loads(place.read("_state.json") or b"")
-    [life] = state["lives"].values()
-    files = {
-        "history": [file["path"] for file in state["history"]],
-        "current": [file["path"] for file in life["ranges"]],
-        "scd2": [file["path"] for file in (*life["closed"], *life["held"])],
-    }
-    return {
-        kind: sorted(repr(row) for path in paths for row in place.table(path).to_pylist())
-        for kind, paths in files.items()
-    }
-
-
-WITH_RANGES = """
-from functools import partial
-from binx.spark.lake import run as load_run
-load_run.Options = partial(load_run.Options, range_bytes=200_000, small_bytes=0)
-"""
-"""With so small ranges the rows of a small table go through the shuffle."""
-
-
-def test_a_cluster_over_an_object_store_comes_to_what_one_machine_does(
-    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second load meets ranges that are there."""
-    monkeypatch.setattr("binx.spark.lake.run.Options", partial(Options, range_bytes=200_000, small_bytes=0))
-    shop, lake, local = Shop(20_000), tmp_path / "lake", tmp_path / "local"
-    cluster = ["--master", "local-cluster[2,1,1024]", "--conf", "spark.executor.memory=900m"]
-    with object_store() as service, one_process(tmp_path, WITH_RANGES) as command:
-        bucket = Bucket(service, "cluster")
-        tables = bucket.place("tables")
-        for images in (30_000, 3_000):
-            shop.write_log(lake, images)
-            put(bucket, lake)
-            load(LoadOptions((str(lake),), str(local), scd2=True), lambda: nullcontext(spark))
-            options = ["--scd2", "--accept-losses", "--quiet"]
-            command("load", bucket.place("lake"), "-o", tables, *options, *cluster)
-            found = rows_of(tables)
-            assert len(found["current"]) == shop.rows
-            assert found == rows_of(str(local))
-        state = json.loads(Place(tables).read("_state.json") or b"")
-        [life] = state["lives"].values()
-        assert len(life["ranges"]) > 1
 
 
 BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)

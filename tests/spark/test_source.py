@@ -86,8 +86,13 @@ def test_a_stream_over_a_growing_folder_gives_what_a_read_gives(
             .trigger(availableNow=True)
             .start()
         )
-        query.awaitTermination()
-        assert query.exception() is None
+        try:
+            query.awaitTermination()
+        except Exception as error:
+            # Spark gives a process of Python ten seconds to begin, which a busy machine may not.
+            if "failed to connect back" not in str(error):
+                raise
+            run()
 
     shutil.copy(LOGS[0], folder)
     half = LOGS[1].read_bytes()[: LOGS[1].stat().st_size // 2]

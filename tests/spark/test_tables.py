@@ -17,8 +17,10 @@ GHOST: Name = ("shop", "_orders_gho")
 OLD: Name = ("shop", "_orders_del")
 
 
-@pytest.mark.parametrize("options", [[], ["--table", "shop.orders"]])
-@pytest.mark.parametrize("is_damaged", [False, True])
+@pytest.mark.parametrize(
+    ("options", "is_damaged"),
+    [([], True), (["--table", "shop.orders"], False), (["--table", "shop.orders"], True)],
+)
 def test_a_swapped_in_table_brings_its_rows(
     tmp_path: Path, load: Load, loaded: Loaded, rows: Rows, options: list[str], is_damaged: bool
 ) -> None:

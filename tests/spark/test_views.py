@@ -107,13 +107,13 @@ def listed(cursor: Any) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-@pytest.fixture
-def places(tmp_path: Path, load: Load) -> tuple[Path, Path, Server]:
-    server = altered()
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory, load: Load) -> tuple[Path, Path, Server]:
+    server, folder = altered(), tmp_path_factory.mktemp("places")
     for log in server.logs:
-        server.export(tmp_path / "lake", log, whole=True)
-        assert load(tmp_path / "lake", tmp_path / "out", "--scd2")[0] == 0
-    return tmp_path / "lake", tmp_path / "out", server
+        server.export(folder / "lake", log, whole=True)
+        assert load(folder / "lake", folder / "out", "--scd2")[0] == 0
+    return folder / "lake", folder / "out", server
 
 
 def test_duckdbs_views_have_columns_by_identity(places: tuple[Path, Path, Server]) -> None:

@@ -266,8 +266,7 @@ def by_spark(rows: list[tuple[Any, ...]], folder: Path, spark: Any) -> None:
     told.selectExpr(*typed).repartition(3).write.parquet(str(folder))
 
 
-@pytest.mark.parametrize("write", [by_duckdb, by_spark])
-@pytest.mark.parametrize("how", ["gtid", "position"])
+@pytest.mark.parametrize(("how", "write"), [("gtid", by_duckdb), ("position", by_spark)])
 def test_parquet_files_and_the_logs_since_are_what_select_shows(
     server: Server,
     how: str,

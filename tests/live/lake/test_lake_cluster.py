@@ -23,7 +23,7 @@ from tests.live.lake.test_load_kills import SEED, contents, finish, staged, stag
 from tests.live.test_differential import ROUNDS
 
 VICTIMS = ("driver", "executor", "worker")
-_PATIENCE = 120
+_PATIENCE = 600
 _EXECUTOR = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 

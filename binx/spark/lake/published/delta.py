@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable, Schema
 
 APPLICATION = "binx load"
+_VERSIONS_A_CHECKPOINT = 10
 _TOGETHER = 16
 
 
@@ -89,7 +90,7 @@ def _publish(place: Place, folder: str, files: Sequence[RangeFile], load: int) -
         now = int(time.time() * 1000)
         gone = [RemoveAction(name, True, now, size) for name, size in known.items() if name not in wanted]
         table.create_write_transaction([*added, *gone], "append", schema, commit_properties=properties)
-    if (table.version() + 1) % 10 == 0:
+    if (table.version() + 1) % _VERSIONS_A_CHECKPOINT == 0:
         DeltaTable(uri).create_checkpoint()
 
 

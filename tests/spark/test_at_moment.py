@@ -6,6 +6,7 @@ import json
 import struct
 import zlib
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,17 @@ def test_a_statement_that_two_servers_ran_and_logged_each_for_itself_changes_col
     assert rows_at(tmp_path / "lake", None) == server.rows(ORDERS)
     (missing,) = table_at(str(tmp_path / "lake"), "shop.orders", None).missing
     assert "the second one is left out" in missing
+
+
+def test_a_table_that_two_servers_created_each_for_itself_keeps_the_rows_of_both(tmp_path: Path) -> None:
+    for number, server in enumerate((Server(97), Server(98, first_log=40))):
+        server.clock += timedelta(hours=number)
+        server.create(ORDERS, FIELDS, ["id"])
+        server.transaction(("insert", ORDERS, {"id": number}))
+        server.export_all(tmp_path / "lake")
+    assert [row["id"] for row in rows_at(tmp_path / "lake", None)] == [0, 1]
+    (missing,) = table_at(str(tmp_path / "lake"), "shop.orders", None).missing
+    assert "two servers defined it" in missing
 
 
 def test_what_the_logs_do_not_tell_is_listed(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ _GUESSED = (
     "may have other values, as its log was exported without the table's definition: export it with that, and"
     " load again"
 )
-_REPEATED = "two servers changed its columns, each by a statement of its own: the second one is left out"
+_REPEATED = "two servers defined it, each by a statement of its own: the second one is left out"
 _UNLOGGED = "columns changed without a statement in the logs"
 
 
@@ -231,9 +231,13 @@ class Timeline:
         With IF NOT EXISTS, MySQL also logs the statement if the table is there: then the table may be older
         than the logs, unless they show that it was not there before.
         """
-        if effect.get("if_not_exists") and name in self._names:
+        former = self._names.get(name)
+        if effect.get("if_not_exists") and former is not None:
             return
         base = self._bases.get(statement.chain)
+        if former is not None and base is former.base is None and _is_of_another_server(former, statement):
+            former.reasons.append(f"{statement.chain}:{statement.scn}: {_REPEATED}")
+            return
         where = f"{statement.chain}:{statement.scn}" if base is None else statement.chain
         is_new = base is not None or statement.flavour != "mysql" or not effect.get("if_not_exists")
         is_new |= name in self._gone or name.db in self._new_databases
@@ -330,3 +334,13 @@ class Timeline:
         life.units.append(
             Unit(file, version, position, clip.first, clip.last, len(life.epochs) - 1, ids, withheld)
         )
+
+
+def _is_of_another_server(life: Life, statement: Statement) -> bool:
+    """Whether a table was created by a server with another id than the one that logged a statement."""
+    made = life.made_by[0] if life.made_by else None
+    return isinstance(made, Statement) and _server(made) != _server(statement)
+
+
+def _server(statement: Statement) -> str:
+    return statement.chain.partition(":")[0]

@@ -42,6 +42,9 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Flavour, 
         yield {Flavour.MYSQL: mysql, Flavour.MARIADB: mariadb}
 
 
+NO_SUCH_TABLE_TO_DROP = "1051"
+
+
 def readers_text(path: Path, flavour: Flavour, servers: dict[Flavour, Server]) -> bytes:
     """What mysqlbinlog prints, or mariadb-binlog of what that cannot read."""
     try:
@@ -86,4 +89,8 @@ def test_the_sql_of_an_old_log_does_what_its_readers_text_does(
     charset = "utf8mb4" if flavour is Flavour.MYSQL and version >= UTF8MB4_SINCE else "latin1"
     made = [f"CREATE DATABASE `{name}` CHARACTER SET {charset}" for name in sorted(databases)]
     server = servers[flavour]
-    assert tables_after(server, made, text) == tables_after(server, made, expected)
+    errors, tables = tables_after(server, made, text)
+    wanted, wanted_tables = tables_after(server, made, expected)
+    # A DROP that found only some of its tables is made to run.
+    assert errors in (wanted, wanted - {NO_SUCH_TABLE_TO_DROP})
+    assert tables == wanted_tables

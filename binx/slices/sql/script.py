@@ -315,12 +315,12 @@ def _text(statement: Statement) -> str:
     MariaDB logs a DROP without its error, though it found only some of the tables.
     """
     parsed = None if statement.followed is None else statement.followed.parsed
-    if isinstance(parsed, CreateTable) and statement.error_code:
-        parsed = DropTables((parsed.table,))
+    if isinstance(parsed, CreateTable) and parsed.replaces and statement.error_code:
+        parsed = DropTables((parsed.table,), parsed.temporary)
     if not isinstance(parsed, DropTables) or not (statement.error_code or _BY_SERVER in statement.sql):
         return statement.sql
     names = (".".join(identifier(part) for part in table if part is not None) for table in parsed.tables)
-    return f"DROP TABLE IF EXISTS {', '.join(names)}"
+    return f"DROP {'TEMPORARY ' if parsed.temporary else ''}TABLE IF EXISTS {', '.join(names)}"
 
 
 def _terminated(sql: str) -> str:

@@ -57,8 +57,8 @@ check: $(VENV)/.installed ## lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# That asserts explain a failure takes half the time of loading all tests: only what fails is run with it.
 unit: $(VENV)/.installed needs-java ## all tests, in up to four processes
-	# That asserts explain a failure takes half the time of loading all tests: only what fails is run with it.
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --assert plain || \
 		{ $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
 

@@ -109,7 +109,9 @@ def test_errors_are_coloured_on_a_terminal_only_where_wanted(tmp_path: Path) -> 
 def test_parquets_summary_reads_well(shop: Shop, tmp_path: Path) -> None:
     shown = on_terminal("to-parquet", shop.logs[3], "-o", tmp_path / "lake", width=100)
     assert shown.code == 0
-    (line,) = shown.lines
+    line, *warning = shown.lines
+    assert " ".join(warning).startswith("binx: ")
+    assert "mysql-bin.000004: changes logged as statements: 4; the rows" in " ".join(warning)
     assert re.fullmatch(
         r"mysql-bin\.000004\.[0-9a-f]{8}  written  228 transactions  3,698 rows  \d+ files  [\d.]+ KiB", line
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from binx.log.file import BinlogFile
 from binx.log.scan import Scan
 from binx.log.selection.moments import Position, parse_position
 from binx.log.selection.selection import Selection, Selector, required_level
-from tests.conftest import SHOPS
+from tests.conftest import SHOPS, TESTDATA
 from tests.log.searching import SMALL, demo, gtid_of, listed_transactions, search
 
 
@@ -138,13 +139,24 @@ def test_threads_and_engine_numbers_within_compressed_transactions_are_found() -
     assert len(found.transactions) == len(listed)
 
 
-def test_kinds_are_told_by_how_transactions_end_also_within_compressed_ones() -> None:
-    path = SMALL / "compressed.binlog"
-    found = search(Selection(kinds=(Kind.KIND_XA_PREPARE,)), [path]).gtids
-    listing = path.with_suffix(".txt").read_text(errors="replace")
-    *_, prepared = listing.partition("\tXA PREPARE ")[0].split("SET @@SESSION.GTID_NEXT= '")
-    assert found == [prepared.partition("'")[0]]
-    assert not {*found} & {*search(Selection(kinds=(Kind.KIND_DML,)), [path]).gtids}
+@pytest.mark.parametrize("path", sorted(TESTDATA.glob("*/small/*.binlog")), ids=lambda path: path.stem)
+def test_what_a_selection_needs_is_read_and_chooses_as_if_all_was_read(path: Path) -> None:
+    """The ends of compressed transactions tell their kinds, for one."""
+    fields = {"kinds": "kind", "server_ids": "server_id", "thread_ids": "thread_id", "xids": "xid"}
+    fields |= {"since": "commit_timestamp", "min_bytes": "bytes"}
+    with BinlogFile.open(str(path)) as file:
+        values = {
+            option: {
+                table.value(field, i) for table in Scan(file, Level.LEVEL_TABLES) for i in range(len(table))
+            }
+            for option, field in fields.items()
+        }
+    for option, listed in values.items():
+        for value in listed:
+            given: Any = value if option in ("since", "min_bytes") else (value,)
+            selection = Selection(**{option: given})
+            whole = search(selection, [path], level=Level.LEVEL_TABLES)
+            assert search(selection, [path]).transactions == whole.transactions, (option, value)
 
 
 def test_the_limit_takes_the_first_that_pass_and_ends_the_search() -> None:

@@ -18,6 +18,7 @@ import pytest
 from binx.dataset import options
 from tests.cli.conftest import Shop
 from tests.cli.process import BINX, binx, binx_with, environment
+from tests.sanitizers import SANITIZED
 
 RAISED = re.compile(r"binx: interrupted(; [\d.]+ [KM]?i?B of [\d.]+ [KM]?i?B done)?\n")
 """How far it got is told where it is known."""
@@ -95,6 +96,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems limit memory in other ways")
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer needs more addresses than are left")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_system_that_starts_no_more_threads(shop: Shop, tmp_path: Path, jobs: str) -> None:
     """It is asked for with stacks larger than all memory that the process may have."""

@@ -14,9 +14,9 @@ FUZZ_TARGETS ?= events rows json_document json_changes gtid_text gtid_binary ddl
 # Stack traces of allocations have one frame only: more take over half of the time. Replaying a finding shows all.
 FUZZ_ASAN := detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=1024:malloc_context_size=1:quarantine_size_mb=32
 # Without the tests of the Parquet writer that compare its output with that of the newest pyarrow.
-LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices inspect compare stats verify archive pull cli
+LOWEST_TESTS ?= event rows source log storage where dataset/test_*.py slices undo inspect compare stats verify archive pull cli
 # Without the tests of Spark, whose Java does not run with sanitizers, and those that use no kernel.
-ASAN_TESTS ?= kernels event log rows source storage where dataset slices inspect compare stats verify archive pull fuzz cli
+ASAN_TESTS ?= kernels event log rows source storage where dataset slices undo inspect compare stats verify archive pull fuzz cli
 BIN := $(VENV)/bin
 KERNELS := $(wildcard binx/kernels/*.p[yx]? binx/kernels/*/*.p[yx]?)
 

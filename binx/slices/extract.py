@@ -17,7 +17,7 @@ from binx.event.gtid.sets import GtidSet
 from binx.log.chain.ends import FileEnds
 from binx.log.selection.selection import Selection
 from binx.slices.options import OPERATIONS, ExtractOptions, SliceFormat
-from binx.slices.search import Search, Selected
+from binx.slices.search import Search
 from binx.storage.output import STANDARD_OUTPUT, OutputStream, open_output
 
 if TYPE_CHECKING:
@@ -55,10 +55,18 @@ def extract(
         DamagedError, UnsupportedError: a required part of a file cannot be read.
         OutputError: the output cannot be written.
     """
-    return _Extraction(chain, selection, options or ExtractOptions(), catalog).write(output)
+    return Extraction(chain, selection, options or ExtractOptions(), catalog).write(output)
 
 
-class _Extraction:
+class Extraction:
+    """An extraction, with what its writers share: the search, the choice of rows, and what they report.
+
+    Attributes:
+        undone: whether the output undoes the transactions.
+    """
+
+    undone = False
+
     def __init__(
         self,
         chain: Sequence[FileEnds],
@@ -68,47 +76,48 @@ class _Extraction:
     ) -> None:
         from binx.slices.renaming import DatabaseNames
 
-        self._chain = chain
-        self._selection = selection
-        self._options = options
-        self._catalog = catalog
-        self._search = self._new_search()
-        self._choice = self._new_choice()
-        self._databases = DatabaseNames(options.databases)
-        self._written: int | None = None
-        self._warnings: list[str] = []
-        self._unknown: Sequence[str] = ()
+        self.chain = chain
+        self.selection = selection
+        self.options = options
+        self.catalog = catalog
+        self.search = self.new_search()
+        self.choice = self.new_choice()
+        self.databases = DatabaseNames(options.databases)
+        self.written: int | None = None
+        self.warnings: list[str] = []
+        self.unknown: Sequence[str] = ()
 
     def write(self, output: str) -> ExtractReport:
+        """Write the output; see :func:`extract`."""
         self._refuse_own_log(output)
-        write, options = self._writer(), self._options
+        write, options = self.writer(), self.options
         try:
             with open_output(output, binary=options.format is SliceFormat.BINLOG, plain=True) as stream:
                 write(stream)
-                self._search.check_columns()
-                if not self._search.taken:
+                self.search.check_columns()
+                if not self.search.taken:
                     raise AbsentError("none of the requested transactions found")
         except AbsentError as error:
-            if self._search.taken:
+            if self.search.taken:
                 raise
             raise AbsentError("; ".join(self._why_nothing(error))) from None
-        search = self._search
-        if self._choice is not None:
-            self._warnings += self._choice.warnings
+        search = self.search
+        if self.choice is not None:
+            self.warnings += self.choice.warnings
         return ExtractReport(
-            transactions=search.taken if self._written is None else self._written,
+            transactions=search.taken if self.written is None else self.written,
             bytes=stream.bytes_written,
             missing=search.selector.missing(),
             notes=(*search.selector.notes, *([] if options.format is SliceFormat.JSON else stream.notes)),
-            warnings=(*search.warnings, *self._warnings, *self._databases.warnings),
-            damage=(*search.damage, *self._unknown),
+            warnings=(*search.warnings, *self.warnings, *self.databases.warnings),
+            damage=(*search.damage, *self.unknown),
         )
 
     def _refuse_own_log(self, output: str) -> None:
         """Refuse to overwrite an input log with a slice of it."""
         if output == STANDARD_OUTPUT or not os.path.isfile(output):
             return
-        for ends in self._chain:
+        for ends in self.chain:
             if os.path.exists(ends.file.path) and os.path.samefile(output, ends.file.path):
                 raise RefusedError(
                     "is one of the input logs and would be overwritten; choose another output",
@@ -118,60 +127,61 @@ class _Extraction:
     def _why_nothing(self, error: AbsentError) -> Iterator[str]:
         """Explain why nothing was selected, preferably by a condition that no table can match."""
         try:
-            self._search.check_columns()
+            self.search.check_columns()
             yield str(error)
         except AbsentError as lacking:
             yield str(lacking)
-        missing = self._search.selector.missing()
+        missing = self.search.selector.missing()
         if missing:
             yield f"not in these files: {missing}"
-        yield from self._search.warnings
-        yield from self._search.damage
+        yield from self.search.warnings
+        yield from self.search.damage
 
-    def _new_search(self, *, tells: bool = True) -> Search:
-        options = self._options
+    def new_search(self, *, tells: bool = True) -> Search:
+        """Return a search for the selected transactions; ``tells`` if none reports the files yet."""
+        options = self.options
         search = Search(
-            self._chain,
-            self._selection,
+            self.chain,
+            self.selection,
             verify=options.verify,
             where=options.where,
-            tables=self._catalog,
+            tables=self.catalog,
             on_damage=options.on_damage,
             tells=tells,
         )
         if options.where is not None or options.format is not SliceFormat.BINLOG:
-            search.leave_out_undecodable(self._known_tables(), intact=options.format is SliceFormat.JSON)
+            search.leave_out_undecodable(self.known_tables(), intact=options.format is SliceFormat.JSON)
         return search
 
-    def _new_choice(self) -> RowChoice | None:
+    def new_choice(self) -> RowChoice | None:
         """Return which rows of the transactions are written; None for all."""
-        options = self._options
+        options = self.options
         if not options.only_matching and options.operations is None:
             return None
         from binx.log.selection.table_filter import TableFilter
         from binx.slices.row_choice import RowChoice
 
-        selection = self._selection if options.only_matching else Selection()
+        selection = self.selection if options.only_matching else Selection()
         return RowChoice(
             TableFilter(selection.databases, selection.tables),
             options.operations or frozenset(OPERATIONS),
             options.where if options.only_matching else None,
-            undone=options.reverse,
+            undone=self.undone,
         )
 
-    def _known_tables(self) -> Catalog:
+    def known_tables(self) -> Catalog:
+        """Return a copy of the tables known before the first log."""
         from binx.rows.ddl.catalog import Catalog
 
-        return Catalog() if self._catalog is None else self._catalog.copy()
+        return Catalog() if self.catalog is None else self.catalog.copy()
 
-    def _writer(self) -> Callable[[OutputStream], None]:
+    def writer(self) -> Callable[[OutputStream], None]:
         """Return the format's writer."""
-        reverse = self._options.reverse
-        match self._options.format:
+        match self.options.format:
             case SliceFormat.BINLOG:
-                return self._write_reversed if reverse else self._write_binlog
+                return self._write_binlog
             case SliceFormat.SQL:
-                return self._write_undo if reverse else self._write_sql
+                return self._write_sql
             case SliceFormat.JSON:
                 return self._write_json
             case SliceFormat.THL:
@@ -180,63 +190,26 @@ class _Extraction:
     def _write_binlog(self, stream: OutputStream) -> None:
         from binx.slices.binlog import write_binlog
 
-        runs, options = self._search.runs(), self._options
-        write_binlog(
-            runs, stream, verbatim=options.verbatim, verify=options.verify, databases=self._databases
-        )
-
-    def _write_reversed(self, stream: OutputStream) -> None:
-        from binx.slices.reverse_binlog import parts_of, write_reversed
-        from binx.slices.sql.passes import lost_rows
-
-        report = write_reversed(parts_of(self._search, self._known_tables()), stream, self._databases)
-        self._warnings = [*report.warnings, *_without_changes(report.nothing)]
-        if report.unlogged:
-            selected = self._new_search(tells=False).selected()
-            self._unknown = lost_rows(selected, self._known_tables())
+        runs, options = self.search.runs(), self.options
+        write_binlog(runs, stream, verbatim=options.verbatim, verify=options.verify, databases=self.databases)
 
     def _write_sql(self, stream: OutputStream) -> None:
         from binx.slices.rendering import STATEMENT_BYTES
         from binx.slices.sql.write import check_sql, write_sql
 
-        checked = check_sql(self._search.selected(), self._known_tables(), self._new_choice())
-        self._search = self._new_search(tells=False)
+        checked = check_sql(self.search.selected(), self.known_tables(), self.new_choice())
+        self.search = self.new_search(tells=False)
         report = write_sql(
-            self._search.selected(),
+            self.search.selected(),
             stream,
-            self._known_tables(),
-            self._options.statement_bytes or STATEMENT_BYTES,
-            self._choice,
-            self._databases,
+            self.known_tables(),
+            self.options.statement_bytes or STATEMENT_BYTES,
+            self.choice,
+            self.databases,
         )
-        self._written = report.transactions
-        self._unknown = report.unknown
-        self._warnings = [*checked, *report.warnings]
-
-    def _write_undo(self, stream: OutputStream) -> None:
-        from binx.slices.rendering import STATEMENT_BYTES
-        from binx.slices.sql.undo import write_undo
-
-        report = write_undo(
-            self._search.selected(),
-            stream,
-            self._known_tables(),
-            on_conflict=self._options.on_conflict,
-            statement_bytes=self._options.statement_bytes or STATEMENT_BYTES,
-            every=self._every_transaction,
-            choice=self._choice,
-            databases=self._databases,
-        )
-        self._unknown = report.unknown
-        self._warnings = [*report.warnings, *_without_changes(report.nothing)]
-
-    def _every_transaction(self) -> Iterator[Selected]:
-        options = self._options
-        search = Search(
-            self._chain, Selection(), verify=options.verify, on_damage=options.on_damage, tells=False
-        )
-        search.leave_out_undecodable(self._known_tables())
-        return search.selected(rolled_back=False)
+        self.written = report.transactions
+        self.unknown = report.unknown
+        self.warnings = [*checked, *report.warnings]
 
     def _write_json(self, stream: OutputStream) -> None:
         from binx.rows.following import decoder_warnings
@@ -244,22 +217,18 @@ class _Extraction:
 
         decoders: list[ChangeDecoder] = []
         write_json(
-            self._search.selected(),
+            self.search.selected(),
             stream,
-            self._known_tables(),
-            rows=self._options.rows,
-            choice=self._choice,
+            self.known_tables(),
+            rows=self.options.rows,
+            choice=self.choice,
             decoders=decoders,
         )
-        self._warnings = decoder_warnings(decoders)
+        self.warnings = decoder_warnings(decoders)
 
     def _write_thl(self, stream: OutputStream) -> None:
         from binx.slices.thl import FRAGMENT_BYTES, write_thl
 
-        fragment_bytes = self._options.fragment_bytes or FRAGMENT_BYTES
-        selected = self._search.selected()
-        self._warnings = write_thl(selected, stream, self._known_tables(), fragment_bytes=fragment_bytes)
-
-
-def _without_changes(count: int) -> list[str]:
-    return [f"transactions without row changes (nothing to undo): {count:,}"] if count else []
+        fragment_bytes = self.options.fragment_bytes or FRAGMENT_BYTES
+        selected = self.search.selected()
+        self.warnings = write_thl(selected, stream, self.known_tables(), fragment_bytes=fragment_bytes)

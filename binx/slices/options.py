@@ -29,17 +29,6 @@ class SliceFormat(Enum):
     """The output of Tungsten Replicator's ``thl list``."""
 
 
-class OnConflict(Enum):
-    """How to handle rows that differ from what the log left."""
-
-    STOP = "stop"
-    """List them and undo nothing."""
-    SKIP = "skip"
-    """List them and leave them as they are; undo all others."""
-    FORCE = "force"
-    """Find rows by key only, and restore them regardless of later changes."""
-
-
 class ExtractOptions(NamedTuple):
     """How a slice is written.
 
@@ -51,8 +40,6 @@ class ExtractOptions(NamedTuple):
     format: SliceFormat = SliceFormat.BINLOG
     verbatim: bool = False
     rows: bool = False
-    reverse: bool = False
-    on_conflict: OnConflict = OnConflict.STOP
     statement_bytes: int | None = None
     fragment_bytes: int | None = None
     where: Condition | None = None

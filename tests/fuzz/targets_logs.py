@@ -21,11 +21,11 @@ from binx.log.scan import Scan
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.binlog import write_binlog
 from binx.slices.json_lines import write_json
-from binx.slices.options import OnConflict
 from binx.slices.search import Selected
-from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
 from binx.slices.thl import write_thl
+from binx.undo.options import OnConflict
+from binx.undo.script import write_undo
 from tests.log.searching import Bytes
 
 _SEARCHED = 5

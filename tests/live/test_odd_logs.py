@@ -23,13 +23,13 @@ from binx.log.chain.ends import read_ends
 from binx.log.chain.inputs import open_chain
 from binx.log.file import BinlogFile
 from binx.log.selection.selection import Selection
-from binx.slices.extract import extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.source import open_source
 from binx.source.keyring import given_keys
 from binx.stats.gather import gather
 from binx.stats.lines import COLUMNS, LineWriter
 from binx.stats.listing import Listing
+from binx.undo.extract_undo import extract_undo
 from binx.verify import verify
 from binx.verify.report import ProblemKind
 from testdata.encrypted import decrypted_by_server, encrypting_server
@@ -252,12 +252,12 @@ def test_rows_that_change_hands_are_told(server: Server, tmp_path: Path) -> None
             changes = list(RowLife(chain, selection, key=(key,)))
         assert [change.row["type"] for change in changes] == types
         assert [change.uncertain for change in changes] == [kind == "alter" for kind in types]
-        options = ExtractOptions(format=SliceFormat.SQL, reverse=True, only_matching=True)
+        options = ExtractOptions(format=SliceFormat.SQL, only_matching=True)
         with (
             open_chain([log]) as chain,
             pytest.raises(RefusedError, match=r"“ALTER TABLE t .* PARTITION|TABLE"),
         ):
-            extract(chain, selection, str(tmp_path / "undo.sql"), options)
+            extract_undo(chain, selection, str(tmp_path / "undo.sql"), options)
     export(tmp_path, [log])
     (statements,) = (tmp_path / "statements").glob("*.parquet")
     effects = [

@@ -14,9 +14,11 @@ from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import extract
-from binx.slices.options import ExtractOptions, OnConflict, SliceFormat
-from binx.slices.sql.undo import write_undo
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.sql.write import write_sql
+from binx.undo.extract_undo import extract_undo
+from binx.undo.options import OnConflict
+from binx.undo.script import write_undo
 from testdata.expected import rows_document
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
@@ -365,7 +367,7 @@ def test_a_reversed_log_undoes_without_triggers(server: Server, tmp_path: Path) 
     log, undo = log_of(server, compressed + TO_REVERSE), tmp_path / "undo.binlog"
     assert state() != before
     with open_chain([*map(str, made), str(log)]) as chain:
-        extract(chain, Selection(start=Position(log.name, 4)), str(undo), ExtractOptions(reverse=True))
+        extract_undo(chain, Selection(start=Position(log.name, 4)), str(undo))
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.script(server.mysqlbinlog(undo, *options))
     assert state() == before
@@ -382,7 +384,7 @@ def test_a_reversed_log_undoes_in_a_database_of_another_name(server: Server, tmp
     log, undo = log_of(server, TO_REVERSE), tmp_path / "undo.binlog"
     selection = Selection(start=Position(log.name, 4))
     with open_chain([str(made), str(log)]) as chain:
-        extract(chain, selection, str(undo), ExtractOptions(reverse=True, databases={"small": "another"}))
+        extract_undo(chain, selection, str(undo), ExtractOptions(databases={"small": "another"}))
     server.sql(drop_small)
     options = [] if server.client == "mariadb" else ["--skip-gtids"]
     server.script(server.mysqlbinlog(undo, *options))
@@ -409,8 +411,8 @@ def test_sequences_are_not_undone_and_rows_that_no_constraint_admits_come_back(
     logs += [log_of(mariadb, TAKEN)]
     undo = tmp_path / "undo"
     with open_chain([str(log) for log in logs]) as chain:
-        options = ExtractOptions(form, reverse=True)
-        report = extract(chain, Selection(start=Position(logs[1].name, 4)), str(undo), options)
+        options = ExtractOptions(form)
+        report = extract_undo(chain, Selection(start=Position(logs[1].name, 4)), str(undo), options)
     assert report.warnings[0].startswith("values taken from small.s stay taken")
     mariadb.script(undo.read_bytes() if form is SliceFormat.SQL else mariadb.mysqlbinlog(undo))
     assert rows_document(mariadb)["tables"] == before

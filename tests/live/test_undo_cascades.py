@@ -16,11 +16,12 @@ from binx.log.chain.inputs import open_chain
 from binx.log.selection.moments import Position
 from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.extract import extract
-from binx.slices.options import ExtractOptions, OnConflict, SliceFormat
+from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Selected
-from binx.slices.sql.undo import write_undo
 from binx.slices.sql.write import write_sql
+from binx.undo.extract_undo import extract_undo
+from binx.undo.options import OnConflict
+from binx.undo.script import write_undo
 from testdata.servers import MariaDBServer, MySQLServer, Server, ServerError
 from testdata.small import drop_databases
 from tests.live.logs import empty, export_last, log_of, logs_of
@@ -433,7 +434,7 @@ def reversed_of(server: Server, change: str, undo: Path, form: SliceFormat = Sli
     *logs, _ = [str(path) for path in server.binlogs()]
     with open_chain(logs) as chain:
         wanted = Selection(start=Position(Path(logs[-1]).name, 4))
-        report = extract(chain, wanted, str(undo), ExtractOptions(form, reverse=True))
+        report = extract_undo(chain, wanted, str(undo), ExtractOptions(form))
     return [line.split()[2] for line in report.damage]
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from binx.rows.ddl.catalog import Catalog
-from binx.slices.options import OnConflict
 from binx.slices.search import Selected
-from binx.slices.sql.undo import write_undo
+from binx.undo.options import OnConflict
+from binx.undo.script import write_undo
 from testdata.servers import Server, ServerError
 from tests.live.connection import Connection
 from tests.live.logs import empty

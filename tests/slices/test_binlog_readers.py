@@ -24,9 +24,9 @@ from binx.log.selection.selection import Selection
 from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import extract
 from binx.slices.json_lines import write_json
-from binx.slices.options import ExtractOptions
-from binx.slices.reverse_binlog import ReversePart, ReverseReport, write_reversed
 from binx.storage.output import Sink
+from binx.undo.extract_undo import extract_undo
+from binx.undo.reversed_log import ReversePart, ReverseReport, write_reversed
 from testdata.programs import MARIADB_HINT, MYSQL_HINT, find_mariadb, find_mysql
 from testdata.servers import MariaDBServer, MySQLServer, Server
 from tests.conftest import TESTDATA
@@ -242,7 +242,7 @@ def test_the_definition_tells_the_bytes_of_times_that_the_log_does_not(tmp_path:
     # The log's only UPDATE, before an ALTER TABLE gives these columns other sizes.
     undoing = tmp_path / "undo.binlog"
     with open_chain([str(log)]) as chain:
-        extract(chain, Selection(gtids=GtidSet.parse("0-10-5")), str(undoing), ExtractOptions(reverse=True))
+        extract_undo(chain, Selection(gtids=GtidSet.parse("0-10-5")), str(undoing))
     definition = tmp_path / "definition.binlog"
     with open_chain([str(log)]) as chain:
         extract(chain, Selection(gtids=GtidSet.parse("0-10-1..2")), str(definition))
@@ -257,9 +257,7 @@ def test_generated_columns_need_not_be_logged(tmp_path: Path) -> None:
     log = TESTDATA / "mariadb-11.8" / "small" / "generated.binlog"
     undoing = tmp_path / "undo.binlog"
     with open_chain([str(log)]) as chain:
-        extract(
-            chain, Selection(gtids=GtidSet.parse("0-10-4..7")), str(undoing), ExtractOptions(reverse=True)
-        )
+        extract_undo(chain, Selection(gtids=GtidSet.parse("0-10-4..7")), str(undoing))
     gtids = {f"0-10-{number}" for number in range(4, 8)}
     done = [change for change in changes_of(log, log) if change["transaction"] in gtids]
     assert [change["type"] for change in done] == ["update", "update", "delete", "update"]

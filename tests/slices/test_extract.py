@@ -21,6 +21,7 @@ from binx.rows.ddl.catalog import Catalog
 from binx.slices.extract import ExtractReport, extract
 from binx.slices.options import ExtractOptions, SliceFormat
 from binx.slices.search import Search
+from binx.undo.extract_undo import extract_undo
 from binx.where.condition import Condition
 from tests.conftest import SERVERS, SHOPS, TESTDATA
 from tests.log import building as b
@@ -136,10 +137,12 @@ def logs_of(server: str) -> list[str]:
     return [str(path) for path in SHOPS[server]]
 
 
-def run(logs: list[str], tmp_path: Path, selection: Selection, **options: Any) -> tuple[str, ExtractReport]:
-    target = tmp_path / "out"
+def run(
+    logs: list[str], tmp_path: Path, selection: Selection, *, reverse: bool = False, **options: Any
+) -> tuple[str, ExtractReport]:
+    target, write = tmp_path / "out", extract_undo if reverse else extract
     with open_chain(logs) as chain:
-        report = extract(chain, selection, str(target), ExtractOptions(**options))
+        report = write(chain, selection, str(target), ExtractOptions(**options))
     return target.read_text(), report
 
 
@@ -195,7 +198,7 @@ def test_a_condition_compares_text_of_any_character_set_and_members_by_name(
 
 
 def test_transactions_without_a_chosen_row_have_no_line_and_no_statement(tmp_path: Path) -> None:
-    options = {"only_matching": True, "operations": frozenset({"delete"})}
+    options: dict[str, Any] = {"only_matching": True, "operations": frozenset({"delete"})}
     logs = logs_of("mysql-9.7")
     lines, report = run(logs, tmp_path, ORDERS, format=SliceFormat.JSON, **options)
     documents = [json.loads(line) for line in lines.splitlines()]
@@ -217,8 +220,8 @@ def test_sql_says_that_transactions_are_not_whole_and_takes_no_gtid(server: str,
 def test_undo_is_of_the_chosen_rows_alone(tmp_path: Path) -> None:
     logs = logs_of("mysql-9.7")[:1]
     changed = Counter(row["type"] for row in rows(logs, tmp_path, ORDERS, only_matching=True))
-    options = {"format": SliceFormat.SQL, "reverse": True, "statement_bytes": 1}
-    text, _ = run(logs, tmp_path, ORDERS, only_matching=True, **options)
+    options = {"format": SliceFormat.SQL, "statement_bytes": 1}
+    text, _ = run(logs, tmp_path, ORDERS, reverse=True, only_matching=True, **options)
     statements = Counter(re.findall(r"^(INSERT|UPDATE|DELETE) .*`shop`\.`orders`", text, re.MULTILINE))
     assert statements == {
         "DELETE": changed["insert"],
@@ -232,8 +235,9 @@ def test_undo_is_of_the_chosen_rows_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_databases_get_other_names_in_sql(reverse: bool, tmp_path: Path) -> None:
     logs = logs_of("mysql-9.7")[: 1 if reverse else None]
-    options: dict[str, Any] = {"format": SliceFormat.SQL, "reverse": reverse, "databases": {"shop": "co`py"}}
-    text, report = run(logs, tmp_path, ORDERS if reverse else EVERYTHING, only_matching=reverse, **options)
+    options: dict[str, Any] = {"format": SliceFormat.SQL, "databases": {"shop": "co`py"}}
+    selection = ORDERS if reverse else EVERYTHING
+    text, report = run(logs, tmp_path, selection, reverse=reverse, only_matching=reverse, **options)
     assert not re.search(r"^(INSERT INTO|UPDATE|DELETE FROM) `shop`", text, re.MULTILINE)
     assert "`co``py`.`orders`" in text
     if not reverse:
@@ -264,11 +268,11 @@ def test_chosen_rows_are_not_undone_across_statements_on_their_table(
     log.write_bytes(b.whole_log(b.gtid(1), *rows, b.gtid(2), b.query(sql), b.STOP))
     tables = Catalog()
     tables.load_dump("CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY);")
-    options = ExtractOptions(format=SliceFormat.SQL, reverse=True, only_matching=True)
+    options = ExtractOptions(format=SliceFormat.SQL, only_matching=True)
     with open_chain([str(log)]) as chain:
         if refused:
             with pytest.raises(RefusedError, match="cannot be undone"):
-                extract(chain, ORDERS, str(target), options, tables)
+                extract_undo(chain, ORDERS, str(target), options, tables)
         else:
-            extract(chain, ORDERS, str(target), options, tables)
+            extract_undo(chain, ORDERS, str(target), options, tables)
             assert target.read_text().count("DELETE FROM `shop`.`orders`") == 1

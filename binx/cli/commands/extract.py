@@ -14,7 +14,8 @@ from binx.errors import ExitCode, UsageError
 from binx.log.selection.moments import parse_size
 from binx.log.selection.selection import Selection
 from binx.slices.extract import extract
-from binx.slices.options import OPERATIONS, ExtractOptions, OnConflict, SliceFormat
+from binx.slices.options import OPERATIONS, ExtractOptions, SliceFormat
+from binx.undo.options import OnConflict
 
 if TYPE_CHECKING:
     from binx.where.condition import Condition
@@ -165,8 +166,6 @@ def extract_command(
         format=SliceFormat(form),
         verbatim=verbatim,
         rows=rows,
-        reverse=reverse,
-        on_conflict=OnConflict(on_conflict),
         statement_bytes=statement_bytes,
         fragment_bytes=fragment_bytes,
         where=where,
@@ -176,9 +175,16 @@ def extract_command(
         verify=logs.verify,
         on_damage=logs.on_damage,
     )
-    _refuse_idle_options(options, selection, has_schema=logs.schema is not None)
+    conflict = OnConflict(on_conflict)
+    _refuse_idle_options(options, selection, reverse, conflict, has_schema=logs.schema is not None)
     with logs.opened("extract", selection) as (chain, _):
-        report = extract(chain, selection, output, options, logs.known_tables(chain))
+        known = logs.known_tables(chain)
+        if reverse:
+            from binx.undo.extract_undo import extract_undo
+
+            report = extract_undo(chain, selection, output, options, known, on_conflict=conflict)
+        else:
+            report = extract(chain, selection, output, options, known)
     logs.notes(report.notes)
     if not logs.quiet:
         say_losses(report.warnings)
@@ -186,17 +192,19 @@ def extract_command(
     return logs.ending(report.missing, losses=say_losses(report.damage))
 
 
-def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_schema: bool) -> None:
+def _refuse_idle_options(
+    options: ExtractOptions, selection: Selection, reverse: bool, on_conflict: OnConflict, *, has_schema: bool
+) -> None:
     """Reject options that have no meaning for the requested format."""
     form = options.format
     sql, json, thl, binlog = SliceFormat.SQL, SliceFormat.JSON, SliceFormat.THL, SliceFormat.BINLOG
     for name, is_given, forms in (
         ("verbatim", options.verbatim, [binlog]),
-        ("reverse", options.reverse, [sql, binlog]),
+        ("reverse", reverse, [sql, binlog]),
         ("statement-bytes", options.statement_bytes is not None, [sql]),
         ("fragment-bytes", options.fragment_bytes is not None, [thl]),
         ("rows", options.rows, [json]),
-        ("schema", has_schema and not (options.reverse or options.where), [sql, json, thl]),
+        ("schema", has_schema and not (reverse or options.where), [sql, json, thl]),
         ("only-matching", options.only_matching, [sql, json]),
         ("operations", options.operations, [sql, json]),
         ("rewrite-db", options.databases, [binlog, sql]),
@@ -205,11 +213,11 @@ def _refuse_idle_options(options: ExtractOptions, selection: Selection, *, has_s
             *others, last = (choice.value for choice in forms)
             applies = f"{', '.join(others)} and {last}" if others else last
             raise UsageError(f"--{name} applies only to --format {applies}, not {form.value}")
-    if options.on_conflict is not OnConflict.STOP and not (options.reverse and form is sql):
+    if on_conflict is not OnConflict.STOP and not (reverse and form is sql):
         raise UsageError(
             "--on-conflict applies only to --reverse --format sql: a binary log cannot check itself"
         )
-    if options.reverse and form is binlog and (options.verbatim or options.databases):
+    if reverse and form is binlog and (options.verbatim or options.databases):
         raise UsageError("--verbatim and --rewrite-db do not apply to --reverse --format binlog")
     if options.verbatim and options.databases:
         raise UsageError("--rewrite-db and --verbatim cannot be combined")

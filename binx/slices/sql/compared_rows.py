@@ -10,17 +10,23 @@ followed a key, and logs them once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from binx.event.charset import Charset
 from binx.event.rows import RowsFlag
 from binx.log.arrow import arrow_array
+from binx.rows.columns.arrays import single_byte_text
+from binx.rows.columns.server_texts import server_texts
+from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.images import DELETE, INSERT, BatchImages, Images
-from binx.slices.sql.foreign_keys import key_texts
 from binx.slices.sql.session import flagged_rows
-from binx.slices.values import is_long
+from binx.slices.values import is_long, mapped_charset
+
+BETWEEN = "\0"
+"""Separator between the values of several columns."""
 
 
 def changed_rows(images: BatchImages, index: int, before: Images, after: Images) -> pa.BooleanArray:
@@ -134,3 +140,46 @@ def _values(images: BatchImages, indexes: tuple[int, ...]) -> pa.Array:
     every = Images(None, tuple(range(len(images.columns))))
     statements = _statements(images).cast(pa.string())
     return pc.binary_join_element_wise(statements, key_texts(images, indexes, every), " ")
+
+
+def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
+    """Join the values of some columns to one text, separated by :data:`BETWEEN`; null if one is null."""
+    return pc.binary_join_element_wise(*(_texts(images, index, rows) for index in columns), BETWEEN)
+
+
+def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
+    """Return a distinct text for each value of a column, as servers print it; bytes as hexadecimal digits."""
+    column, values = images.columns[index], rows.pick(images.column(index))
+    if column.type.kind is Kind.BINARY:
+        texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
+    elif pa.types.is_binary(values.type):
+        texts = _decoded(values, column.type)
+    else:
+        texts = server_texts(values, column.type)
+    misfits = images.misfits.get(column.name)
+    if misfits is None:
+        return texts.cast(pa.string())
+    known = dict(misfits)
+    every = pa.array([known.get(row) for row in range(images.changes.rows)], pa.string())
+    return pc.coalesce(texts.cast(pa.string()), rows.pick(every))
+
+
+def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
+    """Decode text from its character set if possible."""
+    charset = mapped_charset(values, logical)
+    if charset is None:
+        try:
+            return values.cast(pa.string())
+        except pa.ArrowInvalid:
+            pass
+    elif charset.is_one_to_one and (text := single_byte_text(values, charset)) is not None:
+        return text
+    words = values.dictionary_encode()
+    return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)
+
+
+def _text(data: bytes, charset: Charset | None) -> str:
+    text = None if charset is None else charset.decode(data)
+    if charset is not None and text is not None and charset.encode(text) == data:
+        return text
+    return data.decode(errors="backslashreplace")

@@ -24,8 +24,12 @@ from binx.rows.images import BatchImages, ChangePlace, Images
 from binx.rows.statements import Statement
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.search import Selected
-from binx.slices.sql.foreign_keys import (
-    BETWEEN,
+from binx.slices.sql.compared_rows import BETWEEN, key_texts
+from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.source.wording import shortened
+from binx.undo.check import UndoCheck
+from binx.undo.conditions import RestoringSql
+from binx.undo.foreign_keys import (
     CASCADE,
     Child,
     ForeignKeys,
@@ -33,15 +37,10 @@ from binx.slices.sql.foreign_keys import (
     columns_of,
     folded,
     gone_rows,
-    key_texts,
     listed_keys,
 )
-from binx.slices.sql.passes import table_changes
-from binx.slices.sql.referring_rows import CHECK, CascadeResult, MarkedText, ReferringRow, ReferringRows
-from binx.slices.sql.tables import SqlDialect, SqlTable
-from binx.slices.sql.undo_check import UndoCheck
-from binx.slices.sql.undo_conditions import RestoringSql
-from binx.source.wording import shortened
+from binx.undo.passes import table_changes
+from binx.undo.referring_rows import CHECK, CascadeResult, MarkedText, ReferringRow, ReferringRows
 
 _SHOWN = 60
 """Maximum number of characters of a statement to show."""

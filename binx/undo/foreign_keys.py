@@ -19,18 +19,14 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from binx.event.charset import Charset
 from binx.event.rows import UNFOLLOWED
-from binx.rows.columns.arrays import single_byte_text
 from binx.rows.columns.names import ResolvedColumn
 from binx.rows.columns.schema import ColumnDefinition, ForeignKey, folded_name
-from binx.rows.columns.server_texts import server_texts
-from binx.rows.columns.types import Kind, LogicalType
 from binx.rows.ddl.catalog import Catalog
-from binx.rows.images import BatchImages, ChangePlace, Images
+from binx.rows.images import BatchImages, ChangePlace
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
+from binx.slices.sql.compared_rows import BETWEEN, key_texts
 from binx.slices.sql.session import flagged_rows
-from binx.slices.values import mapped_charset
 from binx.source.wording import listed
 
 _BYTES = re.compile("nopad_bin$|0900_bin$|^binary$")
@@ -112,9 +108,6 @@ def _without_variant(character: str) -> str:
 
 LISTED = 20
 """Maximum number of values and keys listed for rows that are not restored."""
-
-BETWEEN = "\0"
-"""Separator between the values of several columns."""
 
 CASCADE, CHANGES_NOTHING = "CASCADE", "RESTRICT"
 
@@ -268,49 +261,6 @@ def columns_of(columns: Sequence[ResolvedColumn], names: Iterable[str]) -> tuple
     indexes = {folded_name(column.source_name): index for index, column in enumerate(columns)}
     found = [indexes.get(folded_name(name)) for name in names]
     return None if None in found else tuple(index for index in found if index is not None)
-
-
-def key_texts(images: BatchImages, columns: Iterable[int], rows: Images) -> pa.Array:
-    """Join the values of some columns to one text, separated by :data:`BETWEEN`; null if one is null."""
-    return pc.binary_join_element_wise(*(_texts(images, index, rows) for index in columns), BETWEEN)
-
-
-def _texts(images: BatchImages, index: int, rows: Images) -> pa.Array:
-    """Return a distinct text for each value of a column, as servers print it; bytes as hexadecimal digits."""
-    column, values = images.columns[index], rows.pick(images.column(index))
-    if column.type.kind is Kind.BINARY:
-        texts = pa.array([None if value is None else f"0x{value.hex()}" for value in values.to_pylist()])
-    elif pa.types.is_binary(values.type):
-        texts = _decoded(values, column.type)
-    else:
-        texts = server_texts(values, column.type)
-    misfits = images.misfits.get(column.name)
-    if misfits is None:
-        return texts.cast(pa.string())
-    known = dict(misfits)
-    every = pa.array([known.get(row) for row in range(images.changes.rows)], pa.string())
-    return pc.coalesce(texts.cast(pa.string()), rows.pick(every))
-
-
-def _decoded(values: pa.Array, logical: LogicalType) -> pa.Array:
-    """Decode text from its character set if possible."""
-    charset = mapped_charset(values, logical)
-    if charset is None:
-        try:
-            return values.cast(pa.string())
-        except pa.ArrowInvalid:
-            pass
-    elif charset.is_one_to_one and (text := single_byte_text(values, charset)) is not None:
-        return text
-    words = values.dictionary_encode()
-    return pa.array([_text(word, charset) for word in words.dictionary.to_pylist()]).take(words.indices)
-
-
-def _text(data: bytes, charset: Charset | None) -> str:
-    text = None if charset is None else charset.decode(data)
-    if charset is not None and text is not None and charset.encode(text) == data:
-        return text
-    return data.decode(errors="backslashreplace")
 
 
 def listed_keys(keys: Collection[str], count: int | None = None) -> str:

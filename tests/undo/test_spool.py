@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binx.slices.backwards import PIECE_BYTES, Backwards
+from binx.undo.spool import PIECE_BYTES, ReverseSpool
 
 TEXTS = st.lists(st.tuples(st.binary(max_size=40), st.integers(0, 5)), max_size=30)
 
 
-def read(texts: Backwards) -> list[bytes]:
+def read(texts: ReverseSpool) -> list[bytes]:
     return [b"".join(pieces) for *_, pieces in texts.backwards()]
 
 
@@ -18,7 +18,7 @@ def read(texts: Backwards) -> list[bytes]:
 def test_texts_come_back_from_the_last_to_the_first(texts: list[tuple[bytes, int]]) -> None:
     """Each is put before as many of the last ones as it says."""
     expected: list[bytes] = []
-    with Backwards() as held:
+    with ReverseSpool() as held:
         for number, (text, back) in enumerate(texts):
             before = min(back, number)
             held.add([text[:7], text[7:]], number, before=before)
@@ -27,7 +27,7 @@ def test_texts_come_back_from_the_last_to_the_first(texts: list[tuple[bytes, int
 
 
 def test_a_long_text_comes_in_pieces() -> None:
-    with Backwards() as held:
+    with ReverseSpool() as held:
         held.add([b"a"], 0)
         held.add([bytes(PIECE_BYTES), b"end"], 1)
         (*_, pieces), *_ = held.backwards()

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 
 from binx.rows.ddl.tokens import identifier
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.slices.options import OnConflict
 from binx.slices.rendering import Changes, Part, Parts, Piece
 from binx.slices.sql.change_rows import BatchSql, joined
 from binx.slices.sql.compared_rows import changed_rows, keeping_rows
-from binx.slices.sql.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
-from binx.slices.sql.referring_rows import MarkedText
 from binx.slices.sql.session import row_marks
 from binx.slices.sql.tables import SqlDialect, SqlTable
-from binx.slices.sql.undo_check import TableCheck, UndoCheck
+from binx.undo.check import TableCheck, UndoCheck
+from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Name, Ties, columns_of
+from binx.undo.options import OnConflict
+from binx.undo.referring_rows import MarkedText
 
 
 class ConditionsSql(BatchSql):

@@ -13,7 +13,8 @@ from itertools import zip_longest
 
 from binx.rows.columns.schema import folded_name
 from binx.rows.images import ChangePlace
-from binx.slices.sql.foreign_keys import BETWEEN, CASCADE, CHANGES_NOTHING, Child, Gone, Name
+from binx.slices.sql.compared_rows import BETWEEN
+from binx.undo.foreign_keys import CASCADE, CHANGES_NOTHING, Child, Gone, Name
 
 MarkedText = tuple[int, bytes]
 """A statement, and the :class:`~binx.slices.sql.session.RowMark` of the session that it runs in."""

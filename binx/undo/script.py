@@ -1,7 +1,7 @@
 """``extract --format sql --reverse``: SQL that undoes transactions, newest first.
 
 The row changes are undone from the last to the first, in one transaction that checks itself
-(:mod:`binx.slices.sql.undo_check`). Nothing is written unless everything can be undone: statements in between
+(:mod:`binx.undo.check`). Nothing is written unless everything can be undone: statements in between
 (DDL, statement-based changes), images that lack the previous values, and XA transactions with unknown outcome
 are reported together and refused.
 
@@ -24,24 +24,25 @@ from binx.log.selection.moments import format_time
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
 from binx.rows.statements import Statement
-from binx.slices.backwards import NO_MARK, Backwards
 from binx.slices.changes import ordered_changes
 from binx.slices.items import Begin, Item, RowTexts
-from binx.slices.options import OnConflict
 from binx.slices.renaming import SAME_NAMES, DatabaseNames
 from binx.slices.rendering import STATEMENT_BYTES, StatementSizes, gathered
 from binx.slices.row_choice import RowChoice
 from binx.slices.search import Selected
-from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.literals import comment_text
-from binx.slices.sql.passes import without_rolled_back
-from binx.slices.sql.referring_rows import CascadeResult
-from binx.slices.sql.refusals import UndoStatements, refuse_other_flavour
+from binx.slices.sql.refusals import refuse_other_flavour
 from binx.slices.sql.script import PARTIAL
 from binx.slices.sql.session import SqlSession
-from binx.slices.sql.undo_check import ROWS_BEFORE_KEYS, UndoCheck
-from binx.slices.sql.undo_rows import UndoRows
 from binx.storage.output import Sink
+from binx.undo.cascades import Cascades
+from binx.undo.check import ROWS_BEFORE_KEYS, UndoCheck
+from binx.undo.obstacles import UndoStatements
+from binx.undo.options import OnConflict
+from binx.undo.passes import without_rolled_back
+from binx.undo.referring_rows import CascadeResult
+from binx.undo.spool import NO_MARK, ReverseSpool
+from binx.undo.undo_rows import UndoRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def write_undo(
         OutputError: the output or the temporary folder cannot be written.
     """
     known = catalog.copy()
-    with Backwards() as spool:
+    with ReverseSpool() as spool:
         rows = UndoRows(UndoCheck(on_conflict), Cascades(catalog, known, databases), databases)
         sizes = StatementSizes(statement_bytes)
         undoing = _Undoing(spool, rows, sizes, partial=choice is not None)
@@ -102,7 +103,7 @@ def write_undo(
 
 
 class _Undoing:
-    def __init__(self, spool: Backwards, rows: UndoRows, sizes: StatementSizes, *, partial: bool) -> None:
+    def __init__(self, spool: ReverseSpool, rows: UndoRows, sizes: StatementSizes, *, partial: bool) -> None:
         self._spool = spool
         self._rows = rows
         self._sizes = sizes

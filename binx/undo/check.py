@@ -14,10 +14,10 @@ from typing import TypeVar
 
 from binx.event.format import Flavour
 from binx.rows.columns.types import Kind
-from binx.slices.options import OnConflict
 from binx.slices.rendering import Part
 from binx.slices.sql.literals import comment_text, text_literal
 from binx.slices.sql.tables import SqlDialect, SqlTable
+from binx.undo.options import OnConflict
 
 KEYS_BYTES = 900_000
 """Bytes of keys kept until they are printed: the smallest default of max_allowed_packet is 1 MiB."""

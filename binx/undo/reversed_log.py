@@ -33,7 +33,6 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.columns.generated import COMPUTED
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.ddl.table_statements import restored_by
-from binx.slices.backwards import Backwards
 from binx.slices.changes import ordered_changes
 from binx.slices.event_rows import counted_rows
 from binx.slices.items import Begin
@@ -41,9 +40,10 @@ from binx.slices.renaming import SAME_NAMES, DatabaseNames, rename_table_map
 from binx.slices.search import Search
 from binx.slices.slice_plan import FileRanges, SlicePlan
 from binx.slices.slice_writer import SliceWriter
-from binx.slices.sql.refusals import Obstacles
 from binx.slices.sql.tables import TableWarnings
 from binx.storage.output import Sink
+from binx.undo.obstacles import Obstacles
+from binx.undo.spool import ReverseSpool
 
 if TYPE_CHECKING:
     from binx.rows.columns.names import ResolvedTable
@@ -70,7 +70,7 @@ class ReverseReport(NamedTuple):
     Attributes:
         warnings: about sequences, which are not undone.
         unlogged: whether it has updates or deletes that foreign keys may have followed without their being
-            logged; see :func:`~binx.slices.sql.passes.lost_rows`.
+            logged; see :func:`~binx.undo.passes.lost_rows`.
     """
 
     undone: int
@@ -135,7 +135,7 @@ def write_reversed(
         DamagedError, UnsupportedError: a transaction cannot be decoded.
         OutputError: the output or the temporary folder cannot be written.
     """
-    with Backwards() as events:
+    with ReverseSpool() as events:
         reversing = _Reversing(events, databases)
         for part in parts:
             try:
@@ -146,7 +146,7 @@ def write_reversed(
 
 
 class _Reversing:
-    def __init__(self, events: Backwards, databases: DatabaseNames) -> None:
+    def __init__(self, events: ReverseSpool, databases: DatabaseNames) -> None:
         self._events = events
         self._databases = databases
         self._unlogged = False
@@ -224,7 +224,7 @@ class _Transaction:
 
     def __init__(
         self,
-        events: Backwards,
+        events: ReverseSpool,
         name: str,
         description: FormatDescription,
         counter: RowCounter,
@@ -353,7 +353,7 @@ class _ReverseWriter(SliceWriter):
         plan = SlicePlan((ranges,), ranges.description, False)
         super().__init__(plan, output, verbatim=False, verify=False)
 
-    def write_events(self, events: Backwards) -> None:
+    def write_events(self, events: ReverseSpool) -> None:
         self._rewriter.put_bytes(MAGIC)
         self._write_head(self._first.file, self._first.description)
         last = bytearray()

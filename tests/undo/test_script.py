@@ -22,17 +22,17 @@ from binx.log.scanning import KIND_NAMES
 from binx.rows.columns.schema import ForeignKey
 from binx.rows.ddl.catalog import Catalog
 from binx.rows.images import ChangePlace
-from binx.slices import backwards
 from binx.slices import changes as changes_module
 from binx.slices.changes import ordered_changes
 from binx.slices.items import Begin
-from binx.slices.options import OnConflict
 from binx.slices.search import Selected
-from binx.slices.sql import undo as undo_module
-from binx.slices.sql.foreign_keys import Child, Gone
-from binx.slices.sql.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
-from binx.slices.sql.undo import UndoReport, write_undo
 from binx.slices.sql.write import check_sql
+from binx.undo import script as undo_module
+from binx.undo import spool
+from binx.undo.foreign_keys import Child, Gone
+from binx.undo.options import OnConflict
+from binx.undo.referring_rows import CHECK, MarkedText, ReferringRow, ReferringRows
+from binx.undo.script import UndoReport, write_undo
 from tests.conftest import TESTDATA
 from tests.slices.sql.sql_of import everything
 
@@ -66,8 +66,8 @@ def test_the_pieces_in_which_rows_come_make_no_difference(monkeypatch: pytest.Mo
     path = MYSQL / "small" / "all_types.binlog"
     whole = undone(path)
     monkeypatch.setattr(changes_module, "PIECE_ROWS", 1)
-    monkeypatch.setattr(backwards, "PIECE_BYTES", size)
-    monkeypatch.setattr(backwards, "_RECORDS_AT_ONCE", 3)
+    monkeypatch.setattr(spool, "PIECE_BYTES", size)
+    monkeypatch.setattr(spool, "_RECORDS_AT_ONCE", 3)
     assert undone(path) == whole
 
 
@@ -122,9 +122,9 @@ def test_images_that_lack_what_was_there_are_refused_together(folder: Path) -> N
 
 
 def test_many_reasons_are_not_all_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from binx.slices.sql import refusals
+    from binx.undo import obstacles
 
-    monkeypatch.setattr(refusals, "LISTED", 2)
+    monkeypatch.setattr(obstacles, "LISTED", 2)
     with pytest.raises(RefusedError, match=r"\n  and \d+ more reasons\Z"):
         write_undo(everything([MYSQL / "small" / "ddl.binlog"]), io.BytesIO(), Catalog())
 

@@ -20,7 +20,7 @@ _RECORD = struct.Struct("<qqqqq")
 _RECORDS_AT_ONCE = 4096
 
 
-class Backwards:
+class ReverseSpool:
     """Texts in a temporary file, read from the last to the first; memory does not grow with them."""
 
     def __init__(self) -> None:

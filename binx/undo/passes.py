@@ -29,7 +29,11 @@ from binx.rows.images import BatchImages, Images
 from binx.rows.statements import Statement
 from binx.slices.changes import every_table
 from binx.slices.search import Selected
-from binx.slices.sql.foreign_keys import (
+from binx.slices.sql.compared_rows import key_texts
+from binx.slices.sql.session import flagged_rows
+from binx.slices.sql.tables import SqlTable
+from binx.source.wording import listed
+from binx.undo.foreign_keys import (
     CASCADE,
     CHANGES_NOTHING,
     LISTED,
@@ -38,12 +42,8 @@ from binx.slices.sql.foreign_keys import (
     Name,
     columns_of,
     gone_rows,
-    key_texts,
     listed_keys,
 )
-from binx.slices.sql.session import flagged_rows
-from binx.slices.sql.tables import SqlTable
-from binx.source.wording import listed
 
 MOST_KEYS = 2_000_000
 """Maximum number of keys kept per table; each takes about 30 bytes."""

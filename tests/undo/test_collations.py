@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from binx.slices.sql.foreign_keys import fold, may_be_equal
+from binx.undo.foreign_keys import fold, may_be_equal
 from tests.exports import export
 from tests.log import building
 

@@ -16,19 +16,19 @@ from binx.log.file import BinlogFile
 from binx.rows.batches import ChangeBatch
 from binx.rows.columns.types import Kind
 from binx.rows.images import BatchImages, ChangeGroup, Images
-from binx.slices.options import OnConflict
 from binx.slices.renaming import DatabaseNames
 from binx.slices.rendering import Changes, Part, Parts
-from binx.slices.sql.cascades import Cascades
 from binx.slices.sql.change_rows import SqlRows, joined
 from binx.slices.sql.compared_rows import rows_logged_again
-from binx.slices.sql.foreign_keys import Ties
-from binx.slices.sql.passes import ChangedAgain
-from binx.slices.sql.refusals import EXAMPLES, Obstacles
 from binx.slices.sql.session import flagged_rows, unchecked_rows
 from binx.slices.sql.tables import SqlDialect, SqlTable
-from binx.slices.sql.undo_check import UndoCheck
-from binx.slices.sql.undo_conditions import ConditionsSql
+from binx.undo.cascades import Cascades
+from binx.undo.check import UndoCheck
+from binx.undo.conditions import ConditionsSql
+from binx.undo.foreign_keys import Ties
+from binx.undo.obstacles import EXAMPLES, Obstacles
+from binx.undo.options import OnConflict
+from binx.undo.passes import ChangedAgain
 
 _UNDONE_BY = {"insert": "delete", "update": "update", "delete": "insert"}
 _NOT_FULL = "binlog_row_image was not FULL"

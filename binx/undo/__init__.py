@@ -1,0 +1,1 @@
+"""What takes transactions back: SQL that checks itself, and reversed binary logs."""

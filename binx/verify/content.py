@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from binx.errors import BinxError, DamagedError, UnsupportedError
+from binx.event.column import ColumnType
 from binx.event.format import MAGIC_SIZE, ChecksumAlgorithm, Flavour
 from binx.event.gtid.sets import GtidSet
 from binx.event.gtid.sources import GtidSource
-from binx.event.header import EventType
+from binx.event.header import HEADER_SIZE, EventType, parse_header
+from binx.event.parse import parse_event
 from binx.event.replication import Incident
 from binx.event.table_map import parse_map_body
 from binx.kernels.rows.layouts import unknown_column
@@ -17,10 +19,12 @@ from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG, K
 from binx.kernels.walk.scan import Level
 from binx.log.chain.ends import FileEnds
 from binx.log.damage import Cause, Damage
-from binx.log.events import transaction_events
 from binx.log.identifiers import marked_gtids
 from binx.log.scan import Scan
 from binx.log.scanning import OnDamage
+from binx.rows.ddl.catalog import Catalog
+from binx.rows.decoder import TAKE
+from binx.rows.following import DecodingCheck
 from binx.source.wording import counted
 from binx.verify.report import FileReport, Problem, ProblemKind
 
@@ -34,13 +38,22 @@ _FAULTS = {
     ProblemKind.LENGTH: "the transaction length in the GTID event is wrong",
     ProblemKind.CLOCK: "sequence numbers do not ascend, or a transaction depends on a later one",
     ProblemKind.INCIDENT: "the server recorded that changes are missing from its log",
-    ProblemKind.STRUCTURE: "expected an INCIDENT of number 1 (LOST_EVENTS), the only one that servers write,"
-    " found another",
 }
 """Problems of transactions that are whole."""
 
 _ZERO_POSITIONS_SINCE = (11, 4, 0)
 _ENDS = (EventType.ROTATE, EventType.STOP)
+_CHECKED_VALUES = frozenset(
+    {
+        ColumnType.JSON,
+        ColumnType.DECIMAL,
+        ColumnType.NEWDECIMAL,
+        ColumnType.GEOMETRY,
+        ColumnType.MARIADB_BLOB_COMPRESSED,
+        ColumnType.MARIADB_VARCHAR_COMPRESSED,
+    }
+)
+"""Types of values that can be damaged within the size that their column gives them."""
 
 
 class ContentCheck:
@@ -53,7 +66,13 @@ class ContentCheck:
         self._ends = ends
         self._file = ends.file
         self._scan = Scan(ends.file, Level.LEVEL_TABLES, verify=checksums, on_damage=OnDamage.SALVAGE)
-        self._scan.scanner.checks_sessions = True
+        self._scan.scanner.show_events(self._parse)
+        self._rows = DecodingCheck(ends.file, Catalog(), lambda *table: self._checked.get(table, False))
+        self._checked: dict[tuple[str, str], bool] = {}
+        """Tables whose values could be damaged, and whether they can be decoded."""
+        self._maps = 0
+        self._unparsed: dict[str, tuple[int, str, int]] = {}
+        """For each event type: how many cannot be parsed, why the first cannot, and where it is."""
         self._checksums = checksums
         self._transactions = self._bytes = self._by_length = 0
         self._last_sequence = 0
@@ -85,9 +104,8 @@ class ContentCheck:
         incidents = table.mask()
         table.keep_values(incidents, "kind", [Kind.KIND_INCIDENT])
         self._add_fault(ProblemKind.INCIDENT, table, incidents.count(1), incidents.find(1))
-        for index in table.marked(incidents):
-            if not self._is_known_incident(table, index):
-                self._add_fault(ProblemKind.STRUCTURE, table, 1, index)
+        self._check_table_maps()
+        self._check_rows(table)
         intervals = marked_gtids(table, table.mask())
         if intervals:
             gtids = GtidSet(intervals)
@@ -97,14 +115,35 @@ class ContentCheck:
                 self._repeated |= gtids & self.gtids
             self.gtids |= gtids
 
-    def _is_known_incident(self, table: TransactionTable, index: int) -> bool:
-        """Whether an incident has a number that servers write."""
-        span = table.value("start", index), table.value("end", index)
+    def _parse(self, event: bytes, position: int) -> None:
+        """Parse an event as its readers do."""
+        header = parse_header(event, position, origin=position)
         try:
-            events = [event for _, event in transaction_events(self._file, *span, table.format)]
-        except (DamagedError, UnsupportedError):
-            return False
-        return all(event.is_known for event in events if isinstance(event, Incident))
+            parsed = parse_event(memoryview(event)[HEADER_SIZE:], header, self._scan.format)
+        except (DamagedError, UnsupportedError) as error:
+            self._note_unparsed(header.name, error.message, position)
+            return
+        if isinstance(parsed, Incident) and not parsed.is_known:
+            expected = "expected number 1 (LOST_EVENTS), the only one that servers write, found another"
+            self._note_unparsed(header.name, expected, position)
+
+    def _note_unparsed(self, event: str, message: str, position: int) -> None:
+        count, message, position = self._unparsed.get(event, (0, message, position))
+        self._unparsed[event] = count + 1, message, position
+
+    def _check_rows(self, table: TransactionTable) -> None:
+        """Decode the rows whose values could be damaged, as their readers do."""
+        if not any(self._checked.values()):
+            return
+        names = map(self._scan.table_name, range(self._scan.table_count))
+        wanted = bytearray(self._checked.get(name, False) for name in names)
+        mask = table.mask()
+        table.keep_tables(mask, wanted)
+        takes = bytearray(TAKE if chosen else 0 for chosen in mask)
+        for index, error in self._rows.undecodable(table, takes).items():
+            start = error.offset if error.offset is not None else table.value("start", index)
+            message = f"rows cannot be decoded: {error.message}"
+            self.problems.append(self._problem(ProblemKind.STRUCTURE, message, start, gtid=table.gtid(index)))
 
     def _add_fault(self, kind: ProblemKind, table: TransactionTable, count: int, first: int) -> None:
         if count:
@@ -118,15 +157,9 @@ class ContentCheck:
             yield _damaged(self._file.path, damage)
         for kind, (count, start, gtid) in self._faults.items():
             yield self._problem(kind, _FAULTS[kind] + _and_more(count, "transaction"), start, gtid=gtid)
-        yield from self._table_map_problems()
-        scanner = self._scan.scanner
-        if scanner.bad_sessions:
-            yield self._problem(
-                ProblemKind.STRUCTURE,
-                "expected a statement's session variables and its database's name, found bytes that are none"
-                + _and_more(scanner.bad_sessions, "event"),
-                scanner.first_bad_session,
-            )
+        for event, (count, reason, start) in self._unparsed.items():
+            message = f"{event}: {reason}{_and_more(count, 'event')}"
+            yield self._problem(ProblemKind.STRUCTURE, message, start)
         if not self._is_relay_log:
             yield from self._position_problems()
             yield from self._end_problems()
@@ -155,23 +188,31 @@ class ContentCheck:
         start = self._scan.accounted if kind is ProblemKind.ENCRYPTED else MAGIC_SIZE
         return self._problem(kind, error.message, start, self._file.size)
 
-    def _table_map_problems(self) -> Iterator[Problem]:
-        """Parse what decoding rows does not need: column names, and the optional metadata."""
-        for number, body in self._scan.table_maps():
-            if number < 0:
+    def _check_table_maps(self) -> None:
+        """Parse the new table maps whole: their optional metadata has column names, among others."""
+        maps = self._scan.scanner.maps
+        for number in range(self._maps, maps.count):
+            if maps.table_of(number) < 0:
                 continue  # A map that the scan rejected, already reported as damage.
-            name = ".".join(self._scan.table_name(number))
+            name = self._scan.table_name(maps.table_of(number))
+            shown, body = ".".join(name), maps.body(number)
             try:
                 unknown = unknown_column(body)
-                if unknown is None:
-                    parse_map_body(body, self._file.format)
+                parsed = None if unknown is not None else parse_map_body(body, self._file.format)
             except (DamagedError, UnsupportedError) as error:
-                message = f"a table map of {name} cannot be read completely: {error.message}"
-                yield self._problem(ProblemKind.STRUCTURE, message)
+                message = f"a table map of {shown} cannot be read completely: {error.message}"
+                self.problems.append(self._problem(ProblemKind.STRUCTURE, message))
                 continue
             if unknown is not None:
-                message = f"column {unknown[0]} of {name} has the type {unknown[1]}, which is unknown to binx"
-                yield self._problem(ProblemKind.UNKNOWN_EVENT, f"{message}: its rows were not checked")
+                message = (
+                    f"column {unknown[0]} of {shown} has the type {unknown[1]}, which is unknown to binx"
+                )
+                message += ": its rows were not checked"
+                self.problems.append(self._problem(ProblemKind.UNKNOWN_EVENT, message))
+                self._checked[name] = False
+            elif parsed is not None and any(column.type in _CHECKED_VALUES for column in parsed.columns):
+                self._checked.setdefault(name, True)
+        self._maps = maps.count
 
     def _position_problems(self) -> Iterator[Problem]:
         scanner, description = self._scan.scanner, self._file.format

@@ -47,7 +47,8 @@ def verify(
 
     Nothing is modified. Checked are all headers, lengths and checksums; the order of events, and the
     transaction lengths in GTID events; positions; the logical clock; payloads down to their last inner event;
-    rows against their table maps; session variables; and the names and GTIDs of the files against each other.
+    rows and their values against the table maps; all other events, each by the parser that reads it; and the
+    names and GTIDs of the files against each other.
 
     Args:
         progress: called from time to time with the number of bytes read and the total.

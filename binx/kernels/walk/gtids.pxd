@@ -45,6 +45,9 @@ cdef enum:
     MARIADB_THREAD = 0x10
     # Of a commit time; other GTID events have as many bits for it.
     TIME_BITS = 56
+    # Of GTID_TAGGED's messages: the version, and the last field that MySQL 9 writes.
+    SERIALIZATION_VERSION = 1
+    LAST_FIELD = 11
 
 
 cdef inline bint is_mysql_number(uint64_t number) noexcept nogil:
@@ -136,9 +139,9 @@ cdef inline bint tag_character(uint8_t character, bint first) noexcept nogil:
 cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *transaction) except -1 nogil:
     """Parse GTID_TAGGED_LOG_EVENT, a message of mysql::serialization.
 
-    Version, size, the last field that a reader must know, then pairs of field number and value:
+    Version, size of the message, the last field that a reader must know, then pairs of field number and value:
     0 flags, 1 UUID (each byte as an integer), 2 number, 3 tag (length, bytes), 4 last committed,
-    5 sequence number, 6 immediate and 7 original commit timestamp, 8 transaction length; later ones
+    5 sequence number, 6 immediate and 7 original commit timestamp, 8 transaction length; those up to 11
     (server versions, ticket) are not needed here.
     """
     cdef uint8_t source[UUID_SIZE + TAG_MAXIMUM]
@@ -146,35 +149,49 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
     cdef uint64_t field
     cdef int64_t last_field = -1
     cdef int64_t source_size = 0
+    cdef int64_t start = body.position
+    cdef Cursor fields
+    cdef bint has_flags = False
     cdef int i
-    for i in range(3):
-        take_serialized(body, &value)
-    while remaining(body) > 0:
-        take_serialized(body, &field)
+    take_serialized(body, &value)
+    if value != SERIALIZATION_VERSION:
+        return bad_gtid(body, b"another version of MySQL's serialization than 1")
+    take_serialized(body, &value)
+    fields = body[0]
+    take_serialized(&fields, &field)
+    if field > LAST_FIELD:
+        return bad_gtid(body, b"a field of newer servers that must be known")
+    if value > <uint64_t> (body.size - start) or start + <int64_t> value < fields.position:
+        return bad_gtid(body, b"a message of another size than its event")
+    fields.size = start + <int64_t> value
+    while remaining(&fields) > 0:
+        take_serialized(&fields, &field)
         if <int64_t> field <= last_field:
-            return bad_gtid(body, b"fields that do not ascend")
+            return bad_gtid(&fields, b"fields that do not ascend")
         last_field = <int64_t> field
-        if field > 8:
+        if field > LAST_FIELD:
             break
         if field == 1:
             for i in range(UUID_SIZE):
-                take_serialized(body, &value)
+                take_serialized(&fields, &value)
                 source[i] = <uint8_t> value
             source_size = UUID_SIZE
             continue
-        take_serialized(body, &value)
+        take_serialized(&fields, &value)
         if (field == 6 or field == 7) and value >> TIME_BITS:
-            return bad_gtid(body, b"a commit time of more than 56 bits")
-        if field == 2:
+            return bad_gtid(&fields, b"a commit time of more than 56 bits")
+        if field == 0:
+            has_flags = True
+        elif field == 2:
             transaction.number = <uint64_t> signed_of(value)
         elif field == 3:
             if value > TAG_MAXIMUM or source_size != UUID_SIZE:
-                return bad_gtid(body, b"a tag that is longer than 32 bytes or stands before the UUID")
-            memcpy(source + UUID_SIZE, take(body, <int64_t> value), value)
+                return bad_gtid(&fields, b"a tag that is longer than 32 bytes or stands before the UUID")
+            memcpy(source + UUID_SIZE, take(&fields, <int64_t> value), value)
             source_size += <int64_t> value
             for i in range(UUID_SIZE, <int> source_size):
                 if not tag_character(source[i], i == UUID_SIZE):
-                    return bad_gtid(body, b"a tag that is no name in lower case")
+                    return bad_gtid(&fields, b"a tag that is no name in lower case")
         elif field == 4:
             transaction.last_committed = signed_of(value)
         elif field == 5:
@@ -186,8 +203,8 @@ cdef inline int read_tagged_gtid(Cursor *body, Slots *sources, Transaction *tran
             transaction.original_commit_timestamp = <int64_t> value
         elif field == 8:
             transaction.claimed_length = <int64_t> value if value < (<uint64_t> 1 << 62) else 0
-    if source_size < UUID_SIZE or not is_mysql_number(transaction.number):
-        return bad_gtid(body, b"one without a UUID or with a number outside 1 to 2^63-2")
+    if not has_flags or source_size < UUID_SIZE or not is_mysql_number(transaction.number):
+        return bad_gtid(&fields, b"one without flags, without a UUID or with a number outside 1 to 2^63-2")
     transaction.flags |= HAS_CLOCK | COMMIT_TIME_FROM_GTID
     transaction.source = slot_of(sources, source, source_size)
     # Set last: code that skips a damaged event must not look up its source.

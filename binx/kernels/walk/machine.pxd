@@ -61,10 +61,11 @@ cdef class TransactionMachine:
     cdef readonly TableMaps maps
     cdef readonly bint has_gtids
     cdef bint counts_rows
-    # Whether statements' sessions are checked, how many cannot be read, and the offset of the first of these.
-    cdef public bint checks_sessions
-    cdef readonly int64_t bad_sessions
-    cdef readonly int64_t first_bad_session
+    cdef bint shows_events
+    cdef object reader
+    # Of the events that the reader gets: the sessions of statements, and sizes by type, as bits.
+    cdef Slots sessions
+    cdef uint32_t sizes_shown[256]
     cdef uint8_t post_header[256]
     cdef tuple transitions
     cdef const uint8_t *actions
@@ -89,7 +90,9 @@ cdef class TransactionMachine:
     @cython.final
     cdef int take_part(self, Cursor *body, Header *header, uint8_t event_class) except -1 nogil
     @cython.final
-    cdef void check_session(self, const Cursor *body, const Header *header, int64_t position) noexcept nogil
+    cdef int show_event(self, const Cursor *body, const Header *header, int64_t position) except -1 nogil
+    @cython.final
+    cdef int pass_to_reader(self, const Cursor *body, int64_t position) except -1 with gil
     @cython.final
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil
     @cython.final

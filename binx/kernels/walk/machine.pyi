@@ -1,5 +1,6 @@
 """The state machine that finds transaction boundaries."""
 
+from collections.abc import Callable
 from enum import IntEnum
 
 from binx.kernels.rows.layouts import TableMaps
@@ -52,15 +53,9 @@ class TransactionMachine:
         table: the transactions found since the last :meth:`new_table`.
         maps: the table maps seen.
         has_gtids: whether an event that names a transaction was met.
-        checks_sessions: whether the sessions of statements are looked at.
-        bad_sessions: how many of them cannot be read.
-        first_bad_session: where the event of the first of these stands, or the payload event around it.
     """
 
     has_gtids: bool
-    checks_sessions: bool
-    bad_sessions: int
-    first_bad_session: int
 
     @property
     def table(self) -> TransactionTable: ...
@@ -68,6 +63,17 @@ class TransactionMachine:
     def maps(self) -> TableMaps: ...
     def new_table(self) -> TransactionTable:
         """Begin a new table for the transactions to come, and return the one that was filled."""
+
+    def show_events(self, reader: Callable[[bytes, int], None]) -> None:
+        """Pass to the reader each event that the walk itself does not parse.
+
+        Of events that differ only in what their parser does not look at, such as the text of statements, it
+        gets the first.
+
+        Args:
+            reader: gets an event without its checksum, and its offset, or that of the payload event
+                around it.
+        """
 
     def uncounted_events(self, table: int) -> int:
         """How many rows events of a table are not counted, as nobody knows how wide a column of it is."""

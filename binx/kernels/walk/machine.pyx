@@ -5,25 +5,31 @@ Its transitions are the table in ``binx/log/boundary.py``.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from binx.kernels.calendar cimport SECOND
 from binx.kernels.walk.classify cimport classify, illegal, read_payload_fields
 from binx.kernels.rows.counting cimport RowsEvent, count_images, open_rows
-from binx.kernels.cursor cimport Cursor, little, take
+from binx.kernels.cursor cimport Cursor, little, remaining, take
 from binx.kernels.walk.events cimport *
 from binx.kernels.walk.gtids cimport take_gtid
-from binx.kernels.hashing cimport Slots, slots_release
+from binx.kernels.hashing cimport Slots, known_slot, slot_of, slots_release
 from binx.kernels.rows.layouts cimport TableMaps
 from binx.kernels.output cimport Output, append, release, reserve, with_slack
-from binx.kernels.walk.statements cimport LOAD_FIXED, QUERY_FIXED, is_rollback_to, session_is_whole
+from binx.kernels.walk.statements cimport is_rollback_to, take_query_head
 from binx.kernels.transactions.table cimport *
 
 cdef enum:
     # Servers write a handful per file; a crafted file must not exhaust memory.
     CONTROLS_MAXIMUM = 4096
+    # Bytes of the distinct sessions that are remembered; then all are forgotten.
+    SESSIONS_MAXIMUM = 16 << 20
+    # Thread ID and execution time, before what a QUERY event's parser may reject.
+    QUERY_TIMES = 8
+    # INTVAR, RAND and the texts of statements are rejected for their sizes only.
+    SIZED_MAXIMUM = 32
 
 cdef struct Seen:
     int64_t ordinal
@@ -46,6 +52,7 @@ cdef class TransactionMachine:
 
     def __dealloc__(self):
         slots_release(&self.sources)
+        slots_release(&self.sessions)
         release(&self.last_counts)
 
     def new_table(self):
@@ -80,9 +87,9 @@ cdef class TransactionMachine:
             illegal(header, event_class, position, self.current.start)
         if action == ACTION_START or action == ACTION_START_END:
             self.start_transaction(header, position)
+        if self.shows_events:
+            self.show_event(body, header, position)
         if self.current.start >= 0:
-            if self.checks_sessions:
-                self.check_session(body, header, position)
             self.take_part(body, header, event_class)
         elif event_class == CLASS_CONTROL:
             self.note_control(header, position)
@@ -144,20 +151,53 @@ cdef class TransactionMachine:
             current.undoes_part |= is_rollback_to(body[0])
         return 0
 
+    def show_events(self, reader):
+        self.reader = reader
+        self.shows_events = True
+
     @cython.final
-    cdef void check_session(self, const Cursor *body, const Header *header, int64_t position) noexcept nogil:
-        """Record a statement whose session cannot be read; transactions are found without the session."""
-        cdef int fixed = LOAD_FIXED if header.type == EXECUTE_LOAD_QUERY_EVENT else QUERY_FIXED
+    cdef int show_event(self, const Cursor *body, const Header *header, int64_t position) except -1 nogil:
+        """Pass an event that the machine itself does not parse to the reader.
+
+        Of events that differ only in what their parser does not look at, such as the text of statements, the
+        reader gets the first.
+        """
+        cdef uint8_t type = header.type
+        cdef Cursor head = body[0]
+        cdef int64_t size = remaining(body)
         if (
-            header.type != QUERY_EVENT
-            and header.type != MARIADB_QUERY_COMPRESSED_EVENT
-            and header.type != EXECUTE_LOAD_QUERY_EVENT
+            begins_transaction(type)
+            or type == XID_EVENT
+            or type == TABLE_MAP_EVENT
+            or type == TRANSACTION_PAYLOAD_EVENT
+            or rows_operation(type) >= 0
         ):
-            return
-        if not session_is_whole(body[0], fixed):
-            if self.bad_sessions == 0:
-                self.first_bad_session = position
-            self.bad_sessions += 1
+            return 0
+        if type == QUERY_EVENT:
+            take_query_head(&head)
+            if known_slot(&self.sessions, body.base + QUERY_TIMES, head.position - QUERY_TIMES) >= 0:
+                return 0
+            if self.sessions.bytes.size > SESSIONS_MAXIMUM:
+                slots_release(&self.sessions)
+            slot_of(&self.sessions, body.base + QUERY_TIMES, head.position - QUERY_TIMES)
+        elif (
+            type == INTVAR_EVENT
+            or type == RAND_EVENT
+            or type == ROWS_QUERY_EVENT
+            or type == MARIADB_ANNOTATE_ROWS_EVENT
+        ):
+            size = min(size, SIZED_MAXIMUM - 1)
+            if self.sizes_shown[type] >> size & 1:
+                return 0
+            self.sizes_shown[type] |= <uint32_t> 1 << size
+        self.pass_to_reader(body, position)
+        return 0
+
+    @cython.final
+    cdef int pass_to_reader(self, const Cursor *body, int64_t position) except -1 with gil:
+        cdef const char *event = <const char *> body.base - HEADER_SIZE
+        self.reader(PyBytes_FromStringAndSize(event, HEADER_SIZE + body.size), position)
+        return 0
 
     @cython.final
     cdef int push(self, uint8_t kind, uint32_t timestamp, int64_t end) except -1 nogil:

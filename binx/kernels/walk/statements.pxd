@@ -6,14 +6,13 @@ in a fixed spelling (``Query_log_event::starts_group``, ``ends_group``); users' 
 comments, which are skipped.
 """
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
 from binx.kernels.cursor cimport Cursor, ahead, little, peek, remaining, take
 
 cdef enum:
-    # Bytes of QUERY and of EXECUTE_LOAD_QUERY before the session's variables.
+    # Bytes of QUERY before the session's variables.
     QUERY_FIXED = 13
-    LOAD_FIXED = 26
 
 cdef enum Statement:
     STATEMENT_OTHER
@@ -139,92 +138,3 @@ cdef inline int is_rollback_to(Cursor body) except -1 nogil:
     """Whether a QUERY event's body is a ROLLBACK TO SAVEPOINT."""
     take_query_head(&body)
     return rolls_back_to(body)
-
-
-cdef enum:
-    CATALOG_CODE = 2
-    TIME_ZONE_CODE = 5
-    CATALOG_NZ_CODE = 6
-    INVOKER_CODE = 11
-    DATABASES_CODE = 12
-    MICROSECONDS_CODE = 13
-    LAST_MYSQL_CODE = 21
-    MARIADB_HRNOW_CODE = 128
-    MARIADB_XID_CODE = 129
-    MARIADB_GTID_FLAGS_CODE = 130
-    MARIADB_COLLATIONS_CODE = 131
-    MARIADB_DUMMY_CODE = 255
-    # Flags of MariaDB's GTID for which a sequence number follows.
-    MARIADB_ENDS_ALTER = 0x0C
-    TOO_MANY_DATABASES = 254
-    MICROSECONDS_SIZE = 3
-
-
-cdef inline int64_t variable_size(const Cursor *variables) noexcept nogil:
-    """Return the size of the next variable's value; -1 if it is truncated, -2 if its code is unknown."""
-    # FLAGS2, SQL_MODE, CATALOG, AUTO_INCREMENT, CHARSET, TIME_ZONE, CATALOG_NZ, LC_TIME_NAMES, CHARSET_DATABASE,
-    # TABLE_MAP_FOR_UPDATE, MASTER_DATA_WRITTEN.
-    cdef const char *fixed = b"\4\x08\0\4\6\0\0\2\2\x08\4"
-    # From MICROSECONDS on: MICROSECONDS, COMMIT_TS, COMMIT_TS2, EXPLICIT_DEFAULTS_FOR_TIMESTAMP, DDL_LOGGED_WITH_XID,
-    # DEFAULT_COLLATION_FOR_UTF8MB4, SQL_REQUIRE_PRIMARY_KEY, DEFAULT_TABLE_ENCRYPTION, ENABLE_CASCADE_TRIGGERS.
-    cdef const char *later = b"\3\x08\x10\1\x08\2\1\1\1"
-    cdef int code = peek(variables, 0)
-    cdef int first = peek(variables, 1)
-    cdef int byte
-    cdef int names
-    cdef int64_t size
-    if code == MARIADB_DUMMY_CODE:
-        return 0
-    if code > LAST_MYSQL_CODE and not MARIADB_HRNOW_CODE <= code <= MARIADB_COLLATIONS_CODE:
-        return -2
-    if first < 0:
-        return -1
-    if code == CATALOG_CODE or code == TIME_ZONE_CODE or code == CATALOG_NZ_CODE:
-        # The length of early servers' CATALOG does not include the zero byte after it.
-        size = 1 + first + (code == CATALOG_CODE and first > 0)
-    elif code < INVOKER_CODE:
-        size = fixed[code]
-    elif code == INVOKER_CODE:
-        byte = peek(variables, 2 + first)
-        size = 2 + first + byte if byte >= 0 else INT64_MAX
-    elif code == DATABASES_CODE:
-        size = 1
-        names = 0 if first == TOO_MANY_DATABASES else first
-        while names:
-            byte = peek(variables, 1 + size)
-            if byte < 0:
-                return -1
-            names -= byte == 0
-            size += 1
-    elif code <= LAST_MYSQL_CODE:
-        size = later[code - MICROSECONDS_CODE]
-    elif code == MARIADB_HRNOW_CODE:
-        size = MICROSECONDS_SIZE
-    elif code == MARIADB_XID_CODE:
-        size = 8
-    elif code == MARIADB_GTID_FLAGS_CODE:
-        size = 9 if first & MARIADB_ENDS_ALTER else 1
-    else:
-        size = 1 + 4 * first
-    return size if size < remaining(variables) else -1
-
-
-cdef inline bint session_is_whole(Cursor body, int64_t fixed) noexcept nogil:
-    """Whether the session in a statement's event can be read.
-
-    Checks the variables, up to an unknown one, and the end of the database's name, after ``fixed`` bytes.
-    """
-    cdef Cursor variables = ahead(&body)
-    cdef int64_t size
-    if remaining(&body) < fixed:
-        return False
-    variables.position = fixed
-    variables.size = fixed + (peek(&body, 11) | <int64_t> peek(&body, 12) << 8)
-    if peek(&body, variables.size + peek(&body, 8)) != 0:
-        return False
-    while remaining(&variables):
-        size = variable_size(&variables)
-        if size < 0:
-            return size == -2
-        variables.position += 1 + size
-    return True

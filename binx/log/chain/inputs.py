@@ -18,6 +18,7 @@ from binx.log.chain.ends import FileEnds, known_ends, read_ends
 from binx.log.chain.places import (
     folder_indexes,
     folder_logs,
+    is_gtid_index,
     is_index,
     listed_logs,
     magic_of,
@@ -89,8 +90,8 @@ class NamedLog(NamedTuple):
 def named_logs(paths: Iterable[str]) -> list[NamedLog]:
     """Return the logs that paths mean: ``.index`` files, folders and patterns are replaced by their logs.
 
-    A log that is named twice, for example by a pattern that also matches the index, is taken once. binx's own
-    index files are skipped, since a pattern that matches the logs matches them too.
+    A log that is named twice, for example by a pattern that also matches the index, is taken once. Indexes
+    of single logs, binx's own and MariaDB's, are skipped: a pattern that matches the logs matches them too.
 
     Raises:
         UsageError: standard input is named twice, or a URI holds a secret.
@@ -260,7 +261,7 @@ def _logs(path: str) -> Iterator[NamedLog]:
                 yield from map(NamedLog, folder_logs(found))
         elif is_index(found):
             yield from _listed(found)
-        elif not _is_index(found):
+        elif not _is_binx_index(found) and not is_gtid_index(found):
             yield NamedLog(found)
 
 
@@ -269,5 +270,5 @@ def _listed(index: str) -> Iterator[NamedLog]:
         yield NamedLog(log, Listed(index, place))
 
 
-def _is_index(path: str) -> bool:
+def _is_binx_index(path: str) -> bool:
     return unencrypted_name(path).endswith(SUFFIX) and magic_of(path) in (_PARQUET_MAGIC, AGE_MAGIC)

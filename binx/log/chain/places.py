@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from binx.errors import AbsentError, SourceError, UsageError
@@ -21,8 +21,9 @@ INDEX_SUFFIX = ".index"
 _RELAY = "relay"
 """Part of the names that servers give relay logs: ``relay-log``, ``HOST-relay-bin``."""
 
+_GTID_INDEX_SUFFIX = ".idx"
 _WILD = "*?["
-_INDEX_MAXIMUM = 64 * 1024 * 1024
+_PATH_MAXIMUM = 4096
 
 
 def magic_of(path: str) -> bytes:
@@ -39,6 +40,12 @@ def is_index(path: str) -> bool:
     return path.endswith(INDEX_SUFFIX) and magic_of(path) not in (MAGIC, ENCRYPTED_MAGIC)
 
 
+def is_gtid_index(path: str) -> bool:
+    """Return whether a file is the index that MariaDB 11.4 and later keep beside each log."""
+    stem = path.removesuffix(_GTID_INDEX_SUFFIX)
+    return stem != path and has_log_number(stem) and magic_of(path) not in (MAGIC, ENCRYPTED_MAGIC)
+
+
 def listed_logs(path: str) -> list[str]:
     """Return the logs in a server's index.
 
@@ -50,17 +57,10 @@ def listed_logs(path: str) -> list[str]:
     from pathlib import Path
 
     folder = Path(path).parent
-    try:
-        with Path(path).open("rb") as file:
-            text = file.read(_INDEX_MAXIMUM)
-    except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
     logs = []
-    for line in text.splitlines():
+    for line in _lines(path):
         if not line.strip():
             continue
-        if b"\0" in line:
-            raise UsageError("expected a list of binary logs, found binary data", path=path)
         name = os.fsdecode(line)
         log = next((path for path in _candidates(folder, name) if path.exists()), None)
         if log is None:
@@ -73,6 +73,23 @@ def listed_logs(path: str) -> list[str]:
     if not logs:
         raise UsageError("expected a list of binary logs, found an empty one", path=path)
     return logs
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    """Yield the lines of an index without their ends; none is kept that is too long for a path."""
+    try:
+        with open(path, "rb") as file:
+            while line := file.readline(_PATH_MAXIMUM + 1):
+                if b"\0" in line:
+                    raise UsageError("expected a list of binary logs, found binary data", path=path)
+                if len(line) > _PATH_MAXIMUM:
+                    raise UsageError(
+                        f"expected a list of binary logs, found a line of more than {_PATH_MAXIMUM} bytes",
+                        path=path,
+                    )
+                yield line.rstrip(b"\r\n")
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
 
 
 def folder_indexes(path: str) -> list[str]:

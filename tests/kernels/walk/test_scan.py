@@ -7,18 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from binx.errors import BinxError, DamagedError
 from binx.event.gtid.sources import MYSQL_MAX_NUMBER
-from binx.event.header import HEADER_SIZE, EventHeader, parse_header
-from binx.event.query import parse_query
 from binx.kernels.transactions.table import FLAG_BY_LENGTH, FLAG_LENGTH_WRONG
 from binx.kernels.walk.scan import Level, Stop
 from binx.log.file import BinlogFile
 from binx.log.scan import Scan
-from tests.conftest import PROJECT, TESTDATA
+from tests.conftest import PROJECT
 from tests.log import building
 from tests.log import building as b
 from tests.log.searching import Bytes, read
@@ -190,43 +186,13 @@ def query(variables: bytes, name: bytes = NAME) -> bytes:
     return building.event(2, head + variables + name + b"DROP TABLE t")
 
 
-def bad_sessions(*events: bytes) -> tuple[int, int]:
+def test_the_reader_gets_each_event_whose_parser_could_reject_it() -> None:
+    shown: list[tuple[int, int]] = []
     scan = building.scanner(Level.LEVEL_TABLES)
-    scan.checks_sessions = True
+    scan.show_events(lambda event, position: shown.append((event[4], position)))
+    first, second, longer = query(b"\x0d\1\2\3"), query(b"\x0d\1\2\4"), query(b"\x0d\1\2\3") + b" more"
+    longer = longer[:9] + len(longer).to_bytes(4, "little") + longer[13:]
+    events = [building.gtid(1), first, building.gtid(2), longer, building.gtid(3), second]
     building.feed(scan, *events)
-    return scan.bad_sessions, scan.first_bad_session
-
-
-def is_read(event: bytes) -> bool:
-    header: EventHeader = parse_header(memoryview(event), 0, origin=0)
-    with BinlogFile.open(str(TESTDATA / "mysql-9.7" / "small" / "no_checksum.binlog")) as file:
-        try:
-            parse_query(memoryview(event)[HEADER_SIZE:], header, file.format)
-        except DamagedError:
-            return False
-    return True
-
-
-CODES = [*range(22), *range(128, 132)]
-
-VARIABLE = st.tuples(st.sampled_from([*CODES, 22, 99, 127, 132, 254, 255]), st.binary(max_size=24)).map(
-    lambda one: bytes([one[0]]) + one[1]
-)
-
-
-@given(st.lists(VARIABLE, max_size=6).map(b"".join), st.sampled_from([NAME, b"shopx", b"a\0b\0\0"]))
-def test_what_is_damage_to_the_reader_of_events_is_damage_here(variables: bytes, name: bytes) -> None:
-    event = query(variables, name)
-    bad, _ = bad_sessions(building.gtid(1), event)
-    assert (bad == 0) == is_read(event)
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_every_variable_is_known_and_may_not_be_cut(code: int) -> None:
-    assert bad_sessions(building.gtid(1), query(bytes([code])))[0] == 1
-
-
-def test_the_first_one_is_told_by_the_place_of_its_event_and_all_are_counted() -> None:
-    whole, cut = query(b"\x0d\1\2\3"), query(b"\x0d\1\2")
-    events = [building.gtid(1), whole, building.gtid(2), cut, building.gtid(3), cut]
-    assert bad_sessions(*events) == (2, building.FIRST + len(b"".join(events[:3])))
+    starts = [building.FIRST + len(b"".join(events[:number])) for number in range(len(events))]
+    assert shown == [(2, starts[1]), (2, starts[5])]

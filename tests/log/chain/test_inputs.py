@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from binx.errors import AbsentError, NotABinlogError, SourceError, UsageError
 from binx.log.chain.inputs import expand_paths, named_logs, open_chain, open_logs
 from binx.log.scan import Scan
+from tests.cli.process import binx
 
 
 @pytest.fixture
@@ -70,6 +72,39 @@ def test_an_index_that_is_no_list(folder: Path, content: bytes, expected: str) -
     (folder / "mysql-bin.index").write_bytes(content)
     with pytest.raises(UsageError, match=expected):
         expand_paths([str(folder / "mysql-bin.index")])
+
+
+def test_an_index_of_one_endless_line_takes_no_memory(folder: Path) -> None:
+    index = folder / "mysql-bin.index"
+    with index.open("wb") as file:
+        for _ in range(100):
+            file.write(b"a" * (1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(UsageError, match="a line of more than 4096 bytes"):
+            expand_paths([str(index)])
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("content", [b"\xfe\xfe\x0c\x01" + bytes(60), b""])
+def test_mariadb_s_index_of_a_log_is_no_log(folder: Path, content: bytes) -> None:
+    """MariaDB 11.4 and later keep one beside each log."""
+    expected = logs(folder)[:2]
+    for log in logs(folder)[2:]:
+        Path(log).unlink()
+    for log in expected:
+        Path(f"{log}.idx").write_bytes(content)
+    assert expand_paths(logs(folder)) == expected
+    assert expand_paths([str(folder / "mysql-bin.0*")]) == expected
+    given = sorted(map(str, folder.glob("mysql-bin.0*")))
+    for command in ("ls", "events", "stats", "verify", "index"):
+        assert binx(command, *given).code == 0, command
+    assert binx("extract", "-o", folder / "slice", *given).code == 0
+    assert binx("to-parquet", "-o", folder / "lake", *given).code == 0
+    with pytest.raises(UsageError, match="only index files"):
+        expand_paths([f"{expected[0]}.idx"])
 
 
 def test_an_index_that_is_not_there(folder: Path) -> None:
